@@ -1,0 +1,70 @@
+/**
+ * The closed list of errors that cross the wire, and what each means for a caller. Each has a heading in docs/errors.md.
+ * Every table is complete by its type: a new code does not compile until each has a line for it.
+ */
+
+export type ErrorCode =
+  | "invalid_request"
+  | "not_found"
+  | "method_not_allowed"
+  | "body_too_large"
+  | "unsupported_media_type"
+  | "namespace_not_initialised"
+  | "namespace_already_initialised"
+  | "run_not_leased"
+  | "not_the_holder"
+  | "run_beyond_mark"
+  | "run_space_exhausted"
+  | "store_went_back"
+  | "store_corrupt"
+  | "store_unknown_schema"
+  | "store_locked"
+  | "store_missing"
+  | "store_unavailable"
+  | "shutting_down"
+  | "internal_error";
+
+/** What a caller may do with a refused request: `later`, the same again after a pause; `never`, first something must change. */
+export type RetryRule = "never" | "later";
+
+interface ErrorRule {
+  readonly httpStatus: number;
+  readonly retry: RetryRule;
+}
+
+export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
+  invalid_request: { httpStatus: 400, retry: "never" },
+  not_found: { httpStatus: 404, retry: "never" },
+  method_not_allowed: { httpStatus: 405, retry: "never" },
+  body_too_large: { httpStatus: 413, retry: "never" },
+  unsupported_media_type: { httpStatus: 415, retry: "never" },
+  namespace_not_initialised: { httpStatus: 404, retry: "never" },
+  namespace_already_initialised: { httpStatus: 409, retry: "never" },
+  run_not_leased: { httpStatus: 404, retry: "never" },
+  not_the_holder: { httpStatus: 409, retry: "never" },
+  run_beyond_mark: { httpStatus: 400, retry: "never" },
+  run_space_exhausted: { httpStatus: 409, retry: "never" },
+  store_went_back: { httpStatus: 503, retry: "never" },
+  store_corrupt: { httpStatus: 503, retry: "never" },
+  store_unknown_schema: { httpStatus: 503, retry: "never" },
+  store_locked: { httpStatus: 503, retry: "never" },
+  store_missing: { httpStatus: 503, retry: "never" },
+  store_unavailable: { httpStatus: 503, retry: "later" },
+  shutting_down: { httpStatus: 503, retry: "later" },
+  internal_error: { httpStatus: 500, retry: "never" },
+};
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === "string" && Object.hasOwn(ERROR_RULES, value);
+}
+
+/** Errors that the client finds by itself, beside those that a coordinator answers. */
+export type ClientErrorCode =
+  | ErrorCode
+  | "no_run_ready"
+  | "sequence_exhausted"
+  | "client_closed"
+  | "wait_timed_out"
+  | "coordinator_unreachable"
+  | "answer_not_understood"
+  | "other_store";

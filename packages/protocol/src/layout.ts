@@ -1,0 +1,50 @@
+/**
+ * The layout of version 0: how 47 bits are divided, shuffled and spelt.
+ * Frozen: call numbers of this layout are in the world, and a published layout never changes.
+ * Imports nothing.
+ */
+
+/** The layout that new call numbers are made in; the `version` field of a call number names the run space, not this. */
+export const VERSION_BITS = 3;
+export const RUN_BITS = 30;
+export const SEQUENCE_BITS = 14;
+export const CALL_NUMBER_BITS = VERSION_BITS + RUN_BITS + SEQUENCE_BITS;
+
+export const VERSION_COUNT = 2 ** VERSION_BITS;
+export const VERSION_MAX = VERSION_COUNT - 1;
+
+export const RUN_COUNT = 2 ** RUN_BITS;
+export const RUN_MAX = RUN_COUNT - 1;
+
+/** Call numbers for each run. */
+export const SEQUENCE_COUNT = 2 ** SEQUENCE_BITS;
+export const SEQUENCE_MAX = SEQUENCE_COUNT - 1;
+
+/** The greatest number that stands for a call number; `dxlGgaI3` when written. */
+export const NUMBER_MAX = 2 ** CALL_NUMBER_BITS - 1;
+
+/** Output bit i is input bit SHUFFLE[i]; both counted from the most significant. */
+// biome-ignore format: one row per sixteen bits can be compared with the specification by eye
+export const SHUFFLE: readonly number[] = [
+  3, 15, 20, 26, 6, 25, 23, 0, 16, 41, 18, 46, 42, 32, 31, 34,
+  1, 12, 7, 38, 33, 24, 2, 10, 14, 37, 5, 43, 13, 29, 27, 35,
+  21, 8, 44, 4, 9, 30, 36, 19, 39, 45, 40, 17, 22, 11, 28,
+];
+
+/** Base62, by rising value. */
+export const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const CALL_NUMBER_LENGTH = 8;
+
+// The proofs stand where the limits stand: a layout that breaks one of them must not load.
+assert(Number.isSafeInteger(NUMBER_MAX), "call numbers travel as doubles in Lua and JSON");
+assert(DIGITS.length ** CALL_NUMBER_LENGTH > NUMBER_MAX, "every number must fit the eight characters");
+assert(new Set(DIGITS).size === 62, "no two digits may look the same to the decoder");
+assert(
+  SHUFFLE.length === CALL_NUMBER_BITS &&
+    [...SHUFFLE].sort((a, b) => a - b).every((inputBit, index) => inputBit === index),
+  "the shuffle must move each bit to a place of its own, or two numbers would become one",
+);
+
+function assert(holds: boolean, reason: string): asserts holds {
+  if (!holds) throw new Error(`the layout is broken: ${reason}`);
+}

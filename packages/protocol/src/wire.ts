@@ -1,0 +1,207 @@
+/**
+ * The wire between client and coordinator: paths, limits, the shapes of requests and answers, and the error codes.
+ * Has no dependency, so that the client stays small; the same shapes as zod schemas stand in schemas.ts.
+ */
+import { RUN_COUNT } from "./layout.js";
+
+export type { ClientErrorCode, ErrorCode, RetryRule } from "./error-codes.js";
+export { ERROR_RULES, isErrorCode } from "./error-codes.js";
+
+export const ROUTES = {
+  leases: "/v1/namespaces/:namespace/leases",
+  report: "/v1/namespaces/:namespace/runs/:run/report",
+  run: "/v1/namespaces/:namespace/runs/:run",
+  runs: "/v1/namespaces/:namespace/runs",
+  callNumber: "/v1/namespaces/:namespace/call-numbers/:callNumber",
+  status: "/v1/namespaces/:namespace/status",
+  health: "/healthz",
+  readiness: "/readyz",
+  openApi: "/openapi.json",
+} as const;
+
+/** A route with its parameters filled in and escaped: a typed call number may hold anything. */
+export function pathOf(route: keyof typeof ROUTES, parameters: Readonly<Record<string, string | number>> = {}): string {
+  return ROUTES[route].replace(/:(\w+)/g, (_, name: string) => {
+    const value = parameters[name];
+    if (value === undefined) throw new TypeError(`the path ${ROUTES[route]} needs "${name}"`);
+    return encodeURIComponent(value);
+  });
+}
+
+/** The most runs that one lease can hold: a million call numbers. */
+export const LEASE_RUN_COUNT_MAX = 64;
+export const DEFAULT_NAMESPACE = "main";
+/** Lower case and without braces, globs or slashes: a namespace becomes part of a key, a path and a metric's label. */
+export const NAMESPACE_PATTERN = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+export const NONCE_PATTERN = /^[A-Za-z0-9_-]{16,64}$/;
+/** Text that people read in terminals and logs: no control, format, private or unpaired surrogate characters. */
+export const PRINTABLE_PATTERN = /^[^\p{C}\p{Zl}\p{Zp}]+$/u;
+export const LABEL_NAME_PATTERN = /^[a-z][a-z0-9_.-]{0,31}$/;
+export const HOLDER_NAME_LENGTH_MAX = 64;
+export const HOST_LENGTH_MAX = 253;
+export const PID_MAX = 2 ** 32 - 1;
+export const LABEL_COUNT_MAX = 8;
+export const LABEL_VALUE_LENGTH_MAX = 64;
+export const PAGE_LIMIT_MAX = 500;
+export const PAGE_LIMIT_DEFAULT = 50;
+
+/**
+ * One rising number for a run of any version: `version · 2^30 + run`. The ledger is ordered by it and URLs name runs by it;
+ * for version 0 it is the run itself.
+ */
+export function ledgerIdOf(version: number, run: number): number {
+  return version * RUN_COUNT + run;
+}
+
+/** The version and run of a ledger id. */
+export function runOfLedgerId(ledgerId: number): { version: number; run: number } {
+  const run = ledgerId % RUN_COUNT;
+  return { version: (ledgerId - run) / RUN_COUNT, run };
+}
+
+/** The importer process that asked. */
+export interface Holder {
+  /** What the process calls itself, for people: 1 to 64 printable characters. */
+  readonly name: string;
+  readonly host: string;
+  readonly pid: number;
+  /** At most 8; what an operator filters by later. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface LeaseRequest {
+  /** 1 to 64 contiguous runs; the answer may hold fewer. */
+  readonly runCount: number;
+  /** New and random for each request; the answer echoes it, so that a late or doubled answer is never taken for this one. */
+  readonly nonce: string;
+  readonly holder: Holder;
+  /** Ledger id of the last run that the holder got in this namespace; null for none. */
+  readonly lastRun: number | null;
+}
+
+/** One run or a contiguous range of runs, granted to one holder. */
+export interface Lease {
+  readonly namespace: string;
+  /** Which store leased it. A client that pins the id never mixes the runs of two stores. */
+  readonly storeId: string;
+  readonly version: number;
+  readonly firstRun: number;
+  readonly runCount: number;
+  readonly leasedAtMs: number;
+  readonly nonce: string;
+}
+
+/** `open`: goes on minting · `exhausted`: used to the last sequence · `closed`: will never be minted from again. */
+export type RunState = "open" | "exhausted" | "closed";
+
+export interface ReportRequest {
+  /** The nonce of the lease: only its holder knows it. */
+  readonly nonce: string;
+  /** The last sequence used in the run; null when none was. */
+  readonly lastSequence: number | null;
+  readonly state: RunState;
+}
+
+/** How far a holder got in a lease: all runs of the lease before `run` are used to the end, those after it untouched. */
+export interface Progress {
+  readonly run: number;
+  readonly lastSequence: number | null;
+  readonly state: RunState;
+  readonly reportedAtMs: number;
+}
+
+/** The ledger's record of one lease. */
+export interface LedgerEntry {
+  readonly version: number;
+  readonly firstRun: number;
+  readonly runCount: number;
+  readonly leasedAtMs: number;
+  readonly holder: Holder;
+  /** Name of the coordinator that granted it. */
+  readonly coordinator: string;
+  /** What the holder reported last; null when it has not reported. */
+  readonly progress: Progress | null;
+}
+
+/** `unreported`: leased, and nothing was heard of it since. */
+export type KnownRunState = RunState | "unreported";
+
+/** One run, as far as the coordinator knows it. */
+export interface RunAnswer {
+  readonly namespace: string;
+  readonly version: number;
+  readonly run: number;
+  readonly state: KnownRunState;
+  /** The last sequence that the holder reported for this run; null when none. */
+  readonly lastSequence: number | null;
+  readonly lease: LedgerEntry;
+}
+
+export interface RunsAnswer {
+  readonly namespace: string;
+  /** Newest first. A page may be short, even empty, although more follow. */
+  readonly leases: readonly LedgerEntry[];
+  /** Give it back as `cursor` for the next page; null at the end. */
+  readonly nextCursor: string | null;
+}
+
+export interface CallNumberFields {
+  readonly version: number;
+  readonly run: number;
+  readonly sequence: number;
+}
+
+/** The five answers to "what is this call number?". */
+export type InspectAnswer = { readonly namespace: string; readonly callNumber: string; readonly explanation: string } & (
+  | {
+      readonly verdict: "malformed";
+      readonly problem: "wrong_length" | "wrong_character" | "beyond_greatest";
+      /** Index of the wrong character, where one is wrong. */
+      readonly position: number | null;
+    }
+  | ({ readonly verdict: "other_version" } & CallNumberFields)
+  | ({
+      readonly verdict: "never_leased";
+      readonly reason: "above_mark" | "below_first_run" | "skipped";
+    } & CallNumberFields)
+  | ({
+      /** `reported`: within what its holder reported. `unreported`: leased, but past what the holder reported. */
+      readonly verdict: "reported" | "unreported";
+      readonly state: KnownRunState;
+      readonly lastSequence: number | null;
+      readonly lease: LedgerEntry;
+    } & CallNumberFields)
+);
+
+/** Use of runs over the last `windowMs`, or since the first lease when that is younger. */
+export interface UseRate {
+  readonly windowMs: number;
+  readonly runs: number;
+  readonly runsPerDay: number;
+  /** When the run space would end at this rate; null when nothing was leased or the end lies beyond any calendar. */
+  readonly exhaustedAtMs: number | null;
+}
+
+export interface StatusAnswer {
+  readonly namespace: string;
+  readonly storeId: string;
+  readonly store: string;
+  readonly coordinator: string;
+  readonly version: number;
+  readonly firstRun: number;
+  /** The greatest run ever leased; `firstRun - 1` when none was. */
+  readonly highWaterMark: number;
+  readonly runsLeased: number;
+  readonly runsLeft: number;
+  readonly callNumbersLeft: number;
+  readonly lastLeaseAtMs: number | null;
+  readonly rates: readonly UseRate[];
+}
+
+/** Every refusal has this body. The code is stable, the message is free. */
+export interface ErrorAnswer {
+  readonly code: string;
+  readonly message: string;
+  /** For `later`: how long to wait at least. The same, in whole seconds, stands in `Retry-After`. */
+  readonly retryAfterMs?: number | undefined;
+}
