@@ -100,7 +100,10 @@ export function toNumber(text: string): number {
     number = number * DIGITS.length + digit;
   }
   if (number > NUMBER_MAX) {
-    throw new CallNumberError("beyond_greatest", `${quote(text)} stands for nothing: the greatest call number is ${greatest()}`);
+    throw new CallNumberError(
+      "beyond_greatest",
+      `${quote(text)} stands for nothing: the greatest call number is ${greatest()}`,
+    );
   }
   return number;
 }

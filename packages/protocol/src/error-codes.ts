@@ -67,4 +67,5 @@ export type ClientErrorCode =
   | "wait_timed_out"
   | "coordinator_unreachable"
   | "answer_not_understood"
-  | "other_store";
+  | "other_store"
+  | "run_not_rising";

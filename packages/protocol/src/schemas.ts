@@ -3,7 +3,16 @@
  * and `callNumberSchema` for users' own schemas. Needs zod, an optional peer dependency.
  */
 import { z } from "zod";
-import { type CallNumber, isCallNumber, NUMBER_MAX, RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT, VERSION_MAX } from "./codec.js";
+import {
+  type CallNumber,
+  isCallNumber,
+  NUMBER_MAX,
+  RUN_COUNT,
+  RUN_MAX,
+  SEQUENCE_MAX,
+  VERSION_COUNT,
+  VERSION_MAX,
+} from "./codec.js";
 import type {
   CallNumberFields,
   ErrorAnswer,
@@ -47,20 +56,30 @@ const run = z.int().min(0).max(RUN_MAX);
 const sequence = z.int().min(0).max(SEQUENCE_MAX);
 const timeMs = z.int().min(0);
 const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
-const printable = (lengthMax: number) => z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
+const printable = (lengthMax: number) =>
+  z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
 
 export const namespaceSchema = z
   .string()
-  .regex(NAMESPACE_PATTERN, "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit");
+  .regex(
+    NAMESPACE_PATTERN,
+    "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit",
+  );
 
-export const ledgerIdSchema = z.int().min(0).max(VERSION_COUNT * RUN_COUNT - 1);
+export const ledgerIdSchema = z
+  .int()
+  .min(0)
+  .max(VERSION_COUNT * RUN_COUNT - 1);
 
 export const holderSchema = z.strictObject({
   name: printable(HOLDER_NAME_LENGTH_MAX),
   host: printable(HOST_LENGTH_MAX),
   pid: z.int().min(0).max(PID_MAX),
   labels: z
-    .record(z.string().regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore"), printable(LABEL_VALUE_LENGTH_MAX))
+    .record(
+      z.string().regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore"),
+      printable(LABEL_VALUE_LENGTH_MAX),
+    )
     .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
 }) satisfies z.ZodType<Holder>;
 
@@ -122,14 +141,16 @@ export const runAnswerSchema = z.object({
 }) satisfies z.ZodType<RunAnswer>;
 
 /** Query of the runs route; numbers arrive as text. */
-export const runsQuerySchema = z
-  .strictObject({
-    holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
-    leasedFromMs: z.coerce.number().pipe(timeMs).optional(),
-    leasedToMs: z.coerce.number().pipe(timeMs).optional(),
-    cursor: z.string().regex(/^\d{1,10}$/, "a cursor is what an earlier page gave as nextCursor").optional(),
-    limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
-  });
+export const runsQuerySchema = z.strictObject({
+  holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
+  leasedFromMs: z.coerce.number().pipe(timeMs).optional(),
+  leasedToMs: z.coerce.number().pipe(timeMs).optional(),
+  cursor: z
+    .string()
+    .regex(/^\d{1,10}$/, "a cursor is what an earlier page gave as nextCursor")
+    .optional(),
+  limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
+});
 
 export const runsAnswerSchema = z.object({
   namespace: z.string(),

@@ -41,9 +41,7 @@ export function shuffledRun(version: number, run: number): number {
 
 /** The part of a shuffled number that the sequence adds to its run's part. The argument must be in range. */
 export function shuffledSequence(sequence: number): number {
-  return (
-    at(sequenceHighTable, sequence >>> SEQUENCE_PIECE_BITS) + at(sequenceLowTable, sequence & SEQUENCE_PIECE_MASK)
-  );
+  return at(sequenceHighTable, sequence >>> SEQUENCE_PIECE_BITS) + at(sequenceLowTable, sequence & SEQUENCE_PIECE_MASK);
 }
 
 /** The 47 bits in their order before the shuffle: `version`, `run`, `sequence`. The argument must be in range. */

@@ -152,7 +152,11 @@ export interface CallNumberFields {
 }
 
 /** The five answers to "what is this call number?". */
-export type InspectAnswer = { readonly namespace: string; readonly callNumber: string; readonly explanation: string } & (
+export type InspectAnswer = {
+  readonly namespace: string;
+  readonly callNumber: string;
+  readonly explanation: string;
+} & (
   | {
       readonly verdict: "malformed";
       readonly problem: "wrong_length" | "wrong_character" | "beyond_greatest";

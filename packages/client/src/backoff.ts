@@ -1,0 +1,13 @@
+/**
+ * How long to wait before the next try: full jitter, so that a thousand importers do not come back in the same instant.
+ */
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 10_000;
+
+/**
+ * A random delay below a bound that doubles with each failed attempt (1, 2, …), on top of what the coordinator asked for.
+ */
+export function retryDelayMs(attempt: number, retryAfterMs: number | undefined): number {
+  const bound = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  return (retryAfterMs ?? 0) + Math.random() * bound;
+}

@@ -1,0 +1,317 @@
+/**
+ * Keeps runs in hand, so that minting does not wait for the network. Knows nothing of sequences and call numbers.
+ *
+ *   idle ── a run is wanted ──▶ asking ── lease ──▶ idle
+ *                               │    ▲
+ *                    passing    │    │ after a pause: full jitter, never less than Retry-After
+ *                    failure    ▼    │
+ *                               pausing            a refusal that waiting can't mend ──▶ idle, waiters are told
+ *
+ *   any state ── close() ──▶ closed: nothing is asked or handed out any more
+ *   any state ── a lease from another store, or a run that does not rise ──▶ refused: the same, and every caller is told why
+ *
+ * However many callers wait, one request is under way. The first request asks for one run; the size doubles when callers had
+ * to wait, and halves when a lease lasted long: a small importer leaves little unused, a hungry one asks seldom.
+ * A request whose answer is lost, late or wrong is never repeated with the same nonce: its runs are burnt.
+ */
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { ERROR_RULES, isErrorCode, type Lease, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/wire";
+import { retryDelayMs } from "./backoff.js";
+import { ClientError } from "./client-error.js";
+import { checkedLease } from "./lease-check.js";
+import type { CallOptions } from "./lease-source.js";
+import type { ClientHooks, Settings } from "./options.js";
+import { type HeldRun, RunStock } from "./run-stock.js";
+
+/** A lease that lasted longer than this was larger than needed. */
+const CALM_LEASE_MS = 10_000;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: ClientError) => void;
+}
+
+export class LeaseBuffer {
+  readonly #settings: Settings;
+  readonly #onRefused: () => void;
+  readonly #stock = new RunStock();
+  readonly #waiters = new Set<Waiter>();
+  readonly #requests = new Set<AbortController>();
+  readonly #reports = new Set<Promise<void>>();
+
+  #asking = false;
+  #closed = false;
+  #refused: ClientError | undefined;
+  #lastFailure: ClientError | undefined;
+  #endPause: (() => void) | undefined;
+
+  #storeId: string | undefined;
+  #lastRun: number | null = null;
+  #lastLeaseRunCount = 0;
+  #lastLeaseAtMs = 0;
+  /** How many runs the next request asks for, spares apart. */
+  #hunger = 1;
+  /** A caller found no run, and none has come since. */
+  #isDry = false;
+
+  /** `onRefused` is called once, when the runs in hand must not be used any more either. */
+  constructor(settings: Settings, onRefused: () => void) {
+    this.#settings = settings;
+    this.#onRefused = onRefused;
+    this.#storeId = settings.expectedStoreId;
+  }
+
+  /** Id of the store that the runs come from; undefined before the first lease of a client that pins none. */
+  get storeId(): string | undefined {
+    return this.#storeId;
+  }
+
+  /** The next run, or undefined when none is in hand: then one is asked for in the background. */
+  take(): HeldRun | undefined {
+    this.#mustBeUsable();
+    const held = this.#stock.take();
+    if (held === undefined) this.#noteDry();
+    return held;
+  }
+
+  /** How many numbers may be left in the run in use before it is time to refill: at least that many means "now". */
+  refillBelow(): number {
+    if (!this.#settings.refillAhead) return 0;
+    const waiting = this.#stock.runCount;
+    if (waiting < this.#settings.spareRuns) return Number.POSITIVE_INFINITY;
+    return (this.#lastLeaseRunCount / 2 - waiting) * SEQUENCE_COUNT;
+  }
+
+  /** Asks for runs in the background, unless that is already under way. */
+  refill(): void {
+    if (this.#asking || this.#closed || this.#refused) return;
+    this.#asking = true;
+    void this.#askUntilLeased();
+  }
+
+  /**
+   * Resolves when runs have come; another caller may have taken them by then.
+   * @throws ClientError the refusal, when waiting can't mend it; after `waitMs` the last failure, or `wait_timed_out`.
+   */
+  async untilRunsCome(waitMs: number): Promise<void> {
+    this.#mustBeUsable();
+    this.refill();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let waiter: Waiter | undefined;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        waiter = { resolve, reject };
+        this.#waiters.add(waiter);
+        timer = setTimeout(() => reject(this.#waitedInVain()), waitMs);
+      });
+    } finally {
+      clearTimeout(timer);
+      if (waiter) this.#waiters.delete(waiter);
+    }
+  }
+
+  /** Reports in the background how far a run got. */
+  report({ lease, run }: HeldRun, progress: Omit<ReportRequest, "nonce">): void {
+    const report = this.#send(lease, run, progress).finally(() => this.#reports.delete(report));
+    this.#reports.add(report);
+  }
+
+  /** Stops all asking, burns what waits, reports it, and resolves when every report has arrived or failed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const request of this.#requests) request.abort();
+    this.#endPause?.();
+    this.#tellWaiters(closedError());
+    for (const lease of this.#stock.empty()) {
+      this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
+    }
+    await Promise.all(this.#reports);
+  }
+
+  #mustBeUsable(): void {
+    if (this.#closed) throw closedError();
+    if (this.#refused) throw this.#refused;
+  }
+
+  #noteDry(): void {
+    const waitsForFirstLease = this.#lastLeaseRunCount === 0;
+    if (!this.#isDry && !waitsForFirstLease && this.#settings.refillAhead) {
+      this.#hunger = Math.min(this.#hunger * 2, this.#settings.leaseRunCountMax);
+      this.#call("onRefillLate");
+    }
+    this.#isDry = true;
+    this.refill();
+  }
+
+  async #askUntilLeased(): Promise<void> {
+    for (let attempt = 1; !this.#closed; attempt++) {
+      try {
+        const lease = await this.#leaseOnce();
+        this.#asking = false;
+        this.#lastFailure = undefined;
+        this.#accept(lease);
+        return;
+      } catch (thrown) {
+        const error = asClientError(thrown);
+        if (this.#closed) break;
+        this.#lastFailure = error;
+        if (!mayPass(error)) {
+          this.#asking = false;
+          this.#giveUp(error);
+          return;
+        }
+        const retryInMs = retryDelayMs(attempt, error.retryAfterMs);
+        this.#call("onCoordinatorAway", { error, attempt, retryInMs });
+        await this.#pause(retryInMs);
+      }
+    }
+    this.#asking = false;
+  }
+
+  async #leaseOnce(): Promise<Lease> {
+    const { source, namespace, holder } = this.#settings;
+    const nonce = newNonce();
+    const runCount = this.#runCountToAsk();
+    const request = { runCount, nonce, holder, lastRun: this.#lastRun };
+    const answer = await this.#request((options) => source.lease(namespace, request, options));
+    const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
+    return checkedLease(answer, expected);
+  }
+
+  #runCountToAsk(): number {
+    const { spareRuns, leaseRunCountMax, stopWhenExhausted } = this.#settings;
+    if (stopWhenExhausted) return 1;
+    const wasCalm = !this.#isDry && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
+    if (wasCalm) this.#hunger = Math.max(Math.floor(this.#hunger / 2), 1);
+    const missing = spareRuns - this.#stock.runCount + (this.#isDry ? 1 : 0);
+    return Math.min(Math.max(this.#hunger, missing), leaseRunCountMax);
+  }
+
+  #accept(lease: Lease): void {
+    this.#stock.add(lease);
+    this.#storeId = lease.storeId;
+    this.#lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
+    this.#lastLeaseRunCount = lease.runCount;
+    this.#lastLeaseAtMs = performance.now();
+    this.#isDry = false;
+    for (const waiter of this.#waiters) waiter.resolve();
+    this.#call("onLease", lease);
+    if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
+  }
+
+  #giveUp(error: ClientError): void {
+    if (error.code === "other_store" || error.code === "run_not_rising") {
+      this.#refused = error;
+      this.#stock.empty();
+      this.#onRefused();
+    }
+    this.#tellWaiters(error);
+  }
+
+  #tellWaiters(error: ClientError): void {
+    for (const waiter of this.#waiters) waiter.reject(error);
+  }
+
+  /** A pause of the background never keeps a process alive; callers that wait do. */
+  async #pause(delayMs: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await new Promise<void>((resolve) => {
+      this.#endPause = resolve;
+      timer = setTimeout(resolve, delayMs);
+      timer.unref();
+    });
+    clearTimeout(timer);
+    this.#endPause = undefined;
+  }
+
+  async #send({ nonce, version }: Lease, run: number, progress: Omit<ReportRequest, "nonce">): Promise<void> {
+    const { source, namespace } = this.#settings;
+    try {
+      await this.#request(
+        (options) => source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options),
+        "outlives close",
+      );
+    } catch (error) {
+      this.#call("onReportFailed", asClientError(error));
+    }
+  }
+
+  /** One request with its time limit, also for a source that does not heed the signal. */
+  async #request<T>(send: (options: CallOptions) => Promise<T>, lifetime?: "outlives close"): Promise<T> {
+    const { requestTimeoutMs } = this.#settings;
+    const controller = new AbortController();
+    if (lifetime === undefined) this.#requests.add(controller);
+    const tooLong = `the coordinator did not answer within ${requestTimeoutMs} ms`;
+    const timer = setTimeout(
+      () => controller.abort(new ClientError("coordinator_unreachable", tooLong)),
+      requestTimeoutMs,
+    );
+    try {
+      const { signal } = controller;
+      const aborted = new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+      return await Promise.race([send({ signal }), aborted]);
+    } finally {
+      clearTimeout(timer);
+      this.#requests.delete(controller);
+    }
+  }
+
+  #waitedInVain(): ClientError {
+    const { waitTimeoutMs } = this.#settings;
+    const last = this.#lastFailure;
+    if (last === undefined) {
+      return new ClientError(
+        "wait_timed_out",
+        `no run came within ${waitTimeoutMs} ms; the coordinator has not answered yet`,
+      );
+    }
+    const message = `no run came within ${waitTimeoutMs} ms; the last try said: ${last.message}`;
+    return new ClientError(last.code, message, { cause: last, retryAfterMs: last.retryAfterMs });
+  }
+
+  #call<K extends keyof ClientHooks>(name: K, ...parameters: Parameters<NonNullable<ClientHooks[K]>>): void {
+    const hook = this.#settings.hooks[name] as ((...parameters: unknown[]) => void) | undefined;
+    if (hook === undefined) return;
+    try {
+      hook(...parameters);
+    } catch (error) {
+      // A hook's own fault must be seen, and must not stand between a caller and its number.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+}
+
+export function closedError(): ClientError {
+  return new ClientError(
+    "client_closed",
+    "this client is closed; its run is given up. Create a new client for more numbers",
+  );
+}
+
+/** 96 random bits in 16 characters: the ledger keeps one for each lease, so it is short. */
+function newNonce(): string {
+  return Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(12))).toString("base64url");
+}
+
+function mayPass(error: ClientError): boolean {
+  return (
+    error.code === "coordinator_unreachable" || (isErrorCode(error.code) && ERROR_RULES[error.code].retry === "later")
+  );
+}
+
+function asClientError(error: unknown): ClientError {
+  if (error instanceof ClientError) return error;
+  const { code, message, retryAfterMs } = (error ?? {}) as {
+    code?: unknown;
+    message?: unknown;
+    retryAfterMs?: unknown;
+  };
+  return new ClientError(isErrorCode(code) ? code : "internal_error", String(message ?? error), {
+    cause: error,
+    retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : undefined,
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * Checks an answer before a single number is made from it. By hand: a schema library would be larger than the client.
+ * An answer that fails is never used, whatever it holds; its runs are burnt.
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
+import { ClientError } from "./client-error.js";
+
+export interface Expected {
+  readonly namespace: string;
+  readonly nonce: string;
+  readonly runCountMax: number;
+  /** The only store whose runs may be used; undefined before the first lease of a client that pins none. */
+  readonly storeId: string | undefined;
+  /** Ledger id of the last run that this client got; null for none. */
+  readonly lastRun: number | null;
+}
+
+/**
+ * The lease, when it is one and the one that was asked for.
+ * @throws ClientError `answer_not_understood` (not an answer to this request), `other_store` or `run_not_rising` (the
+ *   store is not the one, or not in the state, that this client knows: minting on would risk a number twice).
+ */
+export function checkedLease(answer: unknown, expected: Expected): Lease {
+  const lease = (answer ?? {}) as Lease;
+  if (lease.nonce !== expected.nonce) throw notUnderstood("it does not echo the nonce of the request");
+  if (lease.namespace !== expected.namespace) throw notUnderstood("it is for another namespace");
+  if (typeof lease.storeId !== "string" || lease.storeId === "") throw notUnderstood("it names no store");
+  mustBeWithin("version", lease.version, 0, VERSION_MAX);
+  mustBeWithin("runCount", lease.runCount, 1, expected.runCountMax);
+  mustBeWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);
+  mustBeWithin("leasedAtMs", lease.leasedAtMs, 0, Number.MAX_SAFE_INTEGER);
+  if (expected.storeId !== undefined && lease.storeId !== expected.storeId) throw otherStore(lease, expected.storeId);
+  if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
+    throw new ClientError(
+      "run_not_rising",
+      `the coordinator leased run ${lease.firstRun}, which is not above the last run that this client got ` +
+        `(${expected.lastRun}): its store has gone back in time. This client makes no more numbers. Tell the operator`,
+    );
+  }
+  return lease;
+}
+
+function otherStore(lease: Lease, expected: string): ClientError {
+  return new ClientError(
+    "other_store",
+    `the coordinator leases from store ${lease.storeId}, but the numbers so far came from store ${expected}: ` +
+      "going on could give a number twice. Point this client at the coordinator of its own store; " +
+      "only when that store was replaced on purpose, with its first run above every number given out, change the expected store id",
+  );
+}
+
+function mustBeWithin(field: string, value: unknown, min: number, max: number): void {
+  if (!(Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) {
+    throw notUnderstood(`its ${field} is ${JSON.stringify(value)}, not a whole number from ${min} to ${max}`);
+  }
+}
+
+function notUnderstood(reason: string): ClientError {
+  return new ClientError("answer_not_understood", `the answer to a lease request can't be used: ${reason}`);
+}

@@ -1,0 +1,204 @@
+/** What a client can be told, and the checks of it. */
+import type { Holder, Lease } from "@callnumber/protocol/wire";
+import {
+  DEFAULT_NAMESPACE,
+  HOLDER_NAME_LENGTH_MAX,
+  HOST_LENGTH_MAX,
+  LABEL_COUNT_MAX,
+  LABEL_NAME_PATTERN,
+  LABEL_VALUE_LENGTH_MAX,
+  LEASE_RUN_COUNT_MAX,
+  NAMESPACE_PATTERN,
+  PID_MAX,
+  PRINTABLE_PATTERN,
+} from "@callnumber/protocol/wire";
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import type { ClientError } from "./client-error.js";
+import type { Fetch } from "./http-source.js";
+import { httpSource } from "./http-source.js";
+import type { LeaseSource } from "./lease-source.js";
+
+/** Called as things happen. A hook that throws ends up as an uncaught error; it never disturbs a call number. */
+export interface ClientHooks {
+  /** Runs arrived. */
+  readonly onLease?: (lease: Lease) => void;
+  /** The numbers in hand ran out before the next run came: somebody waits. */
+  readonly onRefillLate?: () => void;
+  /** A request for a lease failed and will be repeated in `retryInMs`. */
+  readonly onCoordinatorAway?: (away: {
+    readonly error: ClientError;
+    readonly attempt: number;
+    readonly retryInMs: number;
+  }) => void;
+  /** A report did not arrive. The ledger then knows less; no number is in danger. */
+  readonly onReportFailed?: (error: ClientError) => void;
+}
+
+export interface ClientOptions {
+  /** Address of the coordinator. Either this or `source`. Default `http://127.0.0.1:7300`. */
+  readonly coordinator?: string;
+  /** Where leases come from instead of HTTP: a coordinator in the same process, or a source of one's own. */
+  readonly source?: LeaseSource;
+  /** Default `main`. */
+  readonly namespace?: string;
+  /** How this process is called in the ledger. Host and pid are filled in. */
+  readonly holder: Pick<Holder, "name"> & Partial<Holder>;
+  /** Bearer token for the coordinator. */
+  readonly token?: string;
+  /** Instead of the platform's `fetch`. */
+  readonly fetch?: Fetch;
+  /**
+   * The id of the store that the archive's numbers come from; keep it beside the archive. Runs of any other store are
+   * refused before the first number. Default: the store of the first lease.
+   */
+  readonly expectedStoreId?: string;
+  /** Runs to keep in hand, beyond the one in use, for outages: each is 16,384 numbers. 0 to 64. Default 0. */
+  readonly spareRuns?: number;
+  /** The most runs to ask for at once: 1 to 64. Default 64; a client starts with 1 and grows only with hunger. */
+  readonly leaseRunCountMax?: number;
+  /** `ahead` (default): ask for runs while half of the last lease is left. `when_empty`: ask only when none is left. */
+  readonly refill?: "ahead" | "when_empty";
+  /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
+  readonly onExhausted?: "lease" | "stop";
+  /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
+  readonly waitTimeoutMs?: number;
+  /** How long one request may take: 1 to 600,000 ms. Default 5,000. A lease that comes later is burnt. */
+  readonly requestTimeoutMs?: number;
+  readonly hooks?: ClientHooks;
+}
+
+export interface Settings {
+  readonly source: LeaseSource;
+  readonly namespace: string;
+  readonly holder: Holder;
+  readonly expectedStoreId: string | undefined;
+  readonly spareRuns: number;
+  readonly leaseRunCountMax: number;
+  readonly refillAhead: boolean;
+  readonly stopWhenExhausted: boolean;
+  readonly waitTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly hooks: ClientHooks;
+}
+
+const OPTION_NAMES: Readonly<Record<keyof ClientOptions, true>> = {
+  coordinator: true,
+  source: true,
+  namespace: true,
+  holder: true,
+  token: true,
+  fetch: true,
+  expectedStoreId: true,
+  spareRuns: true,
+  leaseRunCountMax: true,
+  refill: true,
+  onExhausted: true,
+  waitTimeoutMs: true,
+  requestTimeoutMs: true,
+  hooks: true,
+};
+
+/**
+ * The options with their defaults, checked.
+ * @throws TypeError or RangeError that names the option and its value.
+ */
+export function settingsOf(options: ClientOptions): Settings {
+  for (const name of Object.keys(options)) {
+    // A misspelt option would be silently without effect, `expectedStoreID` for one.
+    if (!Object.hasOwn(OPTION_NAMES, name)) throw new TypeError(`createClient knows no option "${name}"`);
+  }
+  const {
+    namespace = DEFAULT_NAMESPACE,
+    refill = "ahead",
+    onExhausted = "lease",
+    expectedStoreId,
+    hooks = {},
+  } = options;
+  if (!NAMESPACE_PATTERN.test(namespace)) {
+    throw new TypeError(
+      `namespace must have 1 to 63 characters a-z, 0-9, dot, dash, underscore, not ${show(namespace)}`,
+    );
+  }
+  if (expectedStoreId !== undefined && (typeof expectedStoreId !== "string" || expectedStoreId === "")) {
+    throw new TypeError(
+      `expectedStoreId must be a store id, not ${show(expectedStoreId)}; leave it out to pin the first store met`,
+    );
+  }
+  return {
+    source: sourceOf(options),
+    namespace,
+    holder: holderOf(options.holder),
+    expectedStoreId,
+    spareRuns: within("spareRuns", options.spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
+    leaseRunCountMax: within(
+      "leaseRunCountMax",
+      options.leaseRunCountMax ?? LEASE_RUN_COUNT_MAX,
+      1,
+      LEASE_RUN_COUNT_MAX,
+    ),
+    refillAhead: oneOf("refill", refill, ["ahead", "when_empty"]) === "ahead",
+    stopWhenExhausted: oneOf("onExhausted", onExhausted, ["lease", "stop"]) === "stop",
+    waitTimeoutMs: within("waitTimeoutMs", options.waitTimeoutMs ?? 30_000, 1, 3_600_000),
+    requestTimeoutMs: within("requestTimeoutMs", options.requestTimeoutMs ?? 5_000, 1, 600_000),
+    hooks,
+  };
+}
+
+function sourceOf({ source, coordinator, token, fetch }: ClientOptions): LeaseSource {
+  if (source === undefined) return httpSource({ coordinator: coordinator ?? "http://127.0.0.1:7300", token, fetch });
+  if (coordinator !== undefined || token !== undefined || fetch !== undefined) {
+    throw new TypeError("give either `source` or the options of HTTP (`coordinator`, `token`, `fetch`), not both");
+  }
+  if (typeof source.lease !== "function" || typeof source.report !== "function") {
+    throw new TypeError("source must have the functions `lease` and `report`");
+  }
+  return source;
+}
+
+function holderOf(given: ClientOptions["holder"] | undefined): Holder {
+  if (given === undefined || given === null) throw new TypeError("holder must say who asks: { name: … }");
+  const holder = {
+    name: given.name,
+    host: given.host ?? hostname(),
+    pid: given.pid ?? pid,
+    labels: { ...given.labels },
+  };
+  mustBePrintable("holder.name", holder.name, HOLDER_NAME_LENGTH_MAX);
+  mustBePrintable("holder.host", holder.host, HOST_LENGTH_MAX);
+  within("holder.pid", holder.pid, 0, PID_MAX);
+  const labels = Object.entries(holder.labels);
+  if (labels.length > LABEL_COUNT_MAX)
+    throw new RangeError(`holder.labels may hold ${LABEL_COUNT_MAX}, not ${labels.length}`);
+  for (const [name, value] of labels) {
+    if (!LABEL_NAME_PATTERN.test(name)) {
+      throw new TypeError(
+        `a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore; ${show(name)} has not`,
+      );
+    }
+    mustBePrintable(`holder.labels.${name}`, value, LABEL_VALUE_LENGTH_MAX);
+  }
+  return holder;
+}
+
+function mustBePrintable(name: string, value: unknown, lengthMax: number): void {
+  if (typeof value !== "string" || value.length > lengthMax || !PRINTABLE_PATTERN.test(value)) {
+    throw new TypeError(`${name} must have 1 to ${lengthMax} printable characters, not ${show(value)}`);
+  }
+}
+
+function within(name: string, value: number, min: number, max: number): number {
+  if (!(Number.isInteger(value) && value >= min && value <= max)) {
+    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${show(value)}`);
+  }
+  return value;
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (!allowed.includes(value)) throw new TypeError(`${name} must be one of ${allowed.join(", ")}, not ${show(value)}`);
+  return value;
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,38 @@
+/**
+ * The leased runs that wait in the client, lowest first. Knows nothing of where they come from.
+ * A run leaves the stock once and never comes back.
+ */
+import type { Lease } from "@callnumber/protocol/wire";
+
+/** One run that a lease holds. */
+export interface HeldRun {
+  readonly lease: Lease;
+  readonly run: number;
+}
+
+export class RunStock {
+  readonly #leases: { readonly lease: Lease; used: number }[] = [];
+
+  /** Runs that wait, not counting the one in use. */
+  get runCount(): number {
+    return this.#leases.reduce((sum, { lease, used }) => sum + lease.runCount - used, 0);
+  }
+
+  add(lease: Lease): void {
+    this.#leases.push({ lease, used: 0 });
+  }
+
+  /** The next run to mint from, or undefined when none waits. */
+  take(): HeldRun | undefined {
+    const first = this.#leases[0];
+    if (first === undefined) return undefined;
+    const run = first.lease.firstRun + first.used++;
+    if (first.used === first.lease.runCount) this.#leases.shift();
+    return { lease: first.lease, run };
+  }
+
+  /** Burns all that waits, and says which leases were never begun. */
+  empty(): Lease[] {
+    return this.#leases.splice(0).flatMap(({ lease, used }) => (used === 0 ? [lease] : []));
+  }
+}

@@ -1,0 +1,56 @@
+/** Questions to a coordinator over HTTP. The answers are checked by the same schemas that the coordinator answers by. */
+import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import type { z } from "zod";
+
+const TIMEOUT_MS = 10_000;
+
+/** A question that got no answer, with the code that says why. */
+export class AskError extends Error {
+  override readonly name = "AskError";
+
+  constructor(
+    readonly code: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
+export async function askCoordinator<T>(coordinator: string, path: string, schema: z.ZodType<T>): Promise<T> {
+  const base = coordinator.replace(/\/+$/, "");
+  const { status, body } = await get(base, path);
+  const answer = schema.safeParse(body);
+  if (status === 200 && answer.success) return answer.data;
+  const refusal = errorAnswerSchema.safeParse(body);
+  if (status !== 200 && refusal.success) throw new AskError(refusal.data.code, refusal.data.message);
+  throw new AskError(
+    "answer_not_understood",
+    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
+  );
+}
+
+async function get(base: string, path: string): Promise<{ status: number; body: unknown }> {
+  try {
+    const response = await fetch(base + path, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const text = await response.text();
+    return { status: response.status, body: parseJson(text) };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+    throw new AskError(
+      "coordinator_unreachable",
+      `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
+      { cause: error },
+    );
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

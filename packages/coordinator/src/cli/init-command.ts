@@ -1,0 +1,58 @@
+/** `init`: makes a namespace, on the store itself. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { Command } from "commander";
+import { Coordinator } from "../coordinator.js";
+import type { NamespaceRecord } from "../store.js";
+import { openStore } from "../stores/open-store.js";
+import { describeStore, parseStoreUrl } from "../stores/store-url.js";
+import { checkedOption, namespaceOption, storeOption, wholeNumber } from "./options.js";
+import { print, printJson } from "./print.js";
+
+interface Options {
+  readonly store: string;
+  readonly namespace: string;
+  readonly firstRun: number;
+  readonly json?: boolean;
+}
+
+export function initCommand(): Command {
+  return new Command("init")
+    .summary("make a namespace in a store")
+    .description(
+      "Makes a namespace: once for each, before the first lease. Acts on the store itself; an embedded store must not be in use. " +
+        "If an archive already holds call numbers, give a first run above all of theirs.",
+    )
+    .addOption(storeOption())
+    .addOption(namespaceOption())
+    .addOption(checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n  $ callnumber init --namespace lists --first-run 200000",
+    )
+    .action(async ({ store: url, namespace, firstRun, json }: Options) => {
+      const address = parseStoreUrl(url);
+      if (address.kind === "memory")
+        throw new TypeError("a memory store ends with its process: there is nothing to init");
+      const { store } = await openStore(address, { create: true });
+      try {
+        const record = await new Coordinator({ store, name: "init" }).initNamespace(namespace, { firstRun });
+        if (json) printJson({ store: describeStore(address), ...record });
+        else print(announcement(record, describeStore(address)));
+      } finally {
+        await store.close();
+      }
+    });
+}
+
+/** What everybody should read who begins a space of runs. */
+export function announcement({ namespace, storeId, firstRun }: NamespaceRecord, store: string): string {
+  return [
+    `Made namespace "${namespace}" in ${store}`,
+    `  store id   ${storeId}`,
+    `  first run  ${firstRun}`,
+    "Keep the store id beside your archive and give it to the importers (expectedStoreId): they then refuse any other store.",
+    firstRun === 1
+      ? "If an archive already holds call numbers of this namespace, stop here: its runs begin at 1 too. Find its store, or init with --first-run."
+      : `Runs below ${firstRun} are never leased here.`,
+  ].join("\n");
+}

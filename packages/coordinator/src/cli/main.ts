@@ -1,0 +1,13 @@
+/**
+ * The `callnumber` command: finds the sub-command and runs it. What a sub-command needs is loaded only when it is asked for.
+ * Only this folder reads the environment and ends the process.
+ */
+import { argv } from "node:process";
+import { RELEASE } from "./release.js";
+
+if (argv.length === 3 && (argv[2] === "--version" || argv[2] === "-V")) {
+  console.log(RELEASE);
+} else {
+  const { runProgram } = await import("./program.js");
+  await runProgram(argv);
+}

@@ -1,0 +1,37 @@
+/** `next`: makes call numbers at the terminal, as an importer would. */
+import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
+import { Command } from "commander";
+import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
+import { print } from "./print.js";
+
+interface Options {
+  readonly count: number;
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly json?: boolean;
+}
+
+export function nextCommand(): Command {
+  return new Command("next")
+    .summary("make call numbers")
+    .description(
+      "Leases a run, makes call numbers from it and prints them, one a line. What is left of the run is given up: each call " +
+        "takes a new run. For many numbers use -n, or the client in your own program.",
+    )
+    .addOption(checkedOption("-n, --count <count>", "how many", wholeNumber(1, TAKE_COUNT_MAX)).default(1))
+    .addOption(coordinatorOption())
+    .addOption(namespaceOption())
+    .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
+    .action(async ({ count, coordinator, namespace, json }: Options) => {
+      await using client = createClient({
+        coordinator,
+        namespace,
+        holder: { name: "callnumber-next" },
+        leaseRunCountMax: Math.min(Math.max(Math.ceil(count / 16_384), 1), 64),
+        refill: "when_empty",
+        waitTimeoutMs: 5_000,
+      });
+      const callNumbers = await client.take(count);
+      print(json ? JSON.stringify({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
+    });
+}

@@ -1,0 +1,55 @@
+/**
+ * The flags that several commands share. Each can stand in the environment as CALLNUMBER_…, is checked by zod, and a bad one
+ * is refused with its name and value.
+ */
+import { holderSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import { InvalidArgumentError, Option } from "commander";
+import { z } from "zod";
+import { defaultStoreUrl } from "./default-store.js";
+
+export const DEFAULT_PORT = 7300;
+
+/** A flag whose value is checked by a schema; `--first-run` is also `CALLNUMBER_FIRST_RUN`. */
+export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
+  const option = new Option(flags, description);
+  return option
+    .env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`)
+    .argParser((text) => checked(schema, text));
+}
+
+/** @throws InvalidArgumentError with the schema's own words. */
+export function checked<T>(schema: z.ZodType<T>, text: string): T {
+  const result = schema.safeParse(text);
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(result.error.issues.map(({ message }) => message).join("; "));
+}
+
+export function wholeNumber(min: number, max: number): z.ZodType<number> {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .pipe(z.number().min(min, message).max(max, message));
+}
+
+export function storeOption(): Option {
+  const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
+  return checkedOption("--store <url>", description, z.string().min(1)).default(defaultStoreUrl());
+}
+
+export function namespaceOption(): Option {
+  return checkedOption("--namespace <name>", "which space of runs", namespaceSchema).default(DEFAULT_NAMESPACE);
+}
+
+export function coordinatorOption(): Option {
+  const schema = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
+  return checkedOption("--coordinator <url>", "address of the coordinator", schema).default(
+    `http://127.0.0.1:${DEFAULT_PORT}`,
+  );
+}
+
+export function holderOption(): Option {
+  return checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name);
+}

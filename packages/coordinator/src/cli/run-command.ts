@@ -1,0 +1,41 @@
+/** `run`: one run in full. */
+import { runAnswerSchema } from "@callnumber/protocol/schemas";
+import { pathOf, type RunAnswer } from "@callnumber/protocol/wire";
+import { Command } from "commander";
+import { askCoordinator } from "./ask-coordinator.js";
+import { checked, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
+import { instant, print, printJson } from "./print.js";
+
+interface Options {
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly json?: boolean;
+}
+
+export function runCommand(): Command {
+  return new Command("run")
+    .summary("one run: who got it, when, and how far it got")
+    .description("Shows one run.")
+    .argument("<run>", "number of the run", (text) => checked(wholeNumber(0, 2 ** 33 - 1), text))
+    .addOption(coordinatorOption())
+    .addOption(namespaceOption())
+    .addHelpText("after", "\nExample:\n  $ callnumber run 99")
+    .action(async (run: number, { coordinator, namespace, json }: Options) => {
+      const answer = await askCoordinator(coordinator, pathOf("run", { namespace, run }), runAnswerSchema);
+      if (json) printJson(answer);
+      else print(inWords(answer));
+    });
+}
+
+function inWords({ namespace, version, run, state, lastSequence, lease }: RunAnswer): string {
+  const { holder, firstRun, runCount, leasedAtMs, coordinator, progress } = lease;
+  const labels = Object.entries(holder.labels).map(([name, value]) => `${name}=${value}`);
+  return [
+    `run ${run} of version ${version} in namespace ${namespace}`,
+    `  state        ${state}${progress === null ? "" : `, reported at ${instant(progress.reportedAtMs)}`}`,
+    `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
+    `  leased       at ${instant(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${firstRun}-${firstRun + runCount - 1}`}`,
+    `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
+    ...(labels.length > 0 ? [`  labels       ${labels.join(" ")}`] : []),
+  ].join("\n");
+}

@@ -1,0 +1,137 @@
+/** `serve`: runs a coordinator until it is told to stop. */
+import { Command } from "commander";
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import { stderr, stdout } from "node:process";
+import { type Logger, pino } from "pino";
+import { z } from "zod";
+import { Coordinator } from "../coordinator.js";
+import { createServer } from "../http/server.js";
+import { type OpenStore, openStore } from "../stores/open-store.js";
+import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { announcement } from "./init-command.js";
+import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, wholeNumber } from "./options.js";
+import { RELEASE } from "./release.js";
+import { untilStopped } from "./until-stopped.js";
+
+interface Options {
+  readonly store: string;
+  readonly namespace: string;
+  readonly host: string;
+  readonly port: number;
+  readonly name: string;
+  readonly logLevel: string;
+  readonly create?: boolean;
+  readonly listenWithoutTokens?: boolean;
+}
+
+const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+
+export function serveCommand(): Command {
+  return new Command("serve")
+    .summary("run a coordinator")
+    .description(
+      "Leases runs to importers over HTTP until it is told to stop (Ctrl-C, SIGTERM). What it says for people goes to standard " +
+        "error, its log (JSON, a line for each event) to standard output.",
+    )
+    .addOption(storeOption())
+    .addOption(namespaceOption())
+    .addOption(checkedOption("--host <address>", "address to listen on", z.string().min(1)).default("127.0.0.1"))
+    .addOption(
+      checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
+        DEFAULT_PORT,
+      ),
+    )
+    .addOption(
+      checkedOption("--name <name>", "how this coordinator is called in the ledger", z.string().min(1).max(64)).default(
+        hostname(),
+      ),
+    )
+    .addOption(
+      checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
+        stdout.isTTY ? "warn" : "info",
+      ),
+    )
+    .option("--create", "make an embedded store where there is none yet (on a terminal that needs no flag)")
+    .option("--listen-without-tokens", "listen on an address that others reach, although nobody is asked for a token")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
+    )
+    .action(serve);
+}
+
+async function serve(options: Options): Promise<void> {
+  const { host, port, namespace } = options;
+  if (!isLoopback(host) && !options.listenWithoutTokens) {
+    throw new TypeError(
+      `--host ${host} lets others in, and this release asks nobody for a token: whoever reaches the port can use up runs. ` +
+        "Listen on 127.0.0.1, or say --listen-without-tokens when a firewall or a proxy keeps strangers out",
+    );
+  }
+  const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
+  const address = parseStoreUrl(options.store);
+  const opened = await openStore(address, { create: options.create === true || stderr.isTTY });
+  try {
+    const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
+    await welcome(coordinator, opened, address, namespace);
+    const server = await createServer({ coordinator, release: RELEASE, log });
+    const url = await listen(server, host, port);
+    say(`listening on ${url}, stop with Ctrl-C`);
+    log.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    const reason = await untilStopped();
+    say(`${reason}: finishing what is under way`);
+    await server.stop();
+    log.info({ reason }, "stop");
+    await flushed(log);
+  } finally {
+    await opened.store.close();
+  }
+}
+
+/** Says which store this is; makes its first namespace when the store is new, and says so loudly. */
+async function welcome(
+  coordinator: Coordinator,
+  { isNew }: OpenStore,
+  address: StoreAddress,
+  namespace: string,
+): Promise<void> {
+  say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
+  if (!isNew) {
+    const namespaces = await coordinator.mustBeReady();
+    say(`namespaces: ${namespaces.join(", ")}`);
+    return;
+  }
+  say(`THIS IS A NEW STORE. ${announcement(await coordinator.initNamespace(namespace), describeStore(address))}`);
+}
+
+async function listen(server: Awaited<ReturnType<typeof createServer>>, host: string, port: number): Promise<string> {
+  try {
+    return await server.listen({ host, port });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EADDRINUSE") {
+      throw Object.assign(
+        new Error(
+          `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`,
+          { cause: error },
+        ),
+        { code: "port_taken" },
+      );
+    }
+    throw error;
+  }
+}
+
+/** The log is written in the background: without this its last lines would be lost. */
+function flushed(log: Logger): Promise<void> {
+  return new Promise((resolve) => log.flush(() => resolve()));
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function say(text: string): void {
+  stderr.write(`${text}\n`);
+}

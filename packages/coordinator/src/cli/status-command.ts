@@ -1,0 +1,68 @@
+/** `status`: how much is used, how much is left, how long it will last. */
+import { statusAnswerSchema } from "@callnumber/protocol/schemas";
+import { pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
+import { Command } from "commander";
+import { askCoordinator } from "./ask-coordinator.js";
+import { coordinatorOption, namespaceOption } from "./options.js";
+import { grouped, instant, print, printJson } from "./print.js";
+
+interface Options {
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly json?: boolean;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function statusCommand(): Command {
+  return new Command("status")
+    .summary("high-water mark, runs left, forecast")
+    .description("Shows the state of a namespace.")
+    .addOption(coordinatorOption())
+    .addOption(namespaceOption())
+    .action(async ({ coordinator, namespace, json }: Options) => {
+      const status = await askCoordinator(coordinator, pathOf("status", { namespace }), statusAnswerSchema);
+      if (json) printJson(status);
+      else print(inWords(status));
+    });
+}
+
+function inWords(status: StatusAnswer): string {
+  const {
+    namespace,
+    store,
+    coordinator,
+    storeId,
+    version,
+    firstRun,
+    highWaterMark,
+    runsLeased,
+    runsLeft,
+    callNumbersLeft,
+  } = status;
+  return [
+    `namespace ${namespace} on the ${store} store of coordinator ${coordinator}`,
+    `  store id           ${storeId}`,
+    `  version            ${version}, first run ${grouped(firstRun)}`,
+    `  high-water mark    ${runsLeased === 0 ? "no run leased yet" : `run ${grouped(highWaterMark)}, leased at ${instant(status.lastLeaseAtMs ?? 0)}`}`,
+    `  runs leased        ${grouped(runsLeased)}`,
+    `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
+    ...status.rates.map(rateInWords),
+  ].join("\n");
+}
+
+function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {
+  const hours = windowMs / HOUR_MS;
+  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
+  const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
+  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}${end}`;
+}
+
+/** The day when it is near; the year when the day would only pretend to be exact. */
+function untilWhen(timeMs: number): string {
+  const date = new Date(timeMs);
+  const isNear = timeMs - Date.now() < 2 * 365 * 24 * HOUR_MS;
+  return isNear
+    ? date.toISOString().slice(0, 10)
+    : `the year ${grouped(date.getUTCFullYear()).replaceAll(",", date.getUTCFullYear() < 10_000 ? "" : ",")}`;
+}

@@ -1,0 +1,207 @@
+/**
+ * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
+ * Knows the store only through `Store`, and nothing of HTTP.
+ * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
+ */
+import { CallNumberError, decodeCallNumber, RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type {
+  InspectAnswer,
+  Lease,
+  LeaseRequest,
+  LedgerEntry,
+  ReportRequest,
+  RunAnswer,
+  RunsAnswer,
+  StatusAnswer,
+} from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf, NAMESPACE_PATTERN, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "./errors.js";
+import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
+import { ledgerPage, type LedgerQuery } from "./ledger-page.js";
+import { type Log, SILENT_LOG } from "./log.js";
+import { runStateIn } from "./run-state.js";
+import { RATE_WINDOWS_MS, statusOf } from "./status.js";
+import type { GrantedRuns, NamespaceRecord, Store } from "./store.js";
+import { newStoreId, RATE_DEFAULT } from "./store-id.js";
+
+export interface CoordinatorOptions {
+  readonly store: Store;
+  /** How this coordinator is called in the ledger. */
+  readonly name: string;
+  readonly log?: Log;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+}
+
+export class Coordinator {
+  readonly name: string;
+  readonly #store: Store;
+  readonly #log: Log;
+  readonly #now: () => number;
+  /** By namespace: the greatest ledger id that this coordinator knows to be leased. Losing it loses a warning, nothing else. */
+  readonly #seen = new Map<string, number>();
+
+  constructor({ store, name, log = SILENT_LOG, now = Date.now }: CoordinatorOptions) {
+    this.name = name;
+    this.#store = store;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /**
+   * Makes a namespace that leases from `firstRun` (1 to 2^30 - 1, default 1) upwards. Give an archive that already holds
+   * numbers a first run above all of them.
+   * @throws RangeError or TypeError for a bad name or run. CoordinatorError `namespace_already_initialised`.
+   */
+  async initNamespace(
+    namespace: string,
+    { firstRun = 1 }: { readonly firstRun?: number } = {},
+  ): Promise<NamespaceRecord> {
+    mustBeNamespace(namespace);
+    mustBeWithin("firstRun", firstRun, 1, RUN_MAX);
+    const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate: RATE_DEFAULT });
+    const record = await this.#store.createNamespace(namespace, storeId);
+    this.#log.info({ namespace, storeId, firstRun }, "init");
+    return record;
+  }
+
+  /**
+   * Leases 1 to 64 fresh, contiguous runs; fewer than asked at the end of the run space.
+   * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
+   * @throws CoordinatorError `run_beyond_mark`, `store_went_back`, `run_space_exhausted`, `namespace_not_initialised`: the
+   *   mark did not move. `store_unavailable`: it may have moved. RangeError or TypeError for misuse.
+   */
+  async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
+    mustBeNamespace(namespace);
+    mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
+    const { runCount, nonce, holder, lastRun } = request;
+    if (lastRun !== null) await this.#mustBeKnown(namespace, lastRun, request);
+    const floor = this.#seen.get(namespace) ?? 0;
+    const granted = await this.#store.lease(namespace, { runCount, floor, holder, coordinator: this.name, nonce });
+    this.#mustBeFresh(namespace, granted, floor);
+    this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
+    return { namespace, ...granted, nonce };
+  }
+
+  /**
+   * Notes how far a holder got in a run, named by its ledger id.
+   * @throws CoordinatorError `run_not_leased`, `not_the_holder`.
+   */
+  async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
+    mustBeLedgerId(ledgerId);
+    mustBeNamespace(namespace);
+    await this.#store.report(namespace, ledgerId, { nonce, lastSequence, state });
+    this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
+  }
+
+  /** What is known of one run. @throws CoordinatorError `run_not_leased`, `namespace_not_initialised`. */
+  async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
+    mustBeLedgerId(ledgerId);
+    const lease = await this.#find(namespace, ledgerId);
+    if (lease === undefined) {
+      throw new CoordinatorError("run_not_leased", `run ${ledgerId} of namespace "${namespace}" was never leased`);
+    }
+    const { version, run } = runOfLedgerId(ledgerId);
+    return { namespace, version, run, ...runStateIn(lease, run), lease };
+  }
+
+  /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
+  async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
+    mustBeNamespace(namespace);
+    return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+  }
+
+  /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
+  async inspect(namespace: string, text: string): Promise<InspectAnswer> {
+    mustBeNamespace(namespace);
+    const record = await this.#store.readNamespace(namespace);
+    const subject = { namespace, callNumber: text };
+    try {
+      const fields = decodeCallNumber(text);
+      if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
+      const lease = await this.#store.findLease(namespace, ledgerIdOf(fields.version, fields.run));
+      if (lease === undefined) return inspectNeverLeased({ ...subject, ...fields }, record);
+      return inspectLeased({ ...subject, ...fields }, lease);
+    } catch (error) {
+      if (error instanceof CallNumberError) return inspectMalformed(subject, error);
+      throw error;
+    }
+  }
+
+  /** Mark, what is left, how fast it goes. @throws CoordinatorError `namespace_not_initialised`. */
+  async status(namespace: string): Promise<StatusAnswer> {
+    mustBeNamespace(namespace);
+    const nowMs = this.#now();
+    const record = await this.#store.readNamespace(namespace);
+    const oldestInWindow = await Promise.all(
+      RATE_WINDOWS_MS.map((windowMs) => this.#store.firstLeaseSince(namespace, nowMs - windowMs)),
+    );
+    return { ...statusOf(record, oldestInWindow, nowMs), store: this.#store.kind, coordinator: this.name };
+  }
+
+  /**
+   * Whether leases can be expected to succeed: resolves to the namespaces that are served.
+   * @throws CoordinatorError `namespace_not_initialised` when there is none; whatever the store says.
+   */
+  async mustBeReady(): Promise<readonly string[]> {
+    const namespaces = await this.#store.listNamespaces();
+    if (namespaces.length === 0) {
+      throw new CoordinatorError(
+        "namespace_not_initialised",
+        'the store holds no namespace yet; make one with "callnumber init"',
+      );
+    }
+    return namespaces;
+  }
+
+  #find(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    mustBeNamespace(namespace);
+    return this.#store.findLease(namespace, ledgerId);
+  }
+
+  /** A holder that has a run which this store never leased met another store, or this one before it went back. */
+  async #mustBeKnown(namespace: string, lastRun: number, { holder }: LeaseRequest): Promise<void> {
+    if (lastRun <= (this.#seen.get(namespace) ?? 0)) return;
+    const { version, highWaterMark } = await this.#store.readNamespace(namespace);
+    const mark = ledgerIdOf(version, highWaterMark);
+    if (lastRun <= mark) return;
+    this.#log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
+    throw new CoordinatorError(
+      "run_beyond_mark",
+      `the last run held is ${lastRun}, but this store's last one is ${mark}: the store has gone back in time, or is another one. ` +
+        "Nothing was leased. Stop the importers and tell the operator",
+    );
+  }
+
+  /** The last look before runs leave the house; what fails it is burnt. */
+  #mustBeFresh(namespace: string, { version, firstRun, runCount }: GrantedRuns, floor: number): void {
+    const first = ledgerIdOf(version, firstRun);
+    if (first <= floor) {
+      throw new CoordinatorError(
+        "store_went_back",
+        `the store granted run ${first} of namespace "${namespace}", but run ${floor} was leased already; it was burnt. ` +
+          "Stop the coordinators and bring the newest state of the store back",
+      );
+    }
+    const last = first + runCount - 1;
+    this.#seen.set(namespace, Math.max(this.#seen.get(namespace) ?? 0, last));
+  }
+}
+
+function mustBeNamespace(namespace: string): void {
+  if (!NAMESPACE_PATTERN.test(namespace)) {
+    throw new TypeError(
+      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
+    );
+  }
+}
+
+function mustBeLedgerId(ledgerId: number): void {
+  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
+}
+
+function mustBeWithin(name: string, value: number, min: number, max: number): void {
+  if (!(Number.isInteger(value) && value >= min && value <= max)) {
+    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
+  }
+}

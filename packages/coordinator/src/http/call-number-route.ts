@@ -1,0 +1,21 @@
+/** `GET …/call-numbers/{callNumber}`: what a typed text stands for. A malformed one is an answer, not an error. */
+import { inspectAnswerSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
+import { z } from "zod";
+import type { Coordinator } from "../coordinator.js";
+import { errorResponses } from "./error-responses.js";
+import type { TypedApp } from "./server.js";
+
+export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
+  app.get(
+    ROUTES.callNumber,
+    {
+      schema: {
+        summary: "Inspect a call number: malformed, other version, never leased, reported or unreported",
+        params: z.object({ namespace: namespaceSchema, callNumber: z.string() }),
+        response: { 200: inspectAnswerSchema, ...errorResponses },
+      },
+    },
+    async ({ params }) => coordinator.inspect(params.namespace, params.callNumber),
+  );
+}

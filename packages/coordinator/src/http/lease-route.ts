@@ -1,0 +1,26 @@
+/** `POST …/leases`: the one request that moves the mark. The body is read and checked whole before the store is asked. */
+import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
+import { z } from "zod";
+import type { Coordinator } from "../coordinator.js";
+import { errorResponses } from "./error-responses.js";
+import type { TypedApp } from "./server.js";
+
+export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
+  app.post(
+    ROUTES.leases,
+    {
+      schema: {
+        summary: "Lease 1 to 64 contiguous runs",
+        params: z.object({ namespace: namespaceSchema }),
+        body: leaseRequestSchema,
+        response: { 201: leaseSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const lease = await coordinator.lease(request.params.namespace, request.body);
+      reply.code(201);
+      return lease;
+    },
+  );
+}

@@ -1,0 +1,34 @@
+/** `GET …/runs` and `GET …/runs/{run}`: who got which run. */
+import { namespaceSchema, runAnswerSchema, runsAnswerSchema, runsQuerySchema } from "@callnumber/protocol/schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
+import { z } from "zod";
+import type { Coordinator } from "../coordinator.js";
+import { errorResponses } from "./error-responses.js";
+import { runParameter } from "./run-parameter.js";
+import type { TypedApp } from "./server.js";
+
+export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
+  app.get(
+    ROUTES.runs,
+    {
+      schema: {
+        summary: "List leases, newest first",
+        params: z.object({ namespace: namespaceSchema }),
+        querystring: runsQuerySchema,
+        response: { 200: runsAnswerSchema, ...errorResponses },
+      },
+    },
+    async ({ params, query }) => coordinator.runs(params.namespace, query),
+  );
+  app.get(
+    ROUTES.run,
+    {
+      schema: {
+        summary: "Who got a run, and how far it got",
+        params: z.object({ namespace: namespaceSchema, run: runParameter }),
+        response: { 200: runAnswerSchema, ...errorResponses },
+      },
+    },
+    async ({ params }) => coordinator.run(params.namespace, params.run),
+  );
+}

@@ -1,0 +1,148 @@
+/**
+ * The HTTP service: puts the routes together, speaks JSON only, refuses with the protocol's error bodies, stops gracefully.
+ * Knows the coordinator, and nothing of stores.
+ */
+import swagger from "@fastify/swagger";
+import { ROUTES } from "@callnumber/protocol/wire";
+import Fastify, { type FastifyBaseLogger, type FastifyRequest } from "fastify";
+import {
+  jsonSchemaTransform,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from "fastify-type-provider-zod";
+import type { Coordinator } from "../coordinator.js";
+import { callNumberRoute } from "./call-number-route.js";
+import { answerError, sendError } from "./error-answer.js";
+import { healthRoutes } from "./health-routes.js";
+import { leaseRoute } from "./lease-route.js";
+import { reportRoute } from "./report-route.js";
+import { runsRoutes } from "./runs-routes.js";
+import { statusRoute } from "./status-route.js";
+
+/** Larger than any request of ours, smaller than anything that hurts. */
+const BODY_LIMIT_BYTES = 4096;
+/** A request line holds a namespace and a typed call number: more is no request of ours. */
+const PARAMETER_LENGTH_MAX = 256;
+
+export interface ServerOptions {
+  readonly coordinator: Coordinator;
+  /** Release number, for OpenAPI. */
+  readonly release: string;
+  readonly log?: FastifyBaseLogger;
+}
+
+export interface Server {
+  /** Starts to listen; resolves to the address, with the port that was taken when `port` is 0. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  /** Answers new requests with `shutting_down`, finishes those in flight, and closes. */
+  stop(): Promise<void>;
+  /** The OpenAPI 3.1 document. */
+  openApi(): Promise<object>;
+}
+
+export type TypedApp = ReturnType<typeof newApp>;
+
+export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
+  const app = newApp(log);
+  let isStopping = false;
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler((request, reply) => {
+    const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
+    reply.send(sendError(reply, { code: "not_found", message }));
+  });
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("cache-control", "no-store");
+    if (!isStopping || request.url === ROUTES.health) return;
+    reply.send(
+      sendError(reply, { code: "shutting_down", message: "this coordinator is stopping; ask again in a moment" }),
+    );
+    return reply;
+  });
+  app.addHook("onSend", async (_, reply) => {
+    if (isStopping) reply.header("connection", "close");
+  });
+
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Callnumber coordinator",
+        description: "Leases runs: each is good for 16,384 call numbers, and is leased once, ever.",
+        version: release,
+      },
+    },
+    transform: jsonSchemaTransform,
+  });
+  const methods = watchMethods(app);
+  await app.register(async (scope) => {
+    const routes = scope.withTypeProvider<ZodTypeProvider>();
+    leaseRoute(routes, coordinator);
+    reportRoute(routes, coordinator);
+    runsRoutes(routes, coordinator);
+    callNumberRoute(routes, coordinator);
+    statusRoute(routes, coordinator);
+    healthRoutes(routes, coordinator);
+  });
+  app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
+  refuseOtherMethods(app, methods);
+
+  return {
+    listen: (address) => app.listen(address),
+    async stop() {
+      isStopping = true;
+      await app.close();
+    },
+    async openApi() {
+      await app.ready();
+      return app.swagger();
+    },
+  };
+}
+
+function newApp(log: FastifyBaseLogger | undefined) {
+  return Fastify({
+    ...(log ? { loggerInstance: log } : { logger: false }),
+    disableRequestLogging: true,
+    bodyLimit: BODY_LIMIT_BYTES,
+    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
+    // Ours says the same with a code that clients know.
+    return503OnClosing: false,
+    forceCloseConnections: "idle",
+    onProtoPoisoning: "error",
+    onConstructorPoisoning: "error",
+    requestIdHeader: false,
+  }).withTypeProvider<ZodTypeProvider>();
+}
+
+type Methods = Map<string, string[]>;
+
+function watchMethods(app: TypedApp): Methods {
+  const methods: Methods = new Map();
+  app.addHook("onRoute", ({ url, method }) => {
+    methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
+  });
+  return methods;
+}
+
+/** A known path with a wrong method is told so, and told which one is right. */
+function refuseOtherMethods(app: TypedApp, methods: Methods): void {
+  for (const [url, allowed] of [...methods]) {
+    const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].filter((method) => !allowed.includes(method));
+    app.route({
+      method: others,
+      url,
+      schema: { hide: true },
+      // Before the body is read or checked: whatever it holds, the method is wrong.
+      onRequest: async (request: FastifyRequest, reply) => {
+        reply.header("allow", allowed.join(", "));
+        const message = `${request.method} is not possible here; possible: ${allowed.join(", ")}`;
+        reply.send(sendError(reply, { code: "method_not_allowed", message }));
+        return reply;
+      },
+      handler: async () => {},
+    });
+  }
+}

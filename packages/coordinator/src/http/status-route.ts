@@ -1,0 +1,21 @@
+/** `GET …/status`: the mark, what is left, and how long it will last. */
+import { namespaceSchema, statusAnswerSchema } from "@callnumber/protocol/schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
+import { z } from "zod";
+import type { Coordinator } from "../coordinator.js";
+import { errorResponses } from "./error-responses.js";
+import type { TypedApp } from "./server.js";
+
+export function statusRoute(app: TypedApp, coordinator: Coordinator): void {
+  app.get(
+    ROUTES.status,
+    {
+      schema: {
+        summary: "High-water mark, runs left, rate of use and forecast",
+        params: z.object({ namespace: namespaceSchema }),
+        response: { 200: statusAnswerSchema, ...errorResponses },
+      },
+    },
+    async ({ params }) => coordinator.status(params.namespace),
+  );
+}

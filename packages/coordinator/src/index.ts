@@ -1,0 +1,8 @@
+export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
+export { CoordinatorError } from "./errors.js";
+export { createServer, type Server, type ServerOptions } from "./http/server.js";
+export type { LedgerQuery } from "./ledger-page.js";
+export type { Log } from "./log.js";
+export type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "./store.js";
+export { type OpenStore, openStore } from "./stores/open-store.js";
+export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";

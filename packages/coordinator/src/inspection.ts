@@ -1,0 +1,71 @@
+/**
+ * The five answers to "what is this call number?", each with a sentence for people. Pure.
+ * The sentences are the same in every place that asks: terminal, HTTP, page.
+ */
+import type { CallNumberError } from "@callnumber/protocol/codec";
+import type { CallNumberFields, InspectAnswer, LedgerEntry } from "@callnumber/protocol/wire";
+import { runStateIn } from "./run-state.js";
+import type { NamespaceRecord } from "./store.js";
+
+interface Subject {
+  readonly namespace: string;
+  readonly callNumber: string;
+}
+
+export function inspectMalformed(subject: Subject, error: CallNumberError): InspectAnswer {
+  const { code, message, position } = error;
+  return { ...subject, verdict: "malformed", explanation: message, problem: code, position: position ?? null };
+}
+
+export function inspectOtherVersion(
+  subject: Subject & CallNumberFields,
+  { namespace, version }: NamespaceRecord,
+): InspectAnswer {
+  const explanation = `version ${subject.version}: namespace "${namespace}" has made numbers up to version ${version} only`;
+  return { ...subject, verdict: "other_version", explanation };
+}
+
+export function inspectNeverLeased(subject: Subject & CallNumberFields, record: NamespaceRecord): InspectAnswer {
+  const { run, version } = subject;
+  const answer = { ...subject, verdict: "never_leased" } as const;
+  if (version === 0 && run < record.firstRun) {
+    const explanation = `run ${run} lies below the first run (${record.firstRun}) of this namespace: not made here, perhaps by an older system`;
+    return { ...answer, reason: "below_first_run", explanation };
+  }
+  if (version === record.version && run > record.highWaterMark) {
+    const explanation = `run ${run} was never leased: the last one is ${record.highWaterMark}. This number can't exist yet`;
+    return { ...answer, reason: "above_mark", explanation };
+  }
+  return {
+    ...answer,
+    reason: "skipped",
+    explanation: `run ${run} was skipped: no lease holds it. This number can't exist`,
+  };
+}
+
+export function inspectLeased(subject: Subject & CallNumberFields, lease: LedgerEntry): InspectAnswer {
+  const { state, lastSequence } = runStateIn(lease, subject.run);
+  const isReported = lastSequence !== null && subject.sequence <= lastSequence;
+  return {
+    ...subject,
+    verdict: isReported ? "reported" : "unreported",
+    explanation: `${leasedTo(lease, subject.run)}, ${isReported ? "within what it reported" : whyNot(state, lastSequence)}`,
+    state,
+    lastSequence,
+    lease,
+  };
+}
+
+function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
+  return `run ${run} was leased to ${holder.name} (${holder.host}, pid ${holder.pid}) at ${new Date(leasedAtMs).toISOString()}`;
+}
+
+function whyNot(state: string, lastSequence: number | null): string {
+  if (state === "unreported") return "which has not reported how far it got: this number may exist";
+  if (state === "open") return `which reported ${reached(lastSequence)} so far: this number may exist by now`;
+  return `which closed the run after ${reached(lastSequence)}: this number was not made`;
+}
+
+function reached(lastSequence: number | null): string {
+  return lastSequence === null ? "no sequence" : `sequence ${lastSequence}`;
+}

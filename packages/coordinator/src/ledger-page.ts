@@ -1,0 +1,64 @@
+/**
+ * Pages through the ledger, newest first, with filters. Knows the store's plain listing only, so that every store filters
+ * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
+ */
+import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import type { Store } from "./store.js";
+
+/** Entries looked at for one page at the most. */
+const SCAN_MAX = 10_000;
+const SCAN_STEP = 500;
+const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
+
+export interface LedgerQuery {
+  /** 1 to 500. */
+  readonly limit: number;
+  /** Name of the holder. */
+  readonly holder?: string | undefined;
+  /** Leased at this time or later. */
+  readonly leasedFromMs?: number | undefined;
+  /** Leased before this time. */
+  readonly leasedToMs?: number | undefined;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface LedgerPage {
+  readonly leases: readonly LedgerEntry[];
+  readonly nextCursor: string | null;
+}
+
+export async function ledgerPage(store: Store, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
+  const leases: LedgerEntry[] = [];
+  let below = await startOf(store, namespace, query);
+  for (let looked = 0; looked < SCAN_MAX; ) {
+    const limit = isFiltered(query) ? SCAN_STEP : query.limit - leases.length;
+    const found = await store.listLeases(namespace, { belowLedgerId: below, limit });
+    for (const entry of found) {
+      if (entry.leasedAtMs < (query.leasedFromMs ?? 0)) return { leases, nextCursor: null };
+      below = lastLedgerIdOf(entry);
+      if (query.holder === undefined || entry.holder.name === query.holder) leases.push(entry);
+      if (leases.length === query.limit) return { leases, nextCursor: String(below) };
+    }
+    if (found.length < limit) return { leases, nextCursor: null };
+    looked += found.length;
+  }
+  return { leases, nextCursor: String(below) };
+}
+
+/** Below this ledger id the page begins. */
+async function startOf(store: Store, namespace: string, { cursor, leasedToMs }: LedgerQuery): Promise<number> {
+  if (cursor !== undefined) return Number(cursor);
+  if (leasedToMs === undefined) return ABOVE_ALL_LEDGER_IDS;
+  const firstTooLate = await store.firstLeaseSince(namespace, leasedToMs);
+  return firstTooLate === undefined ? ABOVE_ALL_LEDGER_IDS : lastLedgerIdOf(firstTooLate);
+}
+
+function isFiltered({ holder }: LedgerQuery): boolean {
+  return holder !== undefined;
+}
+
+function lastLedgerIdOf({ version, firstRun, runCount }: LedgerEntry): number {
+  return ledgerIdOf(version, firstRun + runCount - 1);
+}

@@ -1,0 +1,56 @@
+/** Capacity and forecast of a namespace, from its record and a few ledger entries. Pure. */
+import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import type { LedgerEntry, StatusAnswer, UseRate } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "./store.js";
+import { parseStoreId } from "./store-id.js";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Over which the rate of use is measured. */
+export const RATE_WINDOWS_MS: readonly number[] = [HOUR_MS, DAY_MS, 7 * DAY_MS];
+
+/** The last instant that a JavaScript date can name. */
+const LAST_INSTANT_MS = 8.64e15;
+
+/** `oldestInWindow` holds, for each of `RATE_WINDOWS_MS`, the oldest lease within it. */
+export function statusOf(
+  record: NamespaceRecord,
+  oldestInWindow: readonly (LedgerEntry | undefined)[],
+  nowMs: number,
+): Omit<StatusAnswer, "store" | "coordinator"> {
+  const { namespace, storeId, version, firstRun, highWaterMark, changedAtMs } = record;
+  const firstRunOfVersion = version === 0 ? firstRun : 0;
+  const runsLeased = highWaterMark - firstRunOfVersion + 1;
+  const runsLeft = RUN_MAX - highWaterMark;
+  const initialisedAtMs = parseStoreId(storeId)?.initialisedAtMs ?? nowMs;
+  return {
+    namespace,
+    storeId,
+    version,
+    firstRun,
+    highWaterMark,
+    runsLeased,
+    runsLeft,
+    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
+    lastLeaseAtMs: runsLeased > 0 ? changedAtMs : null,
+    rates: RATE_WINDOWS_MS.map((windowMs, index) => {
+      const oldest = oldestInWindow[index];
+      const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
+      // A namespace younger than the window is measured over its life, but never over less than a minute.
+      const measuredMs = Math.max(Math.min(windowMs, nowMs - initialisedAtMs), MINUTE_MS);
+      return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
+    }),
+  };
+}
+
+function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: number, nowMs: number): UseRate {
+  const exhaustedAtMs = runs === 0 ? Number.POSITIVE_INFINITY : nowMs + Math.floor((runsLeft / runs) * measuredMs);
+  return {
+    windowMs,
+    runs,
+    runsPerDay: (runs / measuredMs) * DAY_MS,
+    exhaustedAtMs: exhaustedAtMs <= LAST_INSTANT_MS ? exhaustedAtMs : null,
+  };
+}

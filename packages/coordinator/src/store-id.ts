@@ -1,0 +1,31 @@
+/**
+ * The store id, `<uuid>.<first run>.<instant of init, ms>.<rate>`: made once for each namespace by `init`, never changed.
+ * Whoever pins it pins the store, its first run and, later, its clock line.
+ */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { randomUUID } from "node:crypto";
+
+/** Whole runs per second by which the room for leases grows after a doubt. */
+export const RATE_DEFAULT = 2;
+export const RATE_MAX = 16;
+
+const PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(\d{1,10})\.(\d{1,15})\.(\d{1,2})$/;
+
+export interface StoreIdFields {
+  readonly firstRun: number;
+  readonly initialisedAtMs: number;
+  readonly rate: number;
+}
+
+export function newStoreId({ firstRun, initialisedAtMs, rate }: StoreIdFields): string {
+  return `${randomUUID()}.${firstRun}.${initialisedAtMs}.${rate}`;
+}
+
+/** The fields of a store id, or undefined when the text is none. */
+export function parseStoreId(storeId: string): StoreIdFields | undefined {
+  const match = PATTERN.exec(storeId);
+  if (match === null) return undefined;
+  const [firstRun, initialisedAtMs, rate] = match.slice(1).map(Number) as [number, number, number];
+  if (firstRun < 1 || firstRun > RUN_MAX || rate < 1 || rate > RATE_MAX) return undefined;
+  return { firstRun, initialisedAtMs, rate };
+}

@@ -1,0 +1,27 @@
+/** Opens the store of an address. The adapter, and the library behind it, is loaded only when its kind is asked for. */
+import type { Store } from "../store.js";
+import type { StoreAddress } from "./store-url.js";
+
+export interface OpenStore {
+  readonly store: Store;
+  /** Whether a store began to exist by this: it holds no namespace yet. */
+  readonly isNew: boolean;
+}
+
+/**
+ * @param create whether an embedded store may be made where there is none; the others need no permission.
+ * @throws CoordinatorError `store_missing`, `store_locked`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`.
+ */
+export async function openStore(address: StoreAddress, { create }: { readonly create: boolean }): Promise<OpenStore> {
+  if (address.kind === "memory") {
+    const { MemoryStore } = await import("./memory-store.js");
+    return { store: new MemoryStore(), isNew: true };
+  }
+  if (address.kind === "sqlite") {
+    const { SqliteStore } = await import("./sqlite-store.js");
+    const store = new SqliteStore({ path: address.path, create });
+    return { store, isNew: store.isNew };
+  }
+  const { RedisStore } = await import("./redis-store.js");
+  return { store: await RedisStore.open(address), isNew: false };
+}

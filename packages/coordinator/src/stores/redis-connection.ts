@@ -1,0 +1,120 @@
+/**
+ * The one connection of a Redis store, and the scripts that run over it. Knows nothing of runs.
+ * Invariant: a command is sent at most once. A lease whose answer is lost must stay lost: the client's own resending,
+ * its queue for bad times and its pools are all off.
+ */
+import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { Redis } from "ioredis";
+import { asCoordinatorError, type CommandContext } from "./redis-errors.js";
+
+const COMMAND_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const RECONNECT_DELAY_MAX_MS = 1_000;
+
+export type ScriptName = "init" | "read" | "lease" | "report" | "lease-since";
+
+export interface RedisAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly database: number;
+}
+
+export class RedisConnection {
+  readonly #redis: Redis;
+  readonly #server: string;
+
+  private constructor(redis: Redis, server: string) {
+    this.#redis = redis;
+    this.#server = server;
+  }
+
+  /** @throws CoordinatorError `store_unavailable` when the server can't be reached or refuses the user. */
+  static async open(address: RedisAddress): Promise<RedisConnection> {
+    const server = `${address.host}:${address.port}`;
+    const redis = new Redis({
+      host: address.host,
+      port: address.port,
+      db: address.database,
+      ...(address.username ? { username: address.username } : {}),
+      ...(address.password ? { password: address.password } : {}),
+      ...(address.tls ? { tls: {} } : {}),
+      lazyConnect: true,
+      disableClientInfo: true,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      autoResendUnfulfilledCommands: false,
+      enableOfflineQueue: false,
+      // Both are needed once resending is off: without them a promise never settles when the connection breaks.
+      maxRetriesPerRequest: 0,
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_DELAY_MAX_MS),
+    });
+    let lastError: unknown;
+    // Each command reports its own failure; an event without a listener would end the process.
+    redis.on("error", (error) => {
+      lastError = error;
+    });
+    const connection = new RedisConnection(redis, server);
+    try {
+      await redis.connect();
+      await redis.ping();
+    } catch (error) {
+      redis.disconnect();
+      throw asCoordinatorError(lastError ?? error, { namespace: "" }, server);
+    }
+    return connection;
+  }
+
+  /** Runs one of our scripts, once. @throws CoordinatorError for a refusal or a failure. */
+  async run(
+    script: ScriptName,
+    keys: readonly string[],
+    parameters: readonly (string | number)[],
+    context: CommandContext,
+  ): Promise<unknown> {
+    const { text, sha1 } = scriptNamed(script);
+    return this.ask(context, async (redis) => {
+      try {
+        return await redis.evalsha(sha1, keys.length, ...keys, ...parameters);
+      } catch (error) {
+        // Nothing ran: the server forgot the script with a restart, or never had it.
+        if (error instanceof Error && error.message.startsWith("NOSCRIPT")) {
+          return await redis.eval(text, keys.length, ...keys, ...parameters);
+        }
+        throw error;
+      }
+    });
+  }
+
+  /** Sends commands. @throws CoordinatorError `store_unavailable`. */
+  async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
+    try {
+      return await send(this.#redis);
+    } catch (error) {
+      if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
+      throw asCoordinatorError(error, context, this.#server);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+  }
+}
+
+const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: string }>();
+
+function scriptNamed(name: ScriptName): { readonly text: string; readonly sha1: string } {
+  const known = scripts.get(name);
+  if (known !== undefined) return known;
+  const text = ["record", name].map(readScript).join("\n");
+  const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
+  scripts.set(name, script);
+  return script;
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), "utf8");
+}

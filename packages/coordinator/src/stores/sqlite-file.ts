@@ -1,0 +1,166 @@
+/**
+ * Opens the file of the embedded store: alone, durable, and never by accident a new one.
+ * Knows SQLite; knows nothing of runs.
+ */
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { CoordinatorError } from "../errors.js";
+
+/** "CALL": tells our files from those of other programs that use SQLite. */
+const APPLICATION_ID = 0x43414c4c;
+const SCHEMA_VERSION = 1;
+
+const SQLITE_BUSY = 5;
+const SQLITE_NOT_A_DATABASE = 26;
+
+/** A ledger entry holds the last ledger id of its lease, so that the lease of a run is the first entry at or after it. */
+const SCHEMA = `
+  CREATE TABLE namespaces (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    store_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    high_water_mark INTEGER NOT NULL,
+    changed_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE holders (
+    id INTEGER PRIMARY KEY,
+    json TEXT NOT NULL UNIQUE
+  ) STRICT;
+  CREATE TABLE leases (
+    namespace_id INTEGER NOT NULL REFERENCES namespaces,
+    last_ledger_id INTEGER NOT NULL,
+    run_count INTEGER NOT NULL,
+    leased_at_ms INTEGER NOT NULL,
+    holder_id INTEGER NOT NULL REFERENCES holders,
+    nonce TEXT NOT NULL,
+    progress_run INTEGER,
+    progress_sequence INTEGER,
+    progress_state TEXT,
+    progress_at_ms INTEGER,
+    PRIMARY KEY (namespace_id, last_ledger_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX leases_by_time ON leases (namespace_id, leased_at_ms, last_ledger_id);
+`;
+
+export interface SqliteFile {
+  readonly database: DatabaseSyncInstance;
+  /** Absolute, for messages. */
+  readonly path: string;
+  /** Whether the file was made just now. */
+  readonly isNew: boolean;
+  close(): void;
+}
+
+/**
+ * Opens or, with `create`, makes the file. While it is open no other process can open it this way.
+ * @throws CoordinatorError `store_missing`, `store_locked`, `store_corrupt` (not a store), `store_unknown_schema`,
+ *   `store_unavailable` (the file system refuses).
+ */
+export function openSqliteFile(givenPath: string, { create }: { readonly create: boolean }): SqliteFile {
+  const path = resolve(givenPath);
+  if (!create && !existsSync(path)) throw missing(path);
+  let lock: DatabaseSyncInstance | undefined;
+  let database: DatabaseSyncInstance | undefined;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    lock = lockBeside(path);
+    database = new DatabaseSync(path);
+    const isNew = holdsNothing(database);
+    if (isNew && !create) throw missing(path);
+    // FULL: a lease is on the disk before it is answered. The build's own default for WAL would lose the last ones.
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    if (isNew) makeSchema(database, path);
+    mustBeOurs(database, path);
+    return { database, path, isNew, close: closeBoth(database, lock) };
+  } catch (error) {
+    closeBoth(database, lock)();
+    throw error instanceof CoordinatorError ? error : asCoordinatorError(error, path);
+  }
+}
+
+/** The lock goes last: until then nobody else may touch the file. */
+function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyncInstance | undefined): () => void {
+  return () => {
+    database?.close();
+    lock?.close();
+  };
+}
+
+/**
+ * Locks a file of its own beside the store: a process that opens and closes its own database file, to copy or to hash it,
+ * would silently drop SQLite's locks on it. Nothing else opens this one. The lock ends with the process, however it ends.
+ */
+function lockBeside(path: string): DatabaseSyncInstance {
+  const lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+  try {
+    lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
+    return lock;
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: unknown }).errcode !== SQLITE_BUSY) throw error;
+    throw new CoordinatorError(
+      "store_locked",
+      `another process has the store ${path} open; only one may. If that is a coordinator ("callnumber serve"), ` +
+        "stop it first, or ask it over HTTP",
+      { cause: error },
+    );
+  }
+}
+
+/** True also for what a process leaves that dies while it makes the file. */
+function holdsNothing(database: DatabaseSyncInstance): boolean {
+  const { tables } = database.prepare("SELECT count(*) AS tables FROM sqlite_master").get() as { tables: number };
+  return tables === 0 && pragma(database, "application_id") === 0;
+}
+
+function makeSchema(database: DatabaseSyncInstance, path: string): void {
+  database.exec(`BEGIN IMMEDIATE;
+    PRAGMA application_id = ${APPLICATION_ID};
+    PRAGMA user_version = ${SCHEMA_VERSION};
+    ${SCHEMA}
+    COMMIT;`);
+  // SQLite syncs the file, not its name: without this a power loss could leave leases in a file that no folder holds.
+  const folder = openSync(dirname(path), "r");
+  fsyncSync(folder);
+  closeSync(folder);
+}
+
+function mustBeOurs(database: DatabaseSyncInstance, path: string): void {
+  if (pragma(database, "application_id") !== APPLICATION_ID) {
+    throw new CoordinatorError(
+      "store_corrupt",
+      `${path} is an SQLite database, but not a Callnumber store; nothing was changed in it`,
+    );
+  }
+  const schemaVersion = pragma(database, "user_version");
+  if (schemaVersion !== SCHEMA_VERSION) {
+    const message = `the store ${path} has schema version ${schemaVersion}; this release reads version ${SCHEMA_VERSION}. Use the release that wrote it`;
+    throw new CoordinatorError("store_unknown_schema", message);
+  }
+}
+
+function pragma(database: DatabaseSyncInstance, name: string): unknown {
+  return (database.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>)[name];
+}
+
+function missing(path: string): CoordinatorError {
+  return new CoordinatorError(
+    "store_missing",
+    `there is no store at ${path}. To begin a new one there, say --create. ` +
+      "If an archive already holds call numbers, its store must be somewhere: a volume not mounted, another folder, another user",
+  );
+}
+
+function asCoordinatorError(error: unknown, path: string): CoordinatorError {
+  const { errcode, message } = error as { errcode?: unknown; message?: unknown };
+  if (errcode === SQLITE_NOT_A_DATABASE) {
+    return new CoordinatorError("store_corrupt", `${path} is not a Callnumber store, nor any SQLite database`, {
+      cause: error,
+    });
+  }
+  return new CoordinatorError("store_unavailable", `the store ${path} can't be opened: ${String(message)}`, {
+    cause: error,
+  });
+}

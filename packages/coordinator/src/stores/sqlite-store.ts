@@ -1,0 +1,275 @@
+/**
+ * The embedded store: one SQLite file, one process. All changes of one turn of the event loop share one transaction and
+ * one sync of the disk, and none is answered before it.
+ */
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { type Holder, type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
+import { parseStoreId } from "../store-id.js";
+import { decideLease, decideReport } from "./decisions.js";
+import { newRecord } from "./new-record.js";
+import { alreadyInitialised, notInitialised, notLeased } from "./refusals.js";
+import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
+import { type Outcome, TurnQueue } from "./turn-queue.js";
+
+export interface SqliteStoreOptions {
+  readonly path: string;
+  /** Whether a new file may be made where there is none. */
+  readonly create: boolean;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+}
+
+interface NamespaceRow {
+  readonly id: number;
+  readonly name: string;
+  readonly store_id: string;
+  readonly version: number;
+  readonly high_water_mark: number;
+  readonly changed_at_ms: number;
+}
+
+interface LeaseRow {
+  readonly last_ledger_id: number;
+  readonly run_count: number;
+  readonly leased_at_ms: number;
+  readonly holder_json: string;
+  readonly nonce: string;
+  readonly progress_run: number | null;
+  readonly progress_sequence: number | null;
+  readonly progress_state: Progress["state"] | null;
+  readonly progress_at_ms: number | null;
+}
+
+const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
+  progress_run, progress_sequence, progress_state, progress_at_ms
+  FROM leases JOIN holders ON holders.id = leases.holder_id`;
+
+const STATEMENTS = {
+  begin: "BEGIN IMMEDIATE",
+  commit: "COMMIT",
+  rollback: "ROLLBACK",
+  namespace: "SELECT * FROM namespaces WHERE name = ?",
+  namespaceNames: "SELECT name FROM namespaces ORDER BY name",
+  addNamespace:
+    "INSERT INTO namespaces (name, store_id, version, high_water_mark, changed_at_ms) VALUES (?, ?, ?, ?, ?)",
+  raiseMark: "UPDATE namespaces SET high_water_mark = ?, changed_at_ms = ? WHERE id = ?",
+  holder: "SELECT id FROM holders WHERE json = ?",
+  addHolder: "INSERT INTO holders (json) VALUES (?)",
+  addLease:
+    "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
+  leaseAtOrAfter: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT 1`,
+  leasesBelow: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id < ? ORDER BY last_ledger_id DESC LIMIT ?`,
+  leaseSince: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
+  setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
+    WHERE namespace_id = ? AND last_ledger_id = ?`,
+} as const;
+
+export class SqliteStore implements Store {
+  readonly kind = "sqlite";
+  /** Absolute path of the file. */
+  readonly path: string;
+  /** Whether the file was made when this store was opened. */
+  readonly isNew: boolean;
+
+  readonly #file: SqliteFile;
+  readonly #now: () => number;
+  readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
+  readonly #queue = new TurnQueue((jobs) => this.#inOneTransaction(jobs));
+  #failure: CoordinatorError | undefined;
+  #isClosed = false;
+
+  /** @throws CoordinatorError as `openSqliteFile`. */
+  constructor({ path, create, now = Date.now }: SqliteStoreOptions) {
+    this.#file = openSqliteFile(path, { create });
+    this.path = this.#file.path;
+    this.isNew = this.#file.isNew;
+    this.#now = now;
+    this.#statements = prepareAll(this.#file.database);
+  }
+
+  createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord> {
+    const record = newRecord(namespace, storeId);
+    return this.#queue.add(() => {
+      if (this.#statements.namespace.get(namespace) !== undefined) throw alreadyInitialised(namespace);
+      this.#statements.addNamespace.run(namespace, storeId, record.version, record.highWaterMark, record.changedAtMs);
+      return record;
+    });
+  }
+
+  async readNamespace(namespace: string): Promise<NamespaceRecord> {
+    return recordOf(this.#row(namespace));
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    this.#mustWork();
+    return this.#statements.namespaceNames.all().map((row) => (row as { name: string }).name);
+  }
+
+  lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
+    return this.#queue.add(() => {
+      const row = this.#row(namespace);
+      const granted = decideLease(recordOf(row), command, this.#now());
+      const { version, firstRun, runCount, leasedAtMs } = granted;
+      const lastRun = firstRun + runCount - 1;
+      const lastLedgerId = ledgerIdOf(version, lastRun);
+      this.#statements.raiseMark.run(lastRun, leasedAtMs, row.id);
+      const holderId = this.#holderId(command.holder, command.coordinator);
+      this.#statements.addLease.run(row.id, lastLedgerId, runCount, leasedAtMs, holderId, command.nonce);
+      return granted;
+    });
+  }
+
+  report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
+    return this.#queue.add(() => {
+      const { id } = this.#row(namespace);
+      const lease = this.#leaseAt(id, ledgerId);
+      if (lease === undefined) throw notLeased(namespace, ledgerId);
+      const known = { nonce: lease.nonce, progress: progressOf(lease) };
+      const { run, lastSequence, state, reportedAtMs } = decideReport(
+        known,
+        runOfLedgerId(ledgerId).run,
+        command,
+        this.#now(),
+      );
+      this.#statements.setProgress.run(run, lastSequence, state, reportedAtMs, id, lease.last_ledger_id);
+    });
+  }
+
+  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    const lease = this.#leaseAt(this.#row(namespace).id, ledgerId);
+    return lease && entryOf(lease);
+  }
+
+  async listLeases(
+    namespace: string,
+    { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
+  ): Promise<readonly LedgerEntry[]> {
+    const { id } = this.#row(namespace);
+    return this.#statements.leasesBelow.all(id, belowLedgerId, limit).map((row) => entryOf(row as unknown as LeaseRow));
+  }
+
+  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
+    const { id } = this.#row(namespace);
+    const row = this.#statements.leaseSince.get(id, timeMs) as unknown as LeaseRow | undefined;
+    return row && entryOf(row);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#queue.flush();
+    this.#isClosed = true;
+    this.#file.close();
+  }
+
+  /** Refusals fail their own job, before it has written anything; everything else fails the whole turn, and the store. */
+  #inOneTransaction(jobs: readonly (() => unknown)[]): Outcome<unknown>[] {
+    this.#mustWork();
+    try {
+      this.#statements.begin.run();
+      const outcomes = jobs.map(outcomeOf);
+      this.#statements.commit.run();
+      return outcomes;
+    } catch (error) {
+      this.#failure = failed(this.path, error);
+      this.#rollBack();
+      throw this.#failure;
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#statements.rollback.run();
+    } catch {
+      // SQLite has rolled back by itself, or can't; nothing of this turn was answered either way.
+    }
+  }
+
+  /**
+   * After a failed write or sync nobody knows what is on the disk, and a later sync that succeeds proves nothing. So this
+   * process stops leasing; the next one reads what the file really holds.
+   */
+  #mustWork(): void {
+    if (this.#isClosed) throw new CoordinatorError("store_unavailable", `the store ${this.path} is closed`);
+    if (this.#failure) throw this.#failure;
+  }
+
+  #row(namespace: string): NamespaceRow {
+    this.#mustWork();
+    const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
+    if (row === undefined) throw notInitialised(namespace);
+    return row;
+  }
+
+  #leaseAt(namespaceId: number, ledgerId: number): LeaseRow | undefined {
+    const row = this.#statements.leaseAtOrAfter.get(namespaceId, ledgerId) as unknown as LeaseRow | undefined;
+    return row !== undefined && ledgerId > row.last_ledger_id - row.run_count ? row : undefined;
+  }
+
+  #holderId(holder: Holder, coordinator: string): number | bigint {
+    const json = JSON.stringify({ holder, coordinator });
+    const known = this.#statements.holder.get(json) as { id: number } | undefined;
+    return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
+  }
+}
+
+function outcomeOf(job: () => unknown): Outcome<unknown> {
+  try {
+    return { value: job() };
+  } catch (error) {
+    if (error instanceof CoordinatorError) return { error };
+    throw error;
+  }
+}
+
+function prepareAll(database: DatabaseSyncInstance): Record<keyof typeof STATEMENTS, StatementSyncInstance> {
+  const entries = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
+  return Object.fromEntries(entries) as Record<keyof typeof STATEMENTS, StatementSyncInstance>;
+}
+
+function recordOf({ name, store_id, version, high_water_mark, changed_at_ms }: NamespaceRow): NamespaceRecord {
+  const fields = parseStoreId(store_id);
+  if (fields === undefined) {
+    throw new CoordinatorError(
+      "store_corrupt",
+      `the record of namespace "${name}" holds no store id but ${JSON.stringify(store_id)}`,
+    );
+  }
+  return {
+    namespace: name,
+    storeId: store_id,
+    version,
+    firstRun: fields.firstRun,
+    highWaterMark: high_water_mark,
+    changedAtMs: changed_at_ms,
+  };
+}
+
+function entryOf(row: LeaseRow): LedgerEntry {
+  const { version, run: lastRun } = runOfLedgerId(row.last_ledger_id);
+  const { holder, coordinator } = JSON.parse(row.holder_json) as { holder: Holder; coordinator: string };
+  return {
+    version,
+    firstRun: lastRun - row.run_count + 1,
+    runCount: row.run_count,
+    leasedAtMs: row.leased_at_ms,
+    holder,
+    coordinator,
+    progress: progressOf(row),
+  };
+}
+
+function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
+  if (progress_run === null || progress_state === null || progress_at_ms === null) return null;
+  return { run: progress_run, lastSequence: progress_sequence, state: progress_state, reportedAtMs: progress_at_ms };
+}
+
+function failed(path: string, cause: unknown): CoordinatorError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new CoordinatorError(
+    "store_unavailable",
+    `the store ${path} could not be written (${reason}); this coordinator leases no more. Mend the disk, then start it again`,
+    { cause },
+  );
+}
