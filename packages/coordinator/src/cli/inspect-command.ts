@@ -1,8 +1,10 @@
 /** `inspect`: what a call number is, and who made it. */
+import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import process from "node:process";
+import { inspectMalformed } from "../inspection.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
 import { print, printJson } from "./print.js";
@@ -33,14 +35,27 @@ export function inspectCommand(): Command {
     .action(async (callNumbers: readonly string[], { coordinator, namespace, json }: Options) => {
       const answers: InspectAnswer[] = [];
       for (const callNumber of callNumbers) {
-        answers.push(
-          await askCoordinator(coordinator, pathOf("callNumber", { namespace, callNumber }), inspectAnswerSchema),
-        );
+        answers.push(malformedOrNull(namespace, callNumber) ?? (await ask(coordinator, namespace, callNumber)));
       }
       if (json) printJson(answers);
       else for (const answer of answers) print(inWords(answer));
       if (!answers.every(({ verdict }) => CAN_EXIST[verdict])) process.exitCode = 1;
     });
+}
+
+/** What no call number is spelt like needs no coordinator, and some of it (`..`) can't even stand in a path. */
+function malformedOrNull(namespace: string, callNumber: string): InspectAnswer | null {
+  try {
+    decodeCallNumber(callNumber);
+    return null;
+  } catch (error) {
+    if (error instanceof CallNumberError) return inspectMalformed({ namespace, callNumber }, error);
+    throw error;
+  }
+}
+
+function ask(coordinator: string, namespace: string, callNumber: string): Promise<InspectAnswer> {
+  return askCoordinator(coordinator, pathOf("callNumber", { namespace, callNumber }), inspectAnswerSchema);
 }
 
 function inWords(answer: InspectAnswer): string {

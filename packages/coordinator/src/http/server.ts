@@ -4,7 +4,7 @@
  */
 import swagger from "@fastify/swagger";
 import { ROUTES } from "@callnumber/protocol/wire";
-import Fastify, { type FastifyBaseLogger, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyBaseLogger, type FastifyRequest, LogController } from "fastify";
 import {
   jsonSchemaTransform,
   serializerCompiler,
@@ -14,6 +14,7 @@ import {
 import type { Coordinator } from "../coordinator.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { answerError, sendError } from "./error-answer.js";
+import { InFlight } from "./in-flight.js";
 import { healthRoutes } from "./health-routes.js";
 import { leaseRoute } from "./lease-route.js";
 import { reportRoute } from "./report-route.js";
@@ -22,6 +23,8 @@ import { statusRoute } from "./status-route.js";
 
 /** Larger than any request of ours, smaller than anything that hurts. */
 const BODY_LIMIT_BYTES = 4096;
+/** How long a stop waits for requests in flight. A request that is not through by then never will be. */
+const DRAIN_TIMEOUT_MS = 10_000;
 /** A request line holds a namespace and a typed call number: more is no request of ours. */
 const PARAMETER_LENGTH_MAX = 256;
 
@@ -45,7 +48,10 @@ export type TypedApp = ReturnType<typeof newApp>;
 
 export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
   const app = newApp(log);
+  const inFlight = new InFlight();
   let isStopping = false;
+  // Only JSON is spoken; the framework would also take plain text.
+  app.removeContentTypeParser("text/plain");
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
@@ -54,6 +60,7 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     reply.send(sendError(reply, { code: "not_found", message }));
   });
   app.addHook("onRequest", async (request, reply) => {
+    inFlight.begin(reply.raw);
     reply.header("cache-control", "no-store");
     if (!isStopping || request.url === ROUTES.health) return;
     reply.send(
@@ -93,6 +100,7 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     listen: (address) => app.listen(address),
     async stop() {
       isStopping = true;
+      await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
     },
     async openApi() {
@@ -105,12 +113,14 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
 function newApp(log: FastifyBaseLogger | undefined) {
   return Fastify({
     ...(log ? { loggerInstance: log } : { logger: false }),
-    disableRequestLogging: true,
+    // The log holds our events, each under its own name; a line for every request would drown them.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     // Ours says the same with a code that clients know.
     return503OnClosing: false,
-    forceCloseConnections: "idle",
+    // Whatever is open when the server closes has had its time: see untilNone.
+    forceCloseConnections: true,
     onProtoPoisoning: "error",
     onConstructorPoisoning: "error",
     requestIdHeader: false,

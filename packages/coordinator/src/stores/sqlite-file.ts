@@ -69,10 +69,11 @@ export function openSqliteFile(givenPath: string, { create }: { readonly create:
     database = new DatabaseSync(path);
     const isNew = holdsNothing(database);
     if (isNew && !create) throw missing(path);
+    // Before anything is written: the file may belong to another program.
+    if (!isNew) mustBeOurs(database, path);
     // FULL: a lease is on the disk before it is answered. The build's own default for WAL would lose the last ones.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
     if (isNew) makeSchema(database, path);
-    mustBeOurs(database, path);
     return { database, path, isNew, close: closeBoth(database, lock) };
   } catch (error) {
     closeBoth(database, lock)();

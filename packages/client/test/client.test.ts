@@ -1,0 +1,458 @@
+import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
+import type { ClientOptions } from "../src/options.js";
+import { refusal, ScriptedSource } from "./scripted-source.js";
+
+const clients: Client[] = [];
+
+function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
+  const client = createClient({ source, holder: { name: "test" }, ...options });
+  clients.push(client);
+  return client;
+}
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+
+const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
+const runsOf = (callNumbers: readonly string[]) => [...new Set(callNumbers.map((text) => decodeCallNumber(text).run))];
+
+describe("making numbers", () => {
+  test("every form gives numbers of the run in hand, in sequence, each once", async () => {
+    const client = clientOn(new ScriptedSource());
+    const made = [await client.next(), client.nextSync(), ...(await client.take(3))];
+    for await (const callNumber of client) {
+      made.push(callNumber);
+      if (made.length === 8) break;
+    }
+    made.push(client.nextSync());
+    expect(made.map((text) => decodeCallNumber(text))).toEqual(
+      Array.from({ length: 9 }, (_, sequence) => ({ version: 0, run: 1, sequence })),
+    );
+  });
+
+  test("a version above 0 goes into the number", async () => {
+    const client = clientOn(new ScriptedSource().always((lease) => ({ ...lease, version: 7 })));
+    expect(decodeCallNumber(await client.next())).toEqual({ version: 7, run: 1, sequence: 0 });
+  });
+
+  test.each([
+    [SEQUENCE_COUNT - 1, 1],
+    [SEQUENCE_COUNT, 1],
+    [SEQUENCE_COUNT + 1, 2],
+    [2 * SEQUENCE_COUNT + 1, 3],
+  ])("%i numbers need %i runs, and ask for no more when told to ask only when empty", async (count, runCount) => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { refill: "when_empty" });
+    const made: string[] = [];
+    for (let made_ = 0; made_ < count; made_++) made.push(await client.next());
+    expect(new Set(made).size).toBe(count);
+    expect(runsOf(made)).toHaveLength(runCount);
+    expect(source.requests).toHaveLength(runCount);
+    expect(source.mark).toBe(runCount);
+  });
+
+  test("never goes past the last sequence of a run, and never back", async () => {
+    const client = clientOn(new ScriptedSource());
+    const made = (await client.take(3 * SEQUENCE_COUNT)).map((text) => decodeCallNumber(text));
+    made.forEach(({ run, sequence }, index) => {
+      if (sequence !== index % SEQUENCE_COUNT || run !== 1 + Math.floor(index / SEQUENCE_COUNT)) {
+        expect.fail(`number ${index} is ${run}/${sequence}`);
+      }
+    });
+  });
+
+  test("many callers at the end of a run share one request, and each gets a number of its own", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { refill: "when_empty" });
+    await client.take(SEQUENCE_COUNT - 10);
+    const made = await Promise.all(Array.from({ length: 1000 }, () => client.next()));
+    expect(new Set(made).size).toBe(1000);
+    expect(source.requests).toHaveLength(2);
+    expect(runsOf(made)).toEqual([1, 2]);
+  });
+
+  test("many callers of all forms, over many runs, never share a number, and one request is under way at a time", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 2 });
+    const made: string[] = [];
+    const caller = async (form: number) => {
+      for (let turn = 0; turn < 60; turn++) {
+        if (form === 0) made.push(await client.next());
+        else if (form === 1) made.push(...(await client.take(997)));
+        else {
+          try {
+            for (let count = 0; count < 500; count++) made.push(client.nextSync());
+          } catch (error) {
+            expect(error).toEqual(code("no_run_ready"));
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: 12 }, (_, index) => caller(index % 3)));
+    expect(made.length).toBeGreaterThan(10 * SEQUENCE_COUNT);
+    expect(new Set(made).size).toBe(made.length);
+    expect(source.greatestConcurrency).toBe(1);
+  });
+
+  test("nextSync throws no_run_ready until a run has come, and asks for one by itself", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
+    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
+    await vi.waitFor(() => expect(client.nextSync()).toHaveLength(8));
+    expect(source.requests).toHaveLength(1);
+  });
+
+  test.each([0, -1, 1.5, TAKE_COUNT_MAX + 1, Number.NaN, "3"])("take(%j) is refused as misuse", async (count) => {
+    await expect(clientOn(new ScriptedSource()).take(count as number)).rejects.toThrow(RangeError);
+  });
+
+  test("stops after one run when told so", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { onExhausted: "stop" });
+    await client.take(SEQUENCE_COUNT);
+    expect(() => client.nextSync()).toThrow(code("sequence_exhausted"));
+    await expect(client.next()).rejects.toEqual(code("sequence_exhausted"));
+    expect(source.requests).toHaveLength(1);
+    expect(source.reports).toEqual([expect.objectContaining({ run: 1, lastSequence: SEQUENCE_MAX, state: "exhausted" })]);
+  });
+});
+
+describe("refilling", () => {
+  test("asks ahead when fewer than half of the last lease are left, not earlier", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.take(SEQUENCE_COUNT / 2 + 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(source.requests).toHaveLength(1);
+    client.nextSync();
+    expect(source.requests).toHaveLength(2);
+  });
+
+  test("a caller that keeps its pace never waits", async () => {
+    const late = vi.fn();
+    const source = new ScriptedSource();
+    const client = clientOn(source, { hooks: { onRefillLate: late } });
+    for (let turn = 0; turn < 40; turn++) {
+      await client.take(SEQUENCE_COUNT / 4);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    expect(late).not.toHaveBeenCalled();
+    expect(Math.max(...source.leasedRunCounts)).toBe(1);
+  });
+
+  test("leases grow with hunger up to the limit, and shrink when a lease lasts", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { leaseRunCountMax: 16 });
+    await client.take(50 * SEQUENCE_COUNT);
+    expect(source.leasedRunCounts.slice(0, 6)).toEqual([1, 1, 2, 4, 8, 16]);
+    expect(Math.max(...source.leasedRunCounts)).toBe(16);
+    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
+    const before = source.requests.length;
+    // Just enough to ask once more, from the middle of what is in hand.
+    while (source.requests.length === before) client.nextSync();
+    expect(source.leasedRunCounts.at(-1)).toBe(8);
+    vi.restoreAllMocks();
+  });
+
+  test("keeps spare runs, and mints from them while the coordinator is away", async () => {
+    const source = new ScriptedSource();
+    const away = vi.fn();
+    const client = clientOn(source, { spareRuns: 4, hooks: { onCoordinatorAway: away } });
+    await client.next();
+    await vi.waitFor(() => expect(source.mark).toBe(5));
+    source.always(refusal("store_unavailable", 50));
+    const made = await client.take(5 * SEQUENCE_COUNT - 1);
+    expect(runsOf(made)).toEqual([1, 2, 3, 4, 5]);
+    await vi.waitFor(() => expect(away).toHaveBeenCalled());
+    source.always((lease) => lease);
+    expect(decodeCallNumber(await client.next()).run).toBeGreaterThan(5);
+  });
+
+  test("tells its hooks of leases and of late refills, and outlives a hook that throws", async () => {
+    const uncaught = new Promise((resolve) => {
+      const listeners = process.listeners("uncaughtException");
+      process.removeAllListeners("uncaughtException");
+      process.once("uncaughtException", (error) => {
+        for (const listener of listeners) process.on("uncaughtException", listener);
+        resolve(error);
+      });
+    });
+    const onRefillLate = vi.fn();
+    const hooks = {
+      onLease() {
+        throw new Error("a fault of the hook");
+      },
+      onRefillLate,
+    };
+    const client = clientOn(new ScriptedSource(), { hooks });
+    expect(await client.next()).toHaveLength(8);
+    expect(await uncaught).toMatchObject({ message: "a fault of the hook" });
+    await client.close();
+    const hungry = clientOn(new ScriptedSource(), { hooks: { onRefillLate } });
+    await hungry.take(4 * SEQUENCE_COUNT);
+    expect(onRefillLate).toHaveBeenCalled();
+  });
+});
+
+describe("when the coordinator refuses or is away", () => {
+  test("tries again after a passing refusal, with a new nonce, not before Retry-After", async () => {
+    const source = new ScriptedSource().answer(refusal("store_unavailable", 60), refusal("shutting_down", 60));
+    const started = performance.now();
+    const client = clientOn(source);
+    expect(await client.next()).toHaveLength(8);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(119);
+    expect(new Set(source.requests.map(({ nonce }) => nonce)).size).toBe(3);
+    expect(runsOf([client.nextSync()])).toEqual([3]);
+  });
+
+  test.each(["namespace_not_initialised", "run_space_exhausted", "run_beyond_mark", "store_corrupt", "invalid_request"])(
+    "tells callers at once of %s, asks no more by itself, and stays usable",
+    async (refused) => {
+      const source = new ScriptedSource().answer(refusal(refused));
+      const client = clientOn(source);
+      const waiting = [client.next(), client.take(5)];
+      for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
+      expect(source.requests).toHaveLength(1);
+      expect(await client.next()).toHaveLength(8);
+    },
+  );
+
+  test("gives up after the time budget, with the last reason, and its cause", async () => {
+    const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 80 });
+    const failure = await client.next().catch((error: unknown) => error);
+    expect(failure).toEqual(code("store_unavailable"));
+    expect((failure as Error).message).toContain("within 80 ms");
+    expect((failure as Error).cause).toBeInstanceOf(ClientError);
+  });
+
+  test("gives up with wait_timed_out when nothing was answered at all", async () => {
+    const source = new ScriptedSource().always(() => new Promise(() => {}));
+    const client = clientOn(source, { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
+    await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
+  });
+
+  test("asks again when an answer takes too long, and burns the late one", async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const source = new ScriptedSource().answer(async (lease) => {
+      await held;
+      return lease;
+    });
+    const client = clientOn(source, { requestTimeoutMs: 40 });
+    const made = [await client.next()];
+    letGo();
+    made.push(...(await client.take(3 * SEQUENCE_COUNT)));
+    expect(runsOf(made)).not.toContain(1);
+    expect(source.requests[1]?.nonce).not.toBe(source.requests[0]?.nonce);
+  });
+
+  test("an outage in the background keeps no process alive", async () => {
+    const { execFile } = await import("node:child_process");
+    const { promisify } = await import("node:util");
+    const program = `
+      import { createClient } from "@callnumber/client";
+      const source = { lease: async () => { throw Object.assign(new Error("away"), { code: "store_unavailable", retryAfterMs: 600000 }) }, report: async () => {} };
+      const client = createClient({ source, holder: { name: "x" } });
+      try { client.nextSync() } catch (error) { console.log(error.code) }
+      setTimeout(() => console.log("ends"), 50);
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname });
+    expect(stdout).toBe("no_run_ready\nends\n");
+  });
+});
+
+describe("answers that can't be", () => {
+  test.each([
+    ["another nonce", { nonce: "nonce-of-another-request" }],
+    ["another namespace", { namespace: "other" }],
+    ["no store id", { storeId: "" }],
+    ["more runs than asked", { runCount: 2 }],
+    ["no runs", { runCount: 0 }],
+    ["a run beyond the space", { firstRun: 2 ** 30 }],
+    ["a negative run", { firstRun: -1 }],
+    ["a run as text", { firstRun: "1" }],
+    ["half a run", { firstRun: 1.5 }],
+    ["version 8", { version: 8 }],
+    ["no time", { leasedAtMs: undefined }],
+  ])("%s: no number is made of it", async (_, forged) => {
+    const source = new ScriptedSource().answer((lease) => ({ ...lease, ...forged }));
+    const client = clientOn(source);
+    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+    expect(runsOf([await client.next()])).toEqual([2]);
+  });
+
+  test.each([["null"], ["[]"], ["7"], ['"text"'], ["{}"]])("%s is no lease", async (json) => {
+    const client = clientOn(new ScriptedSource().answer(() => JSON.parse(json)));
+    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+  });
+
+  test("a doubled answer to an earlier request is not taken for this one", async () => {
+    let earlier: unknown;
+    const source = new ScriptedSource().answer(
+      (lease) => {
+        earlier = lease;
+        return lease;
+      },
+      () => earlier,
+    );
+    const client = clientOn(source, { refill: "when_empty" });
+    const made = await client.take(SEQUENCE_COUNT);
+    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+    made.push(await client.next());
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  test.each([
+    ["the same run again", 1],
+    ["an earlier run", 0],
+  ])("%s: the client makes no more numbers at all, and says why", async (_, firstRun) => {
+    const source = new ScriptedSource().answer(
+      (lease) => lease,
+      (lease) => ({ ...lease, firstRun }),
+    );
+    const client = clientOn(source);
+    await client.take(SEQUENCE_COUNT / 2 + 2);
+    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("run_not_rising")));
+    await expect(client.next()).rejects.toEqual(code("run_not_rising"));
+    await expect(client.take(2)).rejects.toEqual(code("run_not_rising"));
+    expect(source.requests).toHaveLength(2);
+  });
+
+  test("a lease from another store stops the client, in the middle of its run", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.next();
+    expect(client.storeId).toBe("store-1");
+    source.storeId = "store-2";
+    await client.take(SEQUENCE_COUNT / 2 + 1);
+    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("other_store")));
+    await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
+  });
+
+  test("a pinned store id refuses any other store before the first number", async () => {
+    const client = clientOn(new ScriptedSource(), { expectedStoreId: "store-0" });
+    await expect(client.next()).rejects.toEqual(code("other_store"));
+    const right = clientOn(new ScriptedSource(), { expectedStoreId: "store-1" });
+    expect(await right.next()).toHaveLength(8);
+  });
+});
+
+describe("closing", () => {
+  test("reports how far the run got and that the spare runs were never used", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 3 });
+    await client.take(10);
+    await vi.waitFor(() => expect(source.mark).toBe(4));
+    const before = source.reports.length;
+    await client.close();
+    expect(source.reports.slice(before)).toEqual([expect.objectContaining({ run: 1, lastSequence: 9, state: "closed" })]);
+    expect(source.reports[0]?.nonce).toBe(source.requests[0]?.nonce);
+  });
+
+  test("reports leases that were never begun", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.take(SEQUENCE_COUNT / 2 + 2);
+    await vi.waitFor(() => expect(source.mark).toBe(2));
+    await new Promise((resolve) => setImmediate(resolve));
+    await client.close();
+    expect(source.reports).toEqual([
+      expect.objectContaining({ run: 1, lastSequence: SEQUENCE_COUNT / 2 + 1, state: "closed" }),
+      expect.objectContaining({ run: 2, lastSequence: null, state: "closed" }),
+    ]);
+  });
+
+  test("makes no number afterwards, whatever the form, and asks for nothing", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.next();
+    await client.close();
+    expect(() => client.nextSync()).toThrow(code("client_closed"));
+    await expect(client.next()).rejects.toEqual(code("client_closed"));
+    await expect(client.take(1)).rejects.toEqual(code("client_closed"));
+    await expect(client[Symbol.asyncIterator]().next()).rejects.toEqual(code("client_closed"));
+    expect(source.requests).toHaveLength(1);
+  });
+
+  test("refuses those who wait, burns the lease that is under way, and may be called twice", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    const waiting = [client.next(), client.take(3)].map((caller) => caller.catch((error: unknown) => error));
+    const closings = [client.close(), client.close()];
+    for (const caller of waiting) expect(await caller).toEqual(code("client_closed"));
+    await Promise.all(closings);
+    expect(source.reports).toEqual([]);
+    await client.close();
+  });
+
+  test("a caller that was promised a number as the client closes gets none that is used again", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.next();
+    const racing = Array.from({ length: 50 }, () => client.next().catch((error: ClientError) => error.code));
+    await client.close();
+    const outcomes = await Promise.all(racing);
+    const made = outcomes.filter((outcome) => outcome !== "client_closed");
+    const lastSequence = source.reports[0]?.lastSequence ?? -1;
+    expect(made.map((text) => decodeCallNumber(text).sequence).every((sequence) => sequence <= lastSequence)).toBe(true);
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  test("never rejects when the report fails, and tells the hook", async () => {
+    const onReportFailed = vi.fn();
+    const source = new ScriptedSource();
+    source.report = async () => {
+      throw Object.assign(new Error("away"), { code: "store_unavailable" });
+    };
+    const client = clientOn(source, { hooks: { onReportFailed } });
+    await client.next();
+    await expect(client.close()).resolves.toBeUndefined();
+    expect(onReportFailed).toHaveBeenCalledExactlyOnceWith(code("store_unavailable"));
+  });
+
+  test("`await using` closes", async () => {
+    const source = new ScriptedSource();
+    {
+      await using client = createClient({ source, holder: { name: "test" } });
+      await client.next();
+    }
+    expect(source.reports).toEqual([expect.objectContaining({ run: 1, lastSequence: 0, state: "closed" })]);
+  });
+});
+
+describe("options", () => {
+  const source = new ScriptedSource();
+  test.each<[string, object, string]>([
+    ["no holder", { holder: undefined }, "holder must say who asks"],
+    ["an empty name", { holder: { name: "" } }, "holder.name"],
+    ["a bad label", { holder: { name: "x", labels: { A: "b" } } }, '"A"'],
+    ["a misspelt option", { expectedStoreID: "x" }, '"expectedStoreID"'],
+    ["a bad namespace", { namespace: "Main" }, '"Main"'],
+    ["an empty pin", { expectedStoreId: "" }, "expectedStoreId"],
+    ["too many spares", { spareRuns: 65 }, "65"],
+    ["half a run", { leaseRunCountMax: 1.5 }, "1.5"],
+    ["no time to wait", { waitTimeoutMs: 0 }, "waitTimeoutMs"],
+    ["an unknown refill", { refill: "sometimes" }, '"sometimes"'],
+    ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
+    ["a source that is none", { source: {} }, "`lease`"],
+  ])("%s is refused, with its name and value", (_, options, said) => {
+    expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
+  });
+
+  test.each(["", "coordinator", "ftp://x", "http://user:pw@host", "http://host?x=1"])("the address %j is refused", (coordinator) => {
+    expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(TypeError);
+  });
+
+  test("an address that is refused does not show its password", () => {
+    expect(() => createClient({ coordinator: "http://user:geheim@host", holder: { name: "x" } })).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining("geheim") }),
+    );
+  });
+});

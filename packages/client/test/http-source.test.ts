@@ -1,0 +1,129 @@
+/** The HTTP source against real sockets that answer as a test says: what reaches the wire, and what becomes of odd answers. */
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ClientError, httpSource } from "../src/index.js";
+import type { LeaseRequest } from "@callnumber/protocol/wire";
+
+const request: LeaseRequest = {
+  runCount: 1,
+  nonce: "nonce-0123456789",
+  holder: { name: "x", host: "h", pid: 1, labels: {} },
+  lastRun: null,
+};
+
+interface Answer {
+  readonly status: number;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+
+let server: Server;
+let base: string;
+let answer: Answer | "hang up";
+let seen: { message: IncomingMessage; body: string }[];
+
+beforeEach(async () => {
+  seen = [];
+  server = createServer((message, response) => {
+    let body = "";
+    message.on("data", (chunk) => {
+      body += chunk;
+    });
+    message.on("end", () => {
+      seen.push({ message, body });
+      if (answer === "hang up") return void message.socket.destroy();
+      response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers }).end(answer.body ?? "");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterEach(() => new Promise((resolve) => server.close(resolve).closeAllConnections()));
+
+async function failure(call: Promise<unknown>): Promise<ClientError> {
+  const error = await call.then(
+    () => expect.fail("it did not reject"),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ClientError);
+  return error as ClientError;
+}
+
+describe("what is sent", () => {
+  test("one POST with the whole request as JSON, the token, and an address whose path is kept", async () => {
+    answer = { status: 201, body: '{"some":"lease"}' };
+    const source = httpSource({ coordinator: `${base}/behind/`, token: "secret" });
+    expect(await source.lease("main", request)).toEqual({ some: "lease" });
+    expect(seen).toHaveLength(1);
+    const [{ message, body }] = seen as [(typeof seen)[0]];
+    expect([message.method, message.url]).toEqual(["POST", "/behind/v1/namespaces/main/leases"]);
+    expect(message.headers).toMatchObject({ authorization: "Bearer secret", "content-type": "application/json" });
+    expect(JSON.parse(body)).toEqual(request);
+  });
+
+  test("a report names the run by its ledger id", async () => {
+    answer = { status: 200, body: "{}" };
+    await httpSource({ coordinator: base }).report("main", 2 ** 30 + 5, { nonce: request.nonce, lastSequence: 7, state: "open" });
+    expect(seen[0]?.message.url).toBe(`/v1/namespaces/main/runs/${2 ** 30 + 5}/report`);
+    expect(seen[0]?.message.headers["authorization"]).toBeUndefined();
+  });
+
+  test("nothing is sent twice, whatever becomes of it", async () => {
+    answer = "hang up";
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code: "coordinator_unreachable" });
+    expect(seen).toHaveLength(1);
+  });
+
+  test("another fetch can be given", async () => {
+    const asked: string[] = [];
+    const fetch = async (url: string) => {
+      asked.push(url);
+      return new Response("{}", { status: 201 });
+    };
+    await httpSource({ coordinator: "https://example.org", fetch }).lease("main", request);
+    expect(asked).toEqual(["https://example.org/v1/namespaces/main/leases"]);
+  });
+});
+
+describe("refusals", () => {
+  test("keep the coordinator's code, words and pause", async () => {
+    answer = { status: 503, body: '{"code":"shutting_down","message":"stopping","retryAfterMs":250}', headers: { "retry-after": "1" } };
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
+      code: "shutting_down",
+      message: "stopping",
+      retryAfterMs: 250,
+    });
+  });
+
+  test("go by the code, not by the status alone", async () => {
+    answer = { status: 503, body: '{"code":"store_corrupt","message":"x"}' };
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code: "store_corrupt" });
+  });
+
+  test.each<[Answer, string, number | undefined]>([
+    [{ status: 502, body: "<html>Bad Gateway</html>" }, "coordinator_unreachable", undefined],
+    [{ status: 429, body: "{}", headers: { "retry-after": "2" } }, "coordinator_unreachable", 2000],
+    [{ status: 503, body: '{"code":"of_the_future","message":"x"}' }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: '{"code":"constructor","message":"x"}' }, "coordinator_unreachable", undefined],
+    [{ status: 404, body: "<html>not here</html>" }, "answer_not_understood", undefined],
+    [{ status: 200, body: "hello" }, "answer_not_understood", undefined],
+    [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "answer_not_understood", undefined],
+    [{ status: 302, headers: { location: "/elsewhere" } }, "coordinator_unreachable", undefined],
+  ])("%j becomes %s", async (given, code, retryAfterMs) => {
+    answer = given;
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code, retryAfterMs });
+    expect(seen).toHaveLength(1);
+  });
+
+  test("an address where nobody listens is named, with what to do", async () => {
+    await new Promise((resolve) => server.close(resolve));
+    const { code, message } = await failure(httpSource({ coordinator: base }).lease("main", request));
+    expect(code).toBe("coordinator_unreachable");
+    expect(message).toContain(base);
+    expect(message).toContain("ECONNREFUSED");
+    expect(message).toContain("callnumber serve");
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  });
+});

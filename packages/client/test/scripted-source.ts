@@ -1,0 +1,60 @@
+/** A lease source that a test plays: leases rise from 1; a test may hold, break or forge single answers. */
+import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
+import type { CallOptions, LeaseSource } from "../src/lease-source.js";
+
+export type Answer = (lease: Lease, request: LeaseRequest, options: CallOptions | undefined) => unknown;
+
+export class ScriptedSource implements LeaseSource {
+  readonly requests: LeaseRequest[] = [];
+  readonly reports: (ReportRequest & { readonly run: number })[] = [];
+  /** Requests under way at the same time, at the most. */
+  greatestConcurrency = 0;
+  storeId = "store-1";
+  mark = 0;
+  #underWay = 0;
+  readonly #answers: Answer[] = [];
+  #everyAnswer: Answer = (lease) => lease;
+
+  /** The next answers, in order; after them every request is answered as `always` says, or well. */
+  answer(...answers: Answer[]): this {
+    this.#answers.push(...answers);
+    return this;
+  }
+
+  always(answer: Answer): this {
+    this.#everyAnswer = answer;
+    return this;
+  }
+
+  get leasedRunCounts(): number[] {
+    return this.requests.map(({ runCount }) => runCount);
+  }
+
+  async lease(namespace: string, request: LeaseRequest, options?: CallOptions): Promise<Lease> {
+    this.requests.push(request);
+    this.#underWay++;
+    this.greatestConcurrency = Math.max(this.greatestConcurrency, this.#underWay);
+    try {
+      const { runCount, nonce } = request;
+      const lease = { namespace, storeId: this.storeId, version: 0, firstRun: this.mark + 1, runCount, leasedAtMs: 1, nonce };
+      this.mark += runCount;
+      const answer = this.#answers.shift() ?? this.#everyAnswer;
+      // As from a network: never in the same turn.
+      await new Promise((resolve) => setImmediate(resolve));
+      return (await answer(lease, request, options)) as Lease;
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  async report(_namespace: string, run: number, request: ReportRequest): Promise<void> {
+    this.reports.push({ ...request, run });
+  }
+}
+
+/** A refusal as a coordinator gives it. */
+export function refusal(code: string, retryAfterMs?: number): Answer {
+  return () => {
+    throw Object.assign(new Error(`refused: ${code}`), { code, retryAfterMs });
+  };
+}

@@ -1,0 +1,99 @@
+/** One seeded script, played on two stores, and every answer compared: what the contract does not think of, this finds. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Store } from "../src/store.js";
+import { leaseCommand, type OpenForTest, reportCommand, storeIdFrom } from "./store-contract.js";
+import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
+
+const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
+const SCRIPTS = 30;
+const STEPS = 60;
+
+type Step = (store: Store) => Promise<unknown>;
+
+const run = fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: RUN_MAX - 300, max: RUN_MAX }));
+const nonce = fc.constantFrom("nonce-of-one-0000", "nonce-of-two-0000");
+const namespace = fc.constantFrom("main", "main", "main", "end", "none");
+
+const step: fc.Arbitrary<{ readonly name: string; readonly play: Step }> = fc.oneof(
+  { weight: 5, arbitrary: fc.tuple(namespace, fc.integer({ min: 1, max: 64 }), nonce, fc.constantFrom(0, 0, 0, 0, 50, 500), fc.nat(3)).map(leaseStep) },
+  { weight: 4, arbitrary: fc.tuple(namespace, run, nonce, fc.option(fc.nat(16_383)), fc.constantFrom("open", "exhausted", "closed")).map(reportStep) },
+  { weight: 2, arbitrary: fc.tuple(namespace, run).map(([name, id]) => ({ name: `find ${name} ${id}`, play: (store: Store) => store.findLease(name, id) })) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(namespace, run, fc.integer({ min: 1, max: 5 })).map(([name, belowLedgerId, limit]) => ({
+      name: `list ${name} ${belowLedgerId} ${limit}`,
+      play: (store: Store) => store.listLeases(name, { belowLedgerId, limit }),
+    })),
+  },
+  { weight: 1, arbitrary: namespace.map((name) => ({ name: `create ${name}`, play: (store: Store) => store.createNamespace(name === "none" ? "main" : name, storeIdFrom(9)) })) },
+  { weight: 1, arbitrary: namespace.map((name) => ({ name: `read ${name}`, play: (store: Store) => store.readNamespace(name) })) },
+);
+
+function leaseStep([name, runCount, nonce, floor, process]: [string, number, string, number, number]) {
+  const holder = { name: `importer-${process}`, host: "h", pid: process, labels: {} };
+  const command = leaseCommand({ runCount, nonce, floor, holder });
+  return { name: `lease ${name} ${runCount} floor ${floor}`, play: (store: Store) => store.lease(name, command) };
+}
+
+function reportStep([name, ledgerId, nonce, lastSequence, state]: [string, number, string, number | null, string]) {
+  const command = reportCommand({ nonce, lastSequence, state: state as "open" });
+  return { name: `report ${name} ${ledgerId} ${lastSequence} ${state}`, play: (store: Store) => store.report(name, ledgerId, command) };
+}
+
+async function outcome(play: Step, store: Store): Promise<unknown> {
+  try {
+    return withoutTimes(await play(store));
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    return { code, message };
+  }
+}
+
+/** Clocks differ between the stores; everything else must not. Store ids are compared as they stand. */
+function withoutTimes(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null, (key, item) => (/AtMs$/.test(key) && typeof item === "number" ? "a time" : item)));
+}
+
+describe.each<[string, OpenForTest]>([
+  ["embedded", openSqlite],
+  ["Redis", openRedis],
+])("the %s store, beside the memory store", (_, open) => {
+  test(`answers ${SCRIPTS} scripts of ${STEPS} steps alike`, async () => {
+    console.log(`scripts for two stores, SEED=${seed}`);
+    const refusals = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: STEPS, maxLength: STEPS }), async (script) => {
+        const [reference, other] = [await openMemory(), await open()];
+        try {
+          const ids = { main: storeIdFrom(1), end: storeIdFrom(RUN_MAX - 200) };
+          for (const [name, id] of Object.entries(ids)) {
+            await reference.store.createNamespace(name, id);
+            await other.store.createNamespace(name, id);
+          }
+          const told: string[] = [];
+          for (const { name, play } of script) {
+            const expected = await outcome(play, reference.store);
+            told.push(name);
+            expect(await outcome(play, other.store), told.join("\n")).toEqual(expected);
+            if (typeof expected === "object" && expected !== null && "code" in expected) refusals.add(String(expected.code));
+          }
+        } finally {
+          await reference.remove();
+          await other.remove();
+        }
+      }),
+      { seed, numRuns: SCRIPTS, endOnFailure: true },
+    );
+    // A script that never meets a refusal compares little.
+    expect([...refusals].sort()).toEqual([
+      "namespace_already_initialised",
+      "namespace_not_initialised",
+      "not_the_holder",
+      "run_not_leased",
+      "run_space_exhausted",
+      "store_went_back",
+    ]);
+  });
+});

@@ -1,0 +1,202 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  callNumbersOfRun,
+  CallNumberError,
+  decodeCallNumber,
+  encodeCallNumber,
+  fromNumber,
+  isCallNumber,
+  NUMBER_MAX,
+  RUN_MAX,
+  SEQUENCE_COUNT,
+  SEQUENCE_MAX,
+  toNumber,
+  VERSION_MAX,
+} from "../src/codec.js";
+import { referenceCallNumber } from "./plain-reference.js";
+
+const vectors = readFileSync(new URL("../test-vectors/v0.csv", import.meta.url), "utf8")
+  .trim()
+  .split("\n")
+  .slice(1)
+  .map((row) => row.split(",") as [string, string, string, string])
+  .map(([version, run, sequence, callNumber]) => ({
+    fields: { version: Number(version), run: Number(run), sequence: Number(sequence) },
+    callNumber,
+  }));
+
+const seed = Number(process.env["SEED"] ?? Date.now() % 2 ** 31);
+
+describe("call numbers of the reference implementation", () => {
+  test("there are 2,314 of them, and all pass both ways", () => {
+    expect(vectors).toHaveLength(2314);
+    for (const { fields, callNumber } of vectors) {
+      expect(encodeCallNumber(fields)).toBe(callNumber);
+      expect(decodeCallNumber(callNumber)).toEqual(fields);
+      expect(fromNumber(toNumber(callNumber))).toBe(callNumber);
+    }
+  });
+
+  test("the plain reference of these tests agrees with them", () => {
+    for (const { fields, callNumber } of vectors) {
+      expect(referenceCallNumber(fields.version, fields.run, fields.sequence)).toBe(callNumber);
+    }
+  });
+});
+
+describe("the codec", () => {
+  test("comes back from 2,000,000 random call numbers to what they were made of, each a different text", () => {
+    console.log(`2,000,000 random round trips, SEED=${seed}`);
+    const random = numbersFrom(seed);
+    const byText = new Map<string, number>();
+    for (let trip = 0; trip < 2_000_000; trip++) {
+      const version = random(VERSION_MAX + 1);
+      const run = random(RUN_MAX + 1);
+      const sequence = random(SEQUENCE_COUNT);
+      const callNumber = encodeCallNumber({ version, run, sequence });
+      const back = decodeCallNumber(callNumber);
+      if (back.version !== version || back.run !== run || back.sequence !== sequence) {
+        expect.fail(`${version},${run},${sequence} became ${callNumber} became ${JSON.stringify(back)}`);
+      }
+      const input = (version * 2 ** 30 + run) * 2 ** 14 + sequence;
+      const other = byText.get(callNumber);
+      if (other !== undefined && other !== input) expect.fail(`${callNumber} is written for ${other} and for ${input}`);
+      byText.set(callNumber, input);
+    }
+    expect(byText.size).toBeGreaterThan(1_990_000);
+  });
+
+  test("agrees with the plain reference on every single bit, on the edges and on random fields", () => {
+    const singleBits = Array.from({ length: 47 }, (_, bit) => 2 ** bit);
+    for (const bits of [0, NUMBER_MAX, ...singleBits]) {
+      const fields = {
+        version: Math.floor(bits / 2 ** 44),
+        run: Math.floor(bits / 2 ** 14) % 2 ** 30,
+        sequence: bits % 2 ** 14,
+      };
+      expect(encodeCallNumber(fields)).toBe(referenceCallNumber(fields.version, fields.run, fields.sequence));
+    }
+    fc.assert(
+      fc.property(fc.nat(VERSION_MAX), fc.nat(RUN_MAX), fc.nat(SEQUENCE_MAX), (version, run, sequence) => {
+        expect(encodeCallNumber({ version, run, sequence })).toBe(referenceCallNumber(version, run, sequence));
+      }),
+      { seed, numRuns: 20_000 },
+    );
+  });
+
+  test("gives all 16,384 call numbers of a run, each once, the same as one by one", () => {
+    for (const run of [1, 99, 2 ** 20, RUN_MAX]) {
+      const spell = callNumbersOfRun(0, run);
+      const all = Array.from({ length: SEQUENCE_COUNT }, (_, sequence) => spell(sequence));
+      expect(new Set(all).size).toBe(SEQUENCE_COUNT);
+      all.forEach((callNumber, sequence) => {
+        if (callNumber !== referenceCallNumber(0, run, sequence)) expect.fail(`${run}, ${sequence}: ${callNumber}`);
+      });
+    }
+  });
+
+  test("maps numbers to texts in order, so that text and number sort alike", () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), fc.maxSafeNat(), (left, right) => {
+        const [a, b] = [left % (NUMBER_MAX + 1), right % (NUMBER_MAX + 1)];
+        expect(Math.sign(a - b)).toBe(fromNumber(a) < fromNumber(b) ? -1 : fromNumber(a) > fromNumber(b) ? 1 : 0);
+        expect(toNumber(fromNumber(a))).toBe(a);
+      }),
+      { seed, numRuns: 20_000 },
+    );
+  });
+
+  test("takes the greatest number and refuses the next one", () => {
+    expect(decodeCallNumber("dxlGgaI3")).toEqual({ version: 7, run: RUN_MAX, sequence: SEQUENCE_MAX });
+    expect(toNumber("dxlGgaI3")).toBe(2 ** 47 - 1);
+    for (const text of ["dxlGgaI4", "dxlGgaIA", "dxlGgb00", "e0000000", "zzzzzzzz"]) {
+      expect(refusalOf(text)).toMatchObject({ code: "beyond_greatest", message: expect.stringContaining("dxlGgaI3") });
+    }
+  });
+
+  test.each([
+    ["", "wrong_length", undefined],
+    ["2VznWE2", "wrong_length", undefined],
+    ["2VznWE2i0", "wrong_length", undefined],
+    ["02VznWE2i", "wrong_length", undefined],
+    ["2VznWE2i\n", "wrong_length", undefined],
+    [" VznWE2i", "wrong_character", 0],
+    ["2Vzn-E2i", "wrong_character", 4],
+    ["2VznWE2\u0131", "wrong_character", 7],
+    ["2VznWE2\uff49", "wrong_character", 7],
+    ["2VznWE\u{1f600}", "wrong_character", 6],
+    ["2VznWE2\ud800", "wrong_character", 7],
+    ["-0000001", "wrong_character", 0],
+  ])("refuses %j as %s", (text, code, position) => {
+    expect(refusalOf(text)).toMatchObject({ code, position });
+    expect(isCallNumber(text)).toBe(false);
+  });
+
+  test("accepts no second spelling: every accepted text is the one that its own parts write", () => {
+    const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_+/ .\u00e9";
+    const text = fc.array(fc.constantFrom(...digits), { minLength: 7, maxLength: 9 }).map((characters) => characters.join(""));
+    fc.assert(
+      fc.property(text, (candidate) => {
+        if (isCallNumber(candidate)) expect(encodeCallNumber(decodeCallNumber(candidate))).toBe(candidate);
+        else expect(refusalOf(candidate)).toBeInstanceOf(CallNumberError);
+      }),
+      { seed, numRuns: 50_000 },
+    );
+  });
+
+  test("says in the message what was wrong, and lets no control character through", () => {
+    expect(refusalOf("2Vzn\u001b[0m").message).toBe(
+      '"2Vzn\\u001b[0m" has "\\u001b" as character 5; a call number has only 0-9, A-Z and a-z',
+    );
+    expect(refusalOf("x".repeat(1000)).message.length).toBeLessThan(120);
+    expect(refusalOf("abcdefg\u202e").message).not.toMatch(/\u202e/);
+  });
+
+  test.each([
+    [{ version: 8, run: 0, sequence: 0 }, "version must be a whole number from 0 to 7, not 8"],
+    [{ version: 0, run: 2 ** 30, sequence: 0 }, "run must be a whole number from 0 to 1073741823, not 1073741824"],
+    [{ version: 0, run: 1, sequence: 16_384 }, "sequence must be a whole number from 0 to 16383, not 16384"],
+    [{ version: 0, run: -1, sequence: 0 }, "run must be"],
+    [{ version: 0, run: 1.5, sequence: 0 }, "run must be"],
+    [{ version: 0, run: Number.NaN, sequence: 0 }, "not NaN"],
+    [{ version: 0, run: "7", sequence: 0 }, 'not "7"'],
+    [{ version: 0, run: {}, sequence: 0 }, "not a value of type object"],
+    [{ version: 0, run: 1 }, "sequence must be a whole number from 0 to 16383, not undefined"],
+  ])("refuses to encode %j", (fields, message) => {
+    expect(() => encodeCallNumber(fields as never)).toThrow(RangeError);
+    expect(() => encodeCallNumber(fields as never)).toThrow(message);
+  });
+
+  test("refuses numbers outside 47 bits and texts that are none", () => {
+    for (const number of [-1, 2 ** 47, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => fromNumber(number)).toThrow(RangeError);
+    }
+    for (const value of [12_345_678, null, undefined, ["2VznWE2i"]]) {
+      expect(() => decodeCallNumber(value as never)).toThrow(TypeError);
+      expect(isCallNumber(value)).toBe(false);
+    }
+  });
+});
+
+function refusalOf(text: string): CallNumberError {
+  try {
+    decodeCallNumber(text);
+  } catch (error) {
+    if (error instanceof CallNumberError) return error;
+    throw error;
+  }
+  return expect.fail(`${JSON.stringify(text)} was accepted`);
+}
+
+/** mulberry32: small, seeded, good enough to scatter. */
+function numbersFrom(start: number): (below: number) => number {
+  let state = start >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}

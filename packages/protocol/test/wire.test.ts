@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
+import { callNumberSchema, holderSchema, leaseRequestSchema, namespaceSchema, reportRequestSchema, runsQuerySchema } from "../src/schemas.js";
+
+const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
+const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null };
+
+describe("paths", () => {
+  test("escape what people type", () => {
+    expect(pathOf("callNumber", { namespace: "main", callNumber: "../a b/?" })).toBe(
+      "/v1/namespaces/main/call-numbers/..%2Fa%20b%2F%3F",
+    );
+    expect(pathOf("health")).toBe("/healthz");
+  });
+
+  test("need all their parameters", () => {
+    expect(() => pathOf("run", { namespace: "main" })).toThrow('needs "run"');
+  });
+});
+
+describe("ledger ids", () => {
+  test("are the run itself in version 0, rise with the version, and come back", () => {
+    expect(ledgerIdOf(0, 99)).toBe(99);
+    expect(ledgerIdOf(1, 0)).toBeGreaterThan(ledgerIdOf(0, 2 ** 30 - 1));
+    expect(runOfLedgerId(ledgerIdOf(7, 2 ** 30 - 1))).toEqual({ version: 7, run: 2 ** 30 - 1 });
+  });
+});
+
+describe("error codes", () => {
+  test("are a closed list: names of object properties are none of them", () => {
+    expect(isErrorCode("store_unavailable")).toBe(true);
+    for (const word of ["constructor", "toString", "__proto__", "", "STORE_UNAVAILABLE", 503, null]) {
+      expect(isErrorCode(word)).toBe(false);
+    }
+  });
+
+  test("that can be tried again later have a status that says so, all others not", () => {
+    for (const [code, { httpStatus, retry }] of Object.entries(ERROR_RULES)) {
+      if (retry === "later") expect([429, 503], code).toContain(httpStatus);
+      expect(httpStatus, code).toBeGreaterThanOrEqual(400);
+    }
+  });
+});
+
+describe("schemas", () => {
+  test("callNumberSchema takes a call number and nothing else", () => {
+    expect(callNumberSchema.parse("2VznWE2i")).toBe("2VznWE2i");
+    for (const text of ["2VznWE2", "zzzzzzzz", 7, null]) expect(callNumberSchema.safeParse(text).success).toBe(false);
+  });
+
+  test("a good lease request passes as it is", () => {
+    expect(leaseRequestSchema.parse(request)).toEqual(request);
+    expect(leaseRequestSchema.parse({ ...request, runCount: 64, lastRun: 2 ** 33 - 1 }).runCount).toBe(64);
+  });
+
+  test.each([
+    ["no run", { ...request, runCount: 0 }],
+    ["too many runs", { ...request, runCount: 65 }],
+    ["half a run", { ...request, runCount: 1.5 }],
+    ["runs as text", { ...request, runCount: "1" }],
+    ["a short nonce", { ...request, nonce: "0123456789abcde" }],
+    ["a nonce with a line end", { ...request, nonce: "0123456789abcdef\n" }],
+    ["an unknown key", { ...request, extra: 1 }],
+    ["no last run at all", { runCount: 1, nonce: request.nonce, holder }],
+    ["a last run beyond the space", { ...request, lastRun: 2 ** 33 }],
+    ["an unknown key in the holder", { ...request, holder: { ...holder, admin: true } }],
+    ["a negative pid", { ...request, holder: { ...holder, pid: -1 } }],
+    ["an empty name", { ...request, holder: { ...holder, name: "" } }],
+    ["a name that recolours terminals", { ...request, holder: { ...holder, name: "x\u001b[31m" } }],
+    ["a name that turns the line round", { ...request, holder: { ...holder, name: "x\u202ey" } }],
+    ["a name with a lone surrogate", { ...request, holder: { ...holder, name: "x\ud800" } }],
+    ["too many labels", { ...request, holder: { ...holder, labels: Object.fromEntries("abcdefghi".split("").map((name) => [name, "1"])) } }],
+    ["a label's name in capitals", { ...request, holder: { ...holder, labels: { Archive: "x" } } }],
+    ["a label that is no text", { ...request, holder: { ...holder, labels: { archive: 1 } } }],
+  ])("a lease request with %s is refused", (_, bad) => {
+    expect(leaseRequestSchema.safeParse(bad).success).toBe(false);
+  });
+
+  test("names in other scripts are as good as any", () => {
+    expect(holderSchema.safeParse({ ...holder, name: "Archiv für Briefe 書簡" }).success).toBe(true);
+  });
+
+  test.each(["", "Main", "a/b", "../a", "a{b}", "a*", "-a", ".a", "a b", "a\n", "x".repeat(64), "é"])("the namespace %j is refused", (name) => {
+    expect(namespaceSchema.safeParse(name).success).toBe(false);
+  });
+
+  test("an exhausted run must have been used to its end", () => {
+    const report = { nonce: request.nonce, state: "exhausted" };
+    expect(reportRequestSchema.safeParse({ ...report, lastSequence: 16_383 }).success).toBe(true);
+    for (const lastSequence of [null, 16_382, 16_384]) {
+      expect(reportRequestSchema.safeParse({ ...report, lastSequence }).success).toBe(false);
+    }
+  });
+
+  test("a query arrives as text and is checked as numbers", () => {
+    expect(runsQuerySchema.parse({ limit: "500", leasedFromMs: "0" })).toMatchObject({ limit: 500, leasedFromMs: 0 });
+    expect(runsQuerySchema.parse({}).limit).toBe(50);
+    for (const query of [{ limit: "501" }, { limit: "0" }, { cursor: "-1" }, { cursor: "x" }, { page: "2" }, { leasedToMs: "soon" }]) {
+      expect(runsQuerySchema.safeParse(query).success).toBe(false);
+    }
+  });
+});

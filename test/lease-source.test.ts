@@ -1,0 +1,78 @@
+/** One small contract for the two ways to a coordinator: over HTTP and in the same process. */
+import { createClient, httpSource, type LeaseSource } from "@callnumber/client";
+import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { afterEach, describe, expect, test } from "vitest";
+
+interface Way {
+  readonly source: LeaseSource;
+  readonly close: () => Promise<unknown>;
+}
+
+const WAYS: Readonly<Record<string, (coordinator: Coordinator) => Promise<Way>>> = {
+  "in process": async (coordinator) => ({ source: coordinator, close: async () => {} }),
+  "over HTTP": async (coordinator) => {
+    const server = await createServer({ coordinator, release: "0.0.0" });
+    const address = await server.listen({ host: "127.0.0.1", port: 0 });
+    return { source: httpSource({ coordinator: address }), close: () => server.stop() };
+  },
+};
+
+const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
+const request = { runCount: 2, nonce: "nonce-0123456789", holder, lastRun: null };
+
+describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
+  let way: Way | undefined;
+
+  async function source(): Promise<{ source: LeaseSource; coordinator: Coordinator }> {
+    const { store } = await openStore({ kind: "memory" }, { create: true });
+    const coordinator = new Coordinator({ store, name: "test" });
+    await coordinator.initNamespace("main", { firstRun: 10 });
+    way = await open(coordinator);
+    return { source: way.source, coordinator };
+  }
+
+  afterEach(() => way?.close());
+
+  test("leases runs upwards and echoes the nonce", async () => {
+    const { source: leases } = await source();
+    const first = await leases.lease("main", request);
+    const second = await leases.lease("main", { ...request, nonce: "nonce-of-the-second", lastRun: 11 });
+    expect(first).toMatchObject({ namespace: "main", version: 0, firstRun: 10, runCount: 2, nonce: request.nonce });
+    expect(second).toMatchObject({ firstRun: 12, nonce: "nonce-of-the-second", storeId: first.storeId });
+  });
+
+  test("asked twice with one nonce leases twice: an answer is never given again", async () => {
+    const { source: leases } = await source();
+    const [first, second] = await Promise.all([leases.lease("main", request), leases.lease("main", request)]);
+    expect([first.firstRun, second.firstRun].sort()).toEqual([10, 12]);
+  });
+
+  test("takes a report, and shows it", async () => {
+    const { source: leases, coordinator } = await source();
+    await leases.lease("main", request);
+    await leases.report("main", 11, { nonce: request.nonce, lastSequence: 3, state: "closed" });
+    expect(await coordinator.run("main", 11)).toMatchObject({ state: "closed", lastSequence: 3 });
+  });
+
+  test("refuses with the codes of the protocol", async () => {
+    const { source: leases } = await source();
+    await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    await expect(leases.lease("main", { ...request, lastRun: 10 })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    const report = { nonce: request.nonce, lastSequence: 3, state: "open" } as const;
+    await expect(leases.report("main", 10, report)).rejects.toMatchObject({ code: "run_not_leased" });
+  });
+
+  test("serves a client, from the first number to the report at the end", async () => {
+    const { source: leases, coordinator } = await source();
+    const client = createClient({ source: leases, holder: { name: "test" } });
+    expect(decodeCallNumber(await client.next())).toEqual({ version: 0, run: 10, sequence: 0 });
+    await client.take(20_000);
+    await client.close();
+    expect(await coordinator.inspect("main", "00000000")).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
+    const { leases: ledger } = await coordinator.runs("main", { limit: 10 });
+    const [newest, oldest] = [ledger[0], ledger.at(-1)];
+    expect(oldest).toMatchObject({ firstRun: 10, progress: { run: 10, lastSequence: 16_383, state: "exhausted" } });
+    expect(newest?.progress?.state).toBe("closed");
+  });
+});
