@@ -10,7 +10,11 @@ import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import type { OpenForTest } from "./store-contract.js";
 
-export const openMemory: OpenForTest = async () => ({ store: new MemoryStore(), remove: async () => {} });
+export const openMemory: OpenForTest = async () => ({
+  store: new MemoryStore(),
+  reopen: () => Promise.reject(new Error("a memory store ends with its process")),
+  remove: async () => {},
+});
 
 export const openSqlite: OpenForTest = async () => {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));

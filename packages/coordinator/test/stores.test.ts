@@ -1,6 +1,6 @@
 import { describeStoreContract } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
-describeStoreContract("memory", openMemory);
-describeStoreContract("embedded", openSqlite);
-describeStoreContract("Redis", openRedis);
+describeStoreContract("memory", openMemory, { remembers: false });
+describeStoreContract("embedded", openSqlite, { remembers: true });
+describeStoreContract("Redis", openRedis, { remembers: true });

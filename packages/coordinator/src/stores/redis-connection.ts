@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { Redis } from "ioredis";
-import { asCoordinatorError, type CommandContext } from "./redis-errors.js";
+import { asStoreError, type CommandContext } from "./redis-errors.js";
 
 const COMMAND_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -63,7 +63,7 @@ export class RedisConnection {
       await redis.ping();
     } catch (error) {
       redis.disconnect();
-      throw asCoordinatorError(lastError ?? error, { namespace: "" }, server);
+      throw asStoreError(lastError ?? error, { namespace: "" }, server);
     }
     return connection;
   }
@@ -95,7 +95,7 @@ export class RedisConnection {
       return await send(this.#redis);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
-      throw asCoordinatorError(error, context, this.#server);
+      throw asStoreError(error, context, this.#server);
     }
   }
 

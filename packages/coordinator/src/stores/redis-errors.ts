@@ -44,11 +44,12 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   MISCONF: "it can't write to its disk",
 };
 
-/** The error to answer for whatever a Redis command rejected with. */
-export function asCoordinatorError(error: unknown, context: CommandContext, server: string): CoordinatorError {
+/** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
+export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
   const [, word = "", detail = ""] = /^([A-Z]+) ?(.*)$/s.exec(message) ?? [];
+  if (word === "MISUSE") return new Error(`broken invariant: ${message}`);
   const refusal = Object.hasOwn(SCRIPT_WORDS, word) ? SCRIPT_WORDS[word] : undefined;
   if (refusal !== undefined) return refusal(context, detail);
   const reason = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : message;

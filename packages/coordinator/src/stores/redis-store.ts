@@ -98,8 +98,9 @@ export class RedisStore implements Store {
   ): Promise<readonly LedgerEntry[]> {
     const { ledger } = this.#keys(namespace);
     await this.readNamespace(namespace);
+    if (belowLedgerId <= 0) return [];
     const found = await this.#connection.ask({ namespace }, (redis) =>
-      redis.xrevrange(ledger, `(${belowLedgerId}-0`, "-", "COUNT", limit),
+      redis.xrevrange(ledger, String(belowLedgerId - 1), "-", "COUNT", limit),
     );
     return this.#entries(
       namespace,
