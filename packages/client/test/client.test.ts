@@ -118,7 +118,9 @@ describe("making numbers", () => {
     expect(() => client.nextSync()).toThrow(code("sequence_exhausted"));
     await expect(client.next()).rejects.toEqual(code("sequence_exhausted"));
     expect(source.requests).toHaveLength(1);
-    expect(source.reports).toEqual([expect.objectContaining({ run: 1, lastSequence: SEQUENCE_MAX, state: "exhausted" })]);
+    expect(source.reports).toEqual([
+      expect.objectContaining({ run: 1, lastSequence: SEQUENCE_MAX, state: "exhausted" }),
+    ]);
   });
 });
 
@@ -210,17 +212,20 @@ describe("when the coordinator refuses or is away", () => {
     expect(runsOf([client.nextSync()])).toEqual([3]);
   });
 
-  test.each(["namespace_not_initialised", "run_space_exhausted", "run_beyond_mark", "store_corrupt", "invalid_request"])(
-    "tells callers at once of %s, asks no more by itself, and stays usable",
-    async (refused) => {
-      const source = new ScriptedSource().answer(refusal(refused));
-      const client = clientOn(source);
-      const waiting = [client.next(), client.take(5)];
-      for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
-      expect(source.requests).toHaveLength(1);
-      expect(await client.next()).toHaveLength(8);
-    },
-  );
+  test.each([
+    "namespace_not_initialised",
+    "run_space_exhausted",
+    "run_beyond_mark",
+    "store_corrupt",
+    "invalid_request",
+  ])("tells callers at once of %s, asks no more by itself, and stays usable", async (refused) => {
+    const source = new ScriptedSource().answer(refusal(refused));
+    const client = clientOn(source);
+    const waiting = [client.next(), client.take(5)];
+    for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
+    expect(source.requests).toHaveLength(1);
+    expect(await client.next()).toHaveLength(8);
+  });
 
   test("gives up after the time budget, with the last reason, and its cause", async () => {
     const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 80 });
@@ -263,7 +268,9 @@ describe("when the coordinator refuses or is away", () => {
       try { client.nextSync() } catch (error) { console.log(error.code) }
       setTimeout(() => console.log("ends"), 50);
     `;
-    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname });
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+      cwd: import.meta.dirname,
+    });
     expect(stdout).toBe("no_run_ready\nends\n");
   });
 });
@@ -352,7 +359,9 @@ describe("closing", () => {
     await vi.waitFor(() => expect(source.mark).toBe(4));
     const before = source.reports.length;
     await client.close();
-    expect(source.reports.slice(before)).toEqual([expect.objectContaining({ run: 1, lastSequence: 9, state: "closed" })]);
+    expect(source.reports.slice(before)).toEqual([
+      expect.objectContaining({ run: 1, lastSequence: 9, state: "closed" }),
+    ]);
     expect(source.reports[0]?.nonce).toBe(source.requests[0]?.nonce);
   });
 
@@ -401,7 +410,9 @@ describe("closing", () => {
     const outcomes = await Promise.all(racing);
     const made = outcomes.filter((outcome) => outcome !== "client_closed");
     const lastSequence = source.reports[0]?.lastSequence ?? -1;
-    expect(made.map((text) => decodeCallNumber(text).sequence).every((sequence) => sequence <= lastSequence)).toBe(true);
+    expect(made.map((text) => decodeCallNumber(text).sequence).every((sequence) => sequence <= lastSequence)).toBe(
+      true,
+    );
     expect(new Set(made).size).toBe(made.length);
   });
 
@@ -446,9 +457,12 @@ describe("options", () => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
   });
 
-  test.each(["", "coordinator", "ftp://x", "http://user:pw@host", "http://host?x=1"])("the address %j is refused", (coordinator) => {
-    expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(TypeError);
-  });
+  test.each(["", "coordinator", "ftp://x", "http://user:pw@host", "http://host?x=1"])(
+    "the address %j is refused",
+    (coordinator) => {
+      expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(TypeError);
+    },
+  );
 
   test("an address that is refused does not show its password", () => {
     expect(() => createClient({ coordinator: "http://user:geheim@host", holder: { name: "x" } })).toThrow(

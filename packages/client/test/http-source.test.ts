@@ -33,7 +33,9 @@ beforeEach(async () => {
     message.on("end", () => {
       seen.push({ message, body });
       if (answer === "hang up") return void message.socket.destroy();
-      response.writeHead(answer.status, { "content-type": "application/json", ...answer.headers }).end(answer.body ?? "");
+      response
+        .writeHead(answer.status, { "content-type": "application/json", ...answer.headers })
+        .end(answer.body ?? "");
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -65,14 +67,20 @@ describe("what is sent", () => {
 
   test("a report names the run by its ledger id", async () => {
     answer = { status: 200, body: "{}" };
-    await httpSource({ coordinator: base }).report("main", 2 ** 30 + 5, { nonce: request.nonce, lastSequence: 7, state: "open" });
+    await httpSource({ coordinator: base }).report("main", 2 ** 30 + 5, {
+      nonce: request.nonce,
+      lastSequence: 7,
+      state: "open",
+    });
     expect(seen[0]?.message.url).toBe(`/v1/namespaces/main/runs/${2 ** 30 + 5}/report`);
     expect(seen[0]?.message.headers["authorization"]).toBeUndefined();
   });
 
   test("nothing is sent twice, whatever becomes of it", async () => {
     answer = "hang up";
-    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code: "coordinator_unreachable" });
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
+      code: "coordinator_unreachable",
+    });
     expect(seen).toHaveLength(1);
   });
 
@@ -89,7 +97,11 @@ describe("what is sent", () => {
 
 describe("refusals", () => {
   test("keep the coordinator's code, words and pause", async () => {
-    answer = { status: 503, body: '{"code":"shutting_down","message":"stopping","retryAfterMs":250}', headers: { "retry-after": "1" } };
+    answer = {
+      status: 503,
+      body: '{"code":"shutting_down","message":"stopping","retryAfterMs":250}',
+      headers: { "retry-after": "1" },
+    };
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
       code: "shutting_down",
       message: "stopping",
@@ -99,7 +111,9 @@ describe("refusals", () => {
 
   test("go by the code, not by the status alone", async () => {
     answer = { status: 503, body: '{"code":"store_corrupt","message":"x"}' };
-    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code: "store_corrupt" });
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
+      code: "store_corrupt",
+    });
   });
 
   test.each<[Answer, string, number | undefined]>([
@@ -113,7 +127,10 @@ describe("refusals", () => {
     [{ status: 302, headers: { location: "/elsewhere" } }, "coordinator_unreachable", undefined],
   ])("%j becomes %s", async (given, code, retryAfterMs) => {
     answer = given;
-    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({ code, retryAfterMs });
+    expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
+      code,
+      retryAfterMs,
+    });
     expect(seen).toHaveLength(1);
   });
 

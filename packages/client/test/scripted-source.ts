@@ -36,7 +36,15 @@ export class ScriptedSource implements LeaseSource {
     this.greatestConcurrency = Math.max(this.greatestConcurrency, this.#underWay);
     try {
       const { runCount, nonce } = request;
-      const lease = { namespace, storeId: this.storeId, version: 0, firstRun: this.mark + 1, runCount, leasedAtMs: 1, nonce };
+      const lease = {
+        namespace,
+        storeId: this.storeId,
+        version: 0,
+        firstRun: this.mark + 1,
+        runCount,
+        leasedAtMs: 1,
+        nonce,
+      };
       this.mark += runCount;
       const answer = this.#answers.shift() ?? this.#everyAnswer;
       // As from a network: never in the same turn.

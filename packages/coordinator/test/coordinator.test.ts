@@ -55,7 +55,9 @@ describe("a coordinator", () => {
     const note = (_: object, event: string) => void events.push(event);
     const coordinator = await coordinatorOn(new MemoryStore(), { debug: note, info: note, warn: note, error: note });
     await coordinator.lease("main", { ...request, runCount: 5 });
-    await expect(coordinator.lease("main", { ...request, lastRun: 6 })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    await expect(coordinator.lease("main", { ...request, lastRun: 6 })).rejects.toMatchObject({
+      code: "run_beyond_mark",
+    });
     expect((await coordinator.lease("main", { ...request, lastRun: 5 })).firstRun).toBe(6);
     expect(events).toEqual(["init", "lease", "run_beyond_mark", "lease"]);
   });
@@ -63,7 +65,9 @@ describe("a coordinator", () => {
   test("two on one store are as safe as one", async () => {
     const store = new MemoryStore();
     const pair = [await coordinatorOn(store), new Coordinator({ store, name: "other" })];
-    const leases = await Promise.all(Array.from({ length: 100 }, (_, index) => pair[index % 2]!.lease("main", request)));
+    const leases = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => pair[index % 2]!.lease("main", request)),
+    );
     expect(new Set(leases.map(({ firstRun }) => firstRun)).size).toBe(100);
   });
 

@@ -1,7 +1,13 @@
 /** The HTTP surface, over real sockets, on the memory store: what it answers, and that what it refuses moves nothing. */
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { inspectAnswerSchema, leaseSchema, runAnswerSchema, runsAnswerSchema, statusAnswerSchema } from "@callnumber/protocol/schemas";
+import {
+  inspectAnswerSchema,
+  leaseSchema,
+  runAnswerSchema,
+  runsAnswerSchema,
+  statusAnswerSchema,
+} from "@callnumber/protocol/schemas";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -38,7 +44,10 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const init: RequestInit = { method, headers: body === undefined ? headers : { "content-type": "application/json", ...headers } };
+  const init: RequestInit = {
+    method,
+    headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
+  };
   if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
   const response = await fetch(base + path, init);
   const text = await response.text();
@@ -57,7 +66,13 @@ describe("lease", () => {
   test("answers the runs with the nonce of the request", async () => {
     const { status, body, headers } = await lease({ ...leaseBody, runCount: 3 });
     expect(status).toBe(201);
-    expect(leaseSchema.parse(body)).toMatchObject({ namespace: "main", version: 0, firstRun: 1, runCount: 3, nonce: leaseBody.nonce });
+    expect(leaseSchema.parse(body)).toMatchObject({
+      namespace: "main",
+      version: 0,
+      firstRun: 1,
+      runCount: 3,
+      nonce: leaseBody.nonce,
+    });
     expect(headers.get("cache-control")).toBe("no-store");
     expect((await lease()).body.firstRun).toBe(4);
   });
@@ -97,7 +112,10 @@ describe("lease", () => {
   ])("refuses %s, says what is wrong, and the mark stays", async (_, body, said) => {
     const answer = await lease(body);
     expect(answer.status).toBe(400);
-    expect(answer.body).toMatchObject({ code: "invalid_request", message: expect.stringMatching(new RegExp(said, "i")) });
+    expect(answer.body).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(new RegExp(said, "i")),
+    });
     expect(await mark()).toBe(0);
   });
 
@@ -116,7 +134,10 @@ describe("lease", () => {
   test("refuses a namespace that was not made, and names the command", async () => {
     const { status, body } = await post("/v1/namespaces/other/leases", leaseBody);
     expect(status).toBe(404);
-    expect(body).toMatchObject({ code: "namespace_not_initialised", message: expect.stringContaining("callnumber init --namespace other") });
+    expect(body).toMatchObject({
+      code: "namespace_not_initialised",
+      message: expect.stringContaining("callnumber init --namespace other"),
+    });
   });
 
   test("touches no store before the whole body has arrived", async () => {
@@ -201,7 +222,9 @@ describe("runs", () => {
     const first = runsAnswerSchema.parse((await get("/v1/namespaces/main/runs?holder=rare")).body);
     expect(first.leases).toEqual([]);
     expect(first.nextCursor).not.toBeNull();
-    const second = runsAnswerSchema.parse((await get(`/v1/namespaces/main/runs?holder=rare&cursor=${first.nextCursor}`)).body);
+    const second = runsAnswerSchema.parse(
+      (await get(`/v1/namespaces/main/runs?holder=rare&cursor=${first.nextCursor}`)).body,
+    );
     expect(second).toMatchObject({ leases: [{ firstRun: 1 }], nextCursor: null });
   });
 
@@ -209,7 +232,11 @@ describe("runs", () => {
     const missing = await get("/v1/namespaces/main/runs/9");
     expect([missing.status, missing.body.code]).toEqual([404, "run_not_leased"]);
     const bad = await get("/v1/namespaces/main/runs?limit=0");
-    expect([bad.status, bad.body.code, bad.body.message]).toEqual([400, "invalid_request", expect.stringContaining("limit")]);
+    expect([bad.status, bad.body.code, bad.body.message]).toEqual([
+      400,
+      "invalid_request",
+      expect.stringContaining("limit"),
+    ]);
   });
 });
 
@@ -234,7 +261,11 @@ describe("inspect", () => {
     expect(await inspect(number(1, 0, 1))).toMatchObject({ verdict: "other_version", version: 1 });
     expect(await inspect(number(3, 0))).toMatchObject({ verdict: "never_leased", reason: "above_mark" });
     expect(await inspect(number(0, 0))).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
-    expect(await inspect(number(1, 5))).toMatchObject({ verdict: "unreported", state: "unreported", lease: { holder } });
+    expect(await inspect(number(1, 5))).toMatchObject({
+      verdict: "unreported",
+      state: "unreported",
+      lease: { holder },
+    });
     await post("/v1/namespaces/main/runs/1/report", { nonce: leaseBody.nonce, lastSequence: 5, state: "open" });
     expect(await inspect(number(1, 5))).toMatchObject({ verdict: "reported", lastSequence: 5 });
     expect(await inspect(number(1, 6))).toMatchObject({ verdict: "unreported", state: "open" });
@@ -251,7 +282,13 @@ describe("inspect", () => {
 describe("status", () => {
   test("counts what is leased and left, and foretells the end", async () => {
     const empty = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
-    expect(empty).toMatchObject({ store: "memory", coordinator: "test", highWaterMark: 0, runsLeased: 0, lastLeaseAtMs: null });
+    expect(empty).toMatchObject({
+      store: "memory",
+      coordinator: "test",
+      highWaterMark: 0,
+      runsLeased: 0,
+      lastLeaseAtMs: null,
+    });
     expect(empty.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
     await lease({ ...leaseBody, runCount: 64 });
     const used = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
@@ -269,10 +306,16 @@ describe("the surface", () => {
   test("health and readiness: ready only when a namespace can be served", async () => {
     expect((await get("/healthz")).body).toEqual({ healthy: true });
     expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"] });
-    const empty = await createServer({ coordinator: new Coordinator({ store: new MemoryStore(), name: "x" }), release: "0" });
+    const empty = await createServer({
+      coordinator: new Coordinator({ store: new MemoryStore(), name: "x" }),
+      release: "0",
+    });
     const address = await empty.listen({ host: "127.0.0.1", port: 0 });
     const response = await fetch(`${address}/readyz`);
-    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, "namespace_not_initialised"]);
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+      404,
+      "namespace_not_initialised",
+    ]);
     await empty.stop();
   });
 
@@ -291,7 +334,11 @@ describe("the surface", () => {
     const { status, body } = await get("/openapi.json");
     expect(status).toBe(200);
     expect(body.openapi).toBe("3.1.0");
-    expect(Object.entries(body.paths).map(([path, operations]) => `${Object.keys(operations as object).join(",")} ${path}`).sort()).toEqual([
+    expect(
+      Object.entries(body.paths)
+        .map(([path, operations]) => `${Object.keys(operations as object).join(",")} ${path}`)
+        .sort(),
+    ).toEqual([
       "get /healthz",
       "get /readyz",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",

@@ -22,7 +22,9 @@ for (;;) {
   if (failed) {
     writeSync(1, `failed ${failed.reason.code}\n`);
     // Once more: a store that failed must go on refusing.
-    const again = await coordinator.lease("main", { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null }).catch((error) => error);
+    const again = await coordinator
+      .lease("main", { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null })
+      .catch((error) => error);
     writeSync(1, `again ${again.code ?? again.firstRun}\n`);
     process.exit(0);
   }

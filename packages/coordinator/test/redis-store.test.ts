@@ -4,7 +4,12 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
-import { ownServerUnavailable, type RedisServer, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
+import {
+  ownServerUnavailable,
+  type RedisServer,
+  sharedRedis,
+  startRedisServer,
+} from "../../../test/redis/test-redis.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { leaseCommand, reportCommand, storeIdFrom } from "./store-contract.js";
@@ -92,8 +97,12 @@ describe("keys that another hand has touched", () => {
     async (bad) => {
       const before = await contents();
       // Misuse is our own fault: it must be loud, and free of cost.
-      await expect(store.lease("main", { ...leaseCommand(), runCount: bad as never })).rejects.toThrow("broken invariant: MISUSE");
-      await expect(store.lease("main", { ...leaseCommand(), floor: bad as never })).rejects.toThrow("broken invariant: MISUSE");
+      await expect(store.lease("main", { ...leaseCommand(), runCount: bad as never })).rejects.toThrow(
+        "broken invariant: MISUSE",
+      );
+      await expect(store.lease("main", { ...leaseCommand(), floor: bad as never })).rejects.toThrow(
+        "broken invariant: MISUSE",
+      );
       await expect(store.firstLeaseSince("main", bad as never)).rejects.toThrow("broken invariant: MISUSE");
       expect(await contents()).toEqual(before);
     },
@@ -135,7 +144,9 @@ describe("a server that ails", () => {
     return server;
   }
 
-  async function throughProxy(skip: (reason: string) => never): Promise<{ store: RedisStore; proxy: FaultyProxy; direct: RedisStore }> {
+  async function throughProxy(
+    skip: (reason: string) => never,
+  ): Promise<{ store: RedisStore; proxy: FaultyProxy; direct: RedisStore }> {
     const { port } = await ownServer({}, skip);
     const proxy = await startFaultyProxy({ host: "127.0.0.1", port });
     closing.push(() => proxy.close());
@@ -158,7 +169,9 @@ describe("a server that ails", () => {
     expect((await direct.readNamespace("main")).highWaterMark).toBe(3);
   });
 
-  test("that never answers: the lease fails by itself, is not sent again, and the connection is made anew", async ({ skip }) => {
+  test("that never answers: the lease fails by itself, is not sent again, and the connection is made anew", async ({
+    skip,
+  }) => {
     const { store, proxy, direct } = await throughProxy(skip);
     await store.lease("main", leaseCommand());
     proxy.swallowAnswers();
@@ -168,7 +181,9 @@ describe("a server that ails", () => {
     expect((await untilLeased(store)).firstRun).toBe(3);
   });
 
-  test("that is killed and comes back: refused meanwhile, leased again afterwards, by the same store", async ({ skip }) => {
+  test("that is killed and comes back: refused meanwhile, leased again afterwards, by the same store", async ({
+    skip,
+  }) => {
     const { url } = await ownServer({ appendonly: "yes", appendfsync: "always" }, skip);
     const store = await storeAt(url);
     await store.createNamespace("main", storeIdFrom(1));
@@ -188,9 +203,15 @@ describe("a server that ails", () => {
 
   test("that asks for a password: said what to do, and the password is not shown", async ({ skip }) => {
     const { port } = await ownServer({ requirepass: "right" }, skip);
-    await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ code: "store_unavailable", message: expect.stringContaining("password") });
+    await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("password"),
+    });
     const wrong = await storeAt(`redis://:geheim@127.0.0.1:${port}`).catch((error: Error) => error);
-    expect(wrong).toMatchObject({ code: "store_unavailable", message: expect.stringContaining("refuses user or password") });
+    expect(wrong).toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("refuses user or password"),
+    });
     expect(String(wrong)).not.toContain("geheim");
     const right = await storeAt(`redis://:right@127.0.0.1:${port}`);
     expect(await right.listNamespaces()).toEqual([]);
@@ -203,7 +224,10 @@ describe("a server that ails", () => {
     const redis = new Redis(url);
     closing.push(() => redis.disconnect());
     await redis.config("SET", "maxmemory", "1");
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable", message: expect.stringContaining("memory") });
+    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("memory"),
+    });
     await redis.config("SET", "maxmemory", "0");
     expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
   });
@@ -232,7 +256,8 @@ describe("a server that ails", () => {
 });
 
 async function untilMarkIs(store: RedisStore, mark: number): Promise<void> {
-  while ((await store.readNamespace("main")).highWaterMark < mark) await new Promise((resolve) => setTimeout(resolve, 5));
+  while ((await store.readNamespace("main")).highWaterMark < mark)
+    await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /** The connection comes back by itself; until then every try is refused, and costs no run. */

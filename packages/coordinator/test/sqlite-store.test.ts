@@ -36,7 +36,8 @@ async function newStore(): Promise<SqliteStore> {
   return store;
 }
 
-const refusal = (code: string, said: string) => expect.objectContaining({ name: "CoordinatorError", code, message: expect.stringContaining(said) });
+const refusal = (code: string, said: string) =>
+  expect.objectContaining({ name: "CoordinatorError", code, message: expect.stringContaining(said) });
 
 describe("opening", () => {
   test("makes no file, and no folder, unless it may", async () => {
@@ -56,11 +57,14 @@ describe("opening", () => {
 
   test.each([
     ["an empty file", () => writeFileSync(path, "")],
-    ["a database without tables", () => {
-      const database = new DatabaseSync(path);
-      database.exec("PRAGMA journal_mode = WAL");
-      database.close();
-    }],
+    [
+      "a database without tables",
+      () => {
+        const database = new DatabaseSync(path);
+        database.exec("PRAGMA journal_mode = WAL");
+        database.close();
+      },
+    ],
   ])("%s counts as no store: a process died while it made one", async (_, make) => {
     make();
     expect(() => opened(false)).toThrow(refusal("store_missing", path));
@@ -69,11 +73,15 @@ describe("opening", () => {
 
   test.each([
     ["a text file", "store_corrupt", () => writeFileSync(path, "something else ".repeat(100))],
-    ["the database of another program", "store_corrupt", () => {
-      const database = new DatabaseSync(path);
-      database.exec("CREATE TABLE t (x); INSERT INTO t VALUES (1)");
-      database.close();
-    }],
+    [
+      "the database of another program",
+      "store_corrupt",
+      () => {
+        const database = new DatabaseSync(path);
+        database.exec("CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+        database.close();
+      },
+    ],
     ["a folder", "store_unavailable", () => mkdirSync(path)],
   ])("refuses %s with %s, and leaves it as it was", async (_, code, make) => {
     make();
@@ -128,12 +136,9 @@ describe("durability", () => {
       store.lease("main", leaseCommand({ floor: 99 })),
       store.lease("main", leaseCommand()),
     ]);
-    expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.firstRun : outcome.reason.code))).toEqual([
-      1,
-      "namespace_not_initialised",
-      "store_went_back",
-      2,
-    ]);
+    expect(
+      outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.firstRun : outcome.reason.code)),
+    ).toEqual([1, "namespace_not_initialised", "store_went_back", 2]);
   });
 
   test("after kill -9 at any moment, no run that was answered is leased again", async () => {
@@ -210,7 +215,12 @@ function leasing(store: string, atOnce: number, shellPrefix = ""): Leasing {
   });
   const ended = once(child, "close");
   // A line may be cut by the kill: only whole ones count.
-  const lines = () => out.slice(0, out.lastIndexOf("\n") + 1).split("\n").slice(0, -1).filter((line) => line !== "ready");
+  const lines = () =>
+    out
+      .slice(0, out.lastIndexOf("\n") + 1)
+      .split("\n")
+      .slice(0, -1)
+      .filter((line) => line !== "ready");
   return {
     child,
     ended,

@@ -35,7 +35,11 @@ export function reportCommand(command: Partial<ReportCommand> = {}): ReportComma
 }
 
 /** A store that ends with its process has no `remembers` to pass. */
-export function describeStoreContract(name: string, open: OpenForTest, { remembers }: { readonly remembers: boolean }): void {
+export function describeStoreContract(
+  name: string,
+  open: OpenForTest,
+  { remembers }: { readonly remembers: boolean },
+): void {
   describe(`the ${name} store`, () => {
     const toRemove: (() => Promise<void>)[] = [];
 
@@ -76,7 +80,9 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
         await store.lease(NAMESPACE, leaseCommand({ runCount: 5 }));
         const before = await store.readNamespace(NAMESPACE);
         for (const storeId of [before.storeId, storeIdFrom(1)]) {
-          await expect(store.createNamespace(NAMESPACE, storeId)).rejects.toMatchObject({ code: "namespace_already_initialised" });
+          await expect(store.createNamespace(NAMESPACE, storeId)).rejects.toMatchObject({
+            code: "namespace_already_initialised",
+          });
         }
         expect(await store.readNamespace(NAMESPACE)).toEqual(before);
         expect((await store.lease(NAMESPACE, leaseCommand())).firstRun).toBe(6);
@@ -135,17 +141,27 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
         const store = await withNamespace();
         const sizes = Array.from({ length: 200 }, (_, index) => (index % 7) + 1);
         const granted = await Promise.all(sizes.map((runCount) => store.lease(NAMESPACE, leaseCommand({ runCount }))));
-        const runs = granted.flatMap(({ firstRun, runCount }) => Array.from({ length: runCount }, (_, offset) => firstRun + offset));
+        const runs = granted.flatMap(({ firstRun, runCount }) =>
+          Array.from({ length: runCount }, (_, offset) => firstRun + offset),
+        );
         const sum = sizes.reduce((total, size) => total + size, 0);
         expect(runs.sort((a, b) => a - b)).toEqual(Array.from({ length: sum }, (_, index) => index + 1));
       });
 
       test("at the end of the run space are cut short, then refused, and never wrap", async () => {
         const store = await withNamespace(RUN_MAX - 4);
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }))).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 3 });
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 64 }))).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
+        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }))).toMatchObject({
+          firstRun: RUN_MAX - 4,
+          runCount: 3,
+        });
+        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 64 }))).toMatchObject({
+          firstRun: RUN_MAX - 1,
+          runCount: 2,
+        });
         for (const runCount of [1, 64]) {
-          await expect(store.lease(NAMESPACE, leaseCommand({ runCount }))).rejects.toMatchObject({ code: "run_space_exhausted" });
+          await expect(store.lease(NAMESPACE, leaseCommand({ runCount }))).rejects.toMatchObject({
+            code: "run_space_exhausted",
+          });
         }
         expect((await store.readNamespace(NAMESPACE)).highWaterMark).toBe(RUN_MAX);
         expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
@@ -153,14 +169,19 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
 
       test("can take the very last run alone", async () => {
         const store = await withNamespace(RUN_MAX);
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 2 }))).toMatchObject({ firstRun: RUN_MAX, runCount: 1 });
+        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 2 }))).toMatchObject({
+          firstRun: RUN_MAX,
+          runCount: 1,
+        });
         await expect(store.lease(NAMESPACE, leaseCommand())).rejects.toMatchObject({ code: "run_space_exhausted" });
       });
 
       test("are refused when the caller knows of a greater run than the store, and nothing moves", async () => {
         const store = await withNamespace();
         await store.lease(NAMESPACE, leaseCommand({ runCount: 10 }));
-        await expect(store.lease(NAMESPACE, leaseCommand({ floor: 11 }))).rejects.toMatchObject({ code: "store_went_back" });
+        await expect(store.lease(NAMESPACE, leaseCommand({ floor: 11 }))).rejects.toMatchObject({
+          code: "store_went_back",
+        });
         expect((await store.lease(NAMESPACE, leaseCommand({ floor: 10 }))).firstRun).toBe(11);
       });
 
@@ -178,7 +199,10 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {
         const store = await withNamespace(10);
         const odd = { name: 'Ä "quoted" {brace} 書', host: "h\\n", pid: 0, labels: {} };
-        const { leasedAtMs } = await store.lease(NAMESPACE, leaseCommand({ runCount: 3, holder: odd, coordinator: "c-1" }));
+        const { leasedAtMs } = await store.lease(
+          NAMESPACE,
+          leaseCommand({ runCount: 3, holder: odd, coordinator: "c-1" }),
+        );
         await store.lease(NAMESPACE, leaseCommand());
         const expected: LedgerEntry = {
           version: 0,
@@ -261,9 +285,14 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
 
       test("are for one lease only", async () => {
         const store = await withLease();
-        for (let lease = 0; lease < 130; lease++) await store.lease(NAMESPACE, leaseCommand({ nonce: `nonce-of-lease-${lease}` }));
+        for (let lease = 0; lease < 130; lease++)
+          await store.lease(NAMESPACE, leaseCommand({ nonce: `nonce-of-lease-${lease}` }));
         for (let lease = 0; lease < 130; lease += 3) {
-          await store.report(NAMESPACE, 5 + lease, reportCommand({ nonce: `nonce-of-lease-${lease}`, lastSequence: lease }));
+          await store.report(
+            NAMESPACE,
+            5 + lease,
+            reportCommand({ nonce: `nonce-of-lease-${lease}`, lastSequence: lease }),
+          );
         }
         const entries = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 500 });
         expect(entries).toHaveLength(131);
@@ -277,7 +306,9 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
 
       test("with another nonce than the lease's are refused, and change nothing", async () => {
         const store = await withLease();
-        await expect(store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-somebody-else" }))).rejects.toMatchObject({
+        await expect(
+          store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-somebody-else" })),
+        ).rejects.toMatchObject({
           code: "not_the_holder",
         });
         expect(await progressOf(store)).toBeNull();
@@ -292,18 +323,18 @@ export function describeStoreContract(name: string, open: OpenForTest, { remembe
     });
 
     if (remembers) {
-    test("remembers everything when it is closed and opened again", async () => {
-      const { store, reopen } = await opened();
-      await store.createNamespace(NAMESPACE, storeIdFrom(5));
-      await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }));
-      await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
-      const record = await store.readNamespace(NAMESPACE);
-      const entry = await store.findLease(NAMESPACE, 6);
-      const again = await reopen();
-      expect(await again.readNamespace(NAMESPACE)).toEqual(record);
-      expect(await again.findLease(NAMESPACE, 6)).toEqual(entry);
-      expect((await again.lease(NAMESPACE, leaseCommand())).firstRun).toBe(8);
-    });
+      test("remembers everything when it is closed and opened again", async () => {
+        const { store, reopen } = await opened();
+        await store.createNamespace(NAMESPACE, storeIdFrom(5));
+        await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }));
+        await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
+        const record = await store.readNamespace(NAMESPACE);
+        const entry = await store.findLease(NAMESPACE, 6);
+        const again = await reopen();
+        expect(await again.readNamespace(NAMESPACE)).toEqual(record);
+        expect(await again.findLease(NAMESPACE, 6)).toEqual(entry);
+        expect((await again.lease(NAMESPACE, leaseCommand())).firstRun).toBe(8);
+      });
     }
 
     test("can be closed twice", async () => {

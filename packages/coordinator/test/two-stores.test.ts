@@ -16,9 +16,24 @@ const nonce = fc.constantFrom("nonce-of-one-0000", "nonce-of-two-0000");
 const namespace = fc.constantFrom("main", "main", "main", "end", "none");
 
 const step: fc.Arbitrary<{ readonly name: string; readonly play: Step }> = fc.oneof(
-  { weight: 5, arbitrary: fc.tuple(namespace, fc.integer({ min: 1, max: 64 }), nonce, fc.constantFrom(0, 0, 0, 0, 50, 500), fc.nat(3)).map(leaseStep) },
-  { weight: 4, arbitrary: fc.tuple(namespace, run, nonce, fc.option(fc.nat(16_383)), fc.constantFrom("open", "exhausted", "closed")).map(reportStep) },
-  { weight: 2, arbitrary: fc.tuple(namespace, run).map(([name, id]) => ({ name: `find ${name} ${id}`, play: (store: Store) => store.findLease(name, id) })) },
+  {
+    weight: 5,
+    arbitrary: fc
+      .tuple(namespace, fc.integer({ min: 1, max: 64 }), nonce, fc.constantFrom(0, 0, 0, 0, 50, 500), fc.nat(3))
+      .map(leaseStep),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(namespace, run, nonce, fc.option(fc.nat(16_383)), fc.constantFrom("open", "exhausted", "closed"))
+      .map(reportStep),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(namespace, run)
+      .map(([name, id]) => ({ name: `find ${name} ${id}`, play: (store: Store) => store.findLease(name, id) })),
+  },
   {
     weight: 1,
     arbitrary: fc.tuple(namespace, run, fc.integer({ min: 1, max: 5 })).map(([name, belowLedgerId, limit]) => ({
@@ -26,8 +41,17 @@ const step: fc.Arbitrary<{ readonly name: string; readonly play: Step }> = fc.on
       play: (store: Store) => store.listLeases(name, { belowLedgerId, limit }),
     })),
   },
-  { weight: 1, arbitrary: namespace.map((name) => ({ name: `create ${name}`, play: (store: Store) => store.createNamespace(name === "none" ? "main" : name, storeIdFrom(9)) })) },
-  { weight: 1, arbitrary: namespace.map((name) => ({ name: `read ${name}`, play: (store: Store) => store.readNamespace(name) })) },
+  {
+    weight: 1,
+    arbitrary: namespace.map((name) => ({
+      name: `create ${name}`,
+      play: (store: Store) => store.createNamespace(name === "none" ? "main" : name, storeIdFrom(9)),
+    })),
+  },
+  {
+    weight: 1,
+    arbitrary: namespace.map((name) => ({ name: `read ${name}`, play: (store: Store) => store.readNamespace(name) })),
+  },
 );
 
 function leaseStep([name, runCount, nonce, floor, process]: [string, number, string, number, number]) {
@@ -38,7 +62,10 @@ function leaseStep([name, runCount, nonce, floor, process]: [string, number, str
 
 function reportStep([name, ledgerId, nonce, lastSequence, state]: [string, number, string, number | null, string]) {
   const command = reportCommand({ nonce, lastSequence, state: state as "open" });
-  return { name: `report ${name} ${ledgerId} ${lastSequence} ${state}`, play: (store: Store) => store.report(name, ledgerId, command) };
+  return {
+    name: `report ${name} ${ledgerId} ${lastSequence} ${state}`,
+    play: (store: Store) => store.report(name, ledgerId, command),
+  };
 }
 
 async function outcome(play: Step, store: Store): Promise<unknown> {
@@ -52,7 +79,9 @@ async function outcome(play: Step, store: Store): Promise<unknown> {
 
 /** Clocks differ between the stores; everything else must not. Store ids are compared as they stand. */
 function withoutTimes(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value ?? null, (key, item) => (/AtMs$/.test(key) && typeof item === "number" ? "a time" : item)));
+  return JSON.parse(
+    JSON.stringify(value ?? null, (key, item) => (/AtMs$/.test(key) && typeof item === "number" ? "a time" : item)),
+  );
 }
 
 describe.each<[string, OpenForTest]>([
@@ -75,7 +104,8 @@ describe.each<[string, OpenForTest]>([
             const expected = await outcome(play, reference.store);
             told.push(name);
             expect(await outcome(play, other.store), told.join("\n")).toEqual(expected);
-            if (typeof expected === "object" && expected !== null && "code" in expected) refusals.add(String(expected.code));
+            if (typeof expected === "object" && expected !== null && "code" in expected)
+              refusals.add(String(expected.code));
           }
         } finally {
           await reference.remove();

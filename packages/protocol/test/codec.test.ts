@@ -135,7 +135,9 @@ describe("the codec", () => {
 
   test("accepts no second spelling: every accepted text is the one that its own parts write", () => {
     const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_+/ .\u00e9";
-    const text = fc.array(fc.constantFrom(...digits), { minLength: 7, maxLength: 9 }).map((characters) => characters.join(""));
+    const text = fc
+      .array(fc.constantFrom(...digits), { minLength: 7, maxLength: 9 })
+      .map((characters) => characters.join(""));
     fc.assert(
       fc.property(text, (candidate) => {
         if (isCallNumber(candidate)) expect(encodeCallNumber(decodeCallNumber(candidate))).toBe(candidate);

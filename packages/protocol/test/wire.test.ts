@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
-import { callNumberSchema, holderSchema, leaseRequestSchema, namespaceSchema, reportRequestSchema, runsQuerySchema } from "../src/schemas.js";
+import {
+  callNumberSchema,
+  holderSchema,
+  leaseRequestSchema,
+  namespaceSchema,
+  reportRequestSchema,
+  runsQuerySchema,
+} from "../src/schemas.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null };
@@ -69,7 +76,13 @@ describe("schemas", () => {
     ["a name that recolours terminals", { ...request, holder: { ...holder, name: "x\u001b[31m" } }],
     ["a name that turns the line round", { ...request, holder: { ...holder, name: "x\u202ey" } }],
     ["a name with a lone surrogate", { ...request, holder: { ...holder, name: "x\ud800" } }],
-    ["too many labels", { ...request, holder: { ...holder, labels: Object.fromEntries("abcdefghi".split("").map((name) => [name, "1"])) } }],
+    [
+      "too many labels",
+      {
+        ...request,
+        holder: { ...holder, labels: Object.fromEntries("abcdefghi".split("").map((name) => [name, "1"])) },
+      },
+    ],
     ["a label's name in capitals", { ...request, holder: { ...holder, labels: { Archive: "x" } } }],
     ["a label that is no text", { ...request, holder: { ...holder, labels: { archive: 1 } } }],
   ])("a lease request with %s is refused", (_, bad) => {
@@ -80,9 +93,12 @@ describe("schemas", () => {
     expect(holderSchema.safeParse({ ...holder, name: "Archiv für Briefe 書簡" }).success).toBe(true);
   });
 
-  test.each(["", "Main", "a/b", "../a", "a{b}", "a*", "-a", ".a", "a b", "a\n", "x".repeat(64), "é"])("the namespace %j is refused", (name) => {
-    expect(namespaceSchema.safeParse(name).success).toBe(false);
-  });
+  test.each(["", "Main", "a/b", "../a", "a{b}", "a*", "-a", ".a", "a b", "a\n", "x".repeat(64), "é"])(
+    "the namespace %j is refused",
+    (name) => {
+      expect(namespaceSchema.safeParse(name).success).toBe(false);
+    },
+  );
 
   test("an exhausted run must have been used to its end", () => {
     const report = { nonce: request.nonce, state: "exhausted" };
@@ -95,7 +111,14 @@ describe("schemas", () => {
   test("a query arrives as text and is checked as numbers", () => {
     expect(runsQuerySchema.parse({ limit: "500", leasedFromMs: "0" })).toMatchObject({ limit: 500, leasedFromMs: 0 });
     expect(runsQuerySchema.parse({}).limit).toBe(50);
-    for (const query of [{ limit: "501" }, { limit: "0" }, { cursor: "-1" }, { cursor: "x" }, { page: "2" }, { leasedToMs: "soon" }]) {
+    for (const query of [
+      { limit: "501" },
+      { limit: "0" },
+      { cursor: "-1" },
+      { cursor: "x" },
+      { page: "2" },
+      { leasedToMs: "soon" },
+    ]) {
       expect(runsQuerySchema.safeParse(query).success).toBe(false);
     }
   });

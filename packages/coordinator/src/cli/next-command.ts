@@ -1,8 +1,11 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
+import { stderr } from "node:process";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { print } from "./print.js";
+
+const WAIT_TIMEOUT_MS = 5_000;
 
 interface Options {
   readonly count: number;
@@ -29,7 +32,12 @@ export function nextCommand(): Command {
         holder: { name: "callnumber-next" },
         leaseRunCountMax: Math.min(Math.max(Math.ceil(count / 16_384), 1), 64),
         refill: "when_empty",
-        waitTimeoutMs: 5_000,
+        waitTimeoutMs: WAIT_TIMEOUT_MS,
+        hooks: {
+          onCoordinatorAway({ error, attempt }) {
+            if (attempt === 1) stderr.write(`callnumber: ${error.message}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
+          },
+        },
       });
       const callNumbers = await client.take(count);
       print(json ? JSON.stringify({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));

@@ -23,7 +23,11 @@ interface Options {
   readonly logLevel: string;
   readonly create?: boolean;
   readonly listenWithoutTokens?: boolean;
+  readonly json?: boolean;
 }
+
+/** Words for the person at the terminal. */
+type Say = (text: string) => void;
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -49,7 +53,7 @@ export function serveCommand(): Command {
     )
     .addOption(
       checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
-        stdout.isTTY ? "warn" : "info",
+        defaultLogLevel(),
       ),
     )
     .option("--create", "make an embedded store where there is none yet (on a terminal that needs no flag)")
@@ -62,6 +66,8 @@ export function serveCommand(): Command {
 }
 
 async function serve(options: Options): Promise<void> {
+  // With --json the log alone speaks: it holds the same events.
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
   const { host, port, namespace } = options;
   if (!isLoopback(host) && !options.listenWithoutTokens) {
     throw new TypeError(
@@ -74,7 +80,7 @@ async function serve(options: Options): Promise<void> {
   const opened = await openStore(address, { create: options.create === true || stderr.isTTY });
   try {
     const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
-    await welcome(coordinator, opened, address, namespace);
+    await welcome(coordinator, opened, address, namespace, say);
     const server = await createServer({ coordinator, release: RELEASE, log });
     const url = await listen(server, host, port);
     say(`listening on ${url}, stop with Ctrl-C`);
@@ -89,12 +95,18 @@ async function serve(options: Options): Promise<void> {
   }
 }
 
+/** A person at a terminal is told in words; lines of JSON would bury them. */
+function defaultLogLevel(): (typeof LOG_LEVELS)[number] {
+  return stdout.isTTY ? "warn" : "info";
+}
+
 /** Says which store this is; makes its first namespace when the store is new, and says so loudly. */
 async function welcome(
   coordinator: Coordinator,
   { isNew }: OpenStore,
   address: StoreAddress,
   namespace: string,
+  say: Say,
 ): Promise<void> {
   say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
   if (!isNew) {
@@ -130,8 +142,4 @@ function flushed(log: Logger): Promise<void> {
 
 function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-}
-
-function say(text: string): void {
-  stderr.write(`${text}\n`);
 }

@@ -52,8 +52,12 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
   if (word === "MISUSE") return new Error(`broken invariant: ${message}`);
   const refusal = Object.hasOwn(SCRIPT_WORDS, word) ? SCRIPT_WORDS[word] : undefined;
   if (refusal !== undefined) return refusal(context, detail);
-  const reason = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : message;
-  return new CoordinatorError("store_unavailable", `Redis at ${server} did not do it: ${reason}`, { cause: error });
+  const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
+  const isAnswer = error instanceof Error && error.name === "ReplyError";
+  const told = isAnswer
+    ? `Redis at ${server} refused: ${hint ?? message}`
+    : `Redis at ${server} can't be reached: ${message}`;
+  return new CoordinatorError("store_unavailable", told, { cause: error });
 }
 
 function storeError(code: ErrorCode, message: string): CoordinatorError {

@@ -1,0 +1,83 @@
+/** Runs the `callnumber` command as a user does: as a process of its own, with a home of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+export const REPOSITORY = join(import.meta.dirname, "..", "..");
+const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A folder that is removed when the test ends. */
+export async function folderForTest(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs the command to its end. */
+export async function callnumber(parameters: readonly string[], { input = "", env = {} }: RunOptions = {}): Promise<Finished> {
+  const child = start(parameters, env);
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+  const output = collect(child);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...output() };
+}
+
+export interface RunningCoordinator {
+  readonly url: string;
+  readonly child: ChildProcess;
+  readonly output: () => { stdout: string; stderr: string };
+  /** Sends the signal and resolves to the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts `callnumber serve` on a free port and waits until it listens. It ends with the test. */
+export async function serve(store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
+  const child = start(["serve", "--store", store, "--port", "0", ...more], {});
+  child.stdin?.end();
+  const output = collect(child);
+  const ended = once(child, "close") as Promise<[number | null]>;
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    child.kill(signal);
+    return (await ended)[0];
+  };
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
+  });
+  for (;;) {
+    const [, url] = /listening on (http:\/\/\S+?),? /.exec(output().stderr) ?? [];
+    if (url !== undefined) return { url, child, output, stop };
+    const hasEnded = await Promise.race([ended.then(() => true), once(child.stderr as NodeJS.ReadableStream, "data").then(() => false)]);
+    if (hasEnded) throw new Error(`callnumber serve ended: ${output().stderr}`);
+  }
+}
+
+function start(parameters: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+  // Settings of whoever runs the tests must not reach the command.
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
+  return spawn(process.execPath, [COMMAND, ...parameters], { env: { ...Object.fromEntries(inherited), ...env } });
+}
+
+function collect(child: ChildProcess): () => { stdout: string; stderr: string } {
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (chunk: string) => {
+      output[name] += chunk;
+    });
+  }
+  return () => output;
+}
