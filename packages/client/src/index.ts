@@ -1,7 +1,7 @@
+export type { CallNumber } from "@callnumber/protocol/codec";
+export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";
 export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
 export { ClientError } from "./client-error.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
 export type { CallOptions, LeaseSource } from "./lease-source.js";
 export type { ClientHooks, ClientOptions } from "./options.js";
-export type { CallNumber } from "@callnumber/protocol/codec";
-export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";

@@ -1,4 +1,7 @@
 /** What a client can be told, and the checks of it. */
+
+import { hostname } from "node:os";
+import { pid } from "node:process";
 import type { Holder, Lease } from "@callnumber/protocol/wire";
 import {
   DEFAULT_NAMESPACE,
@@ -12,8 +15,6 @@ import {
   PID_MAX,
   PRINTABLE_PATTERN,
 } from "@callnumber/protocol/wire";
-import { hostname } from "node:os";
-import { pid } from "node:process";
 import type { ClientError } from "./client-error.js";
 import type { Fetch } from "./http-source.js";
 import { httpSource } from "./http-source.js";

@@ -1,9 +1,9 @@
 /** The HTTP source against real sockets that answer as a test says: what reaches the wire, and what becomes of odd answers. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ClientError, httpSource } from "../src/index.js";
-import type { LeaseRequest } from "@callnumber/protocol/wire";
 
 const request: LeaseRequest = {
   runCount: 1,

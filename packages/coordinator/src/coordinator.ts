@@ -17,7 +17,7 @@ import type {
 import { LEASE_RUN_COUNT_MAX, ledgerIdOf, NAMESPACE_PATTERN, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
-import { ledgerPage, type LedgerQuery } from "./ledger-page.js";
+import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
 import { runStateIn } from "./run-state.js";
 import { RATE_WINDOWS_MS, statusOf } from "./status.js";

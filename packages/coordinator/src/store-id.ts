@@ -2,8 +2,9 @@
  * The store id, `<uuid>.<first run>.<instant of init, ms>.<rate>`: made once for each namespace by `init`, never changed.
  * Whoever pins it pins the store, its first run and, later, its clock line.
  */
-import { RUN_MAX } from "@callnumber/protocol/codec";
+
 import { randomUUID } from "node:crypto";
+import { RUN_MAX } from "@callnumber/protocol/codec";
 
 /** Whole runs per second by which the room for leases grows after a doubt. */
 export const RATE_DEFAULT = 2;

@@ -1,10 +1,11 @@
 /** The rules that stand above every store, seen with a store that goes back in time. */
+
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import type { Log } from "../src/log.js";
 import type { GrantedRuns, LeaseCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
-import { RUN_MAX } from "@callnumber/protocol/codec";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
 const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null };

@@ -1,6 +1,7 @@
 /** The HTTP surface, over real sockets, on the memory store: what it answers, and that what it refuses moves nothing. */
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import {
   inspectAnswerSchema,
   leaseSchema,
@@ -8,13 +9,12 @@ import {
   runsAnswerSchema,
   statusAnswerSchema,
 } from "@callnumber/protocol/schemas";
-import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
 import type { GrantedRuns, LeaseCommand } from "../src/store.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const leaseBody = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null };

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import {
-  callNumbersOfRun,
   CallNumberError,
+  callNumbersOfRun,
   decodeCallNumber,
   encodeCallNumber,
   fromNumber,

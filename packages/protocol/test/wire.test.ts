@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
 import {
   callNumberSchema,
   holderSchema,
@@ -8,6 +7,7 @@ import {
   reportRequestSchema,
   runsQuerySchema,
 } from "../src/schemas.js";
+import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null };

@@ -1,7 +1,8 @@
 /** `decode`: call numbers to their parts, offline. */
+
+import process, { stderr } from "node:process";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import process, { stderr } from "node:process";
 import { pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 

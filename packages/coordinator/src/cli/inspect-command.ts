@@ -1,9 +1,10 @@
 /** `inspect`: what a call number is, and who made it. */
+
+import process from "node:process";
 import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import process from "node:process";
 import { inspectMalformed } from "../inspection.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { coordinatorOption, namespaceOption } from "./options.js";

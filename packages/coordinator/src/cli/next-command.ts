@@ -1,7 +1,8 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
+
+import { stderr } from "node:process";
 import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
-import { stderr } from "node:process";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { print } from "./print.js";
 

@@ -1,6 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is told and which exit code it has; the commands do the work. */
-import { Command, CommanderError } from "commander";
+
 import { exit, stderr } from "node:process";
+import { Command, CommanderError } from "commander";
 import { decodeCommand } from "./decode-command.js";
 import { encodeCommand } from "./encode-command.js";
 import { failureOf } from "./failure.js";

@@ -1,8 +1,9 @@
 /** `serve`: runs a coordinator until it is told to stop. */
-import { Command } from "commander";
+
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
+import { Command } from "commander";
 import { type Logger, pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";

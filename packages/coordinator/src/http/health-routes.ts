@@ -2,8 +2,8 @@
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
-import type { TypedApp } from "./server.js";
 
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(

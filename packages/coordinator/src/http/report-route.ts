@@ -3,9 +3,9 @@ import { namespaceSchema, reportRequestSchema } from "@callnumber/protocol/schem
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
-import type { TypedApp } from "./server.js";
 
 export function reportRoute(app: TypedApp, coordinator: Coordinator): void {
   app.post(

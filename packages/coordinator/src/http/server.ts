@@ -2,31 +2,24 @@
  * The HTTP service: puts the routes together, speaks JSON only, refuses with the protocol's error bodies, stops gracefully.
  * Knows the coordinator, and nothing of stores.
  */
-import swagger from "@fastify/swagger";
+
 import { ROUTES } from "@callnumber/protocol/wire";
-import Fastify, { type FastifyBaseLogger, type FastifyRequest, LogController } from "fastify";
-import {
-  jsonSchemaTransform,
-  serializerCompiler,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from "fastify-type-provider-zod";
+import swagger from "@fastify/swagger";
+import type { FastifyBaseLogger, FastifyRequest } from "fastify";
+import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
+import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { answerError, sendError } from "./error-answer.js";
-import { InFlight } from "./in-flight.js";
 import { healthRoutes } from "./health-routes.js";
+import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
 
-/** Larger than any request of ours, smaller than anything that hurts. */
-const BODY_LIMIT_BYTES = 4096;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
-/** A request line holds a namespace and a typed call number: more is no request of ours. */
-const PARAMETER_LENGTH_MAX = 256;
 
 export interface ServerOptions {
   readonly coordinator: Coordinator;
@@ -44,16 +37,10 @@ export interface Server {
   openApi(): Promise<object>;
 }
 
-export type TypedApp = ReturnType<typeof newApp>;
-
 export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
   const app = newApp(log);
   const inFlight = new InFlight();
   let isStopping = false;
-  // Only JSON is spoken; the framework would also take plain text.
-  app.removeContentTypeParser("text/plain");
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(answerError);
   app.setNotFoundHandler((request, reply) => {
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
@@ -110,23 +97,6 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
   };
 }
 
-function newApp(log: FastifyBaseLogger | undefined) {
-  return Fastify({
-    ...(log ? { loggerInstance: log } : { logger: false }),
-    // The log holds our events, each under its own name; a line for every request would drown them.
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: BODY_LIMIT_BYTES,
-    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
-    // Ours says the same with a code that clients know.
-    return503OnClosing: false,
-    // Whatever is open when the server closes has had its time: see untilNone.
-    forceCloseConnections: true,
-    onProtoPoisoning: "error",
-    onConstructorPoisoning: "error",
-    requestIdHeader: false,
-  }).withTypeProvider<ZodTypeProvider>();
-}
-
 type Methods = Map<string, string[]>;
 
 function watchMethods(app: TypedApp): Methods {
@@ -139,7 +109,8 @@ function watchMethods(app: TypedApp): Methods {
 
 /** A known path with a wrong method is told so, and told which one is right. */
 function refuseOtherMethods(app: TypedApp, methods: Methods): void {
-  for (const [url, allowed] of [...methods]) {
+  // A copy: each route that is added here is watched too.
+  for (const [url, allowed] of Array.from(methods)) {
     const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].filter((method) => !allowed.includes(method));
     app.route({
       method: others,

@@ -3,8 +3,8 @@ import { namespaceSchema, statusAnswerSchema } from "@callnumber/protocol/schema
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
-import type { TypedApp } from "./server.js";
 
 export function statusRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(

@@ -3,8 +3,9 @@
  * Invariant: a command is sent at most once. A lease whose answer is lost must stay lost: the client's own resending,
  * its queue for bad times and its pools are all off.
  */
-import { readFileSync } from "node:fs";
+
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Redis } from "ioredis";
 import { asStoreError, type CommandContext } from "./redis-errors.js";
 

@@ -2,9 +2,10 @@
  * Opens the file of the embedded store: alone, durable, and never by accident a new one.
  * Knows SQLite; knows nothing of runs.
  */
-import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 
 /** "CALL": tells our files from those of other programs that use SQLite. */

@@ -2,8 +2,9 @@
  * The embedded store: one SQLite file, one process. All changes of one turn of the event loop share one transaction and
  * one sync of the disk, and none is answered before it.
  */
-import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+
 import { type Holder, type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";

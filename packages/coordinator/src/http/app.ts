@@ -1,0 +1,32 @@
+/** The web framework, set up for strangers: small bodies, JSON with types from zod, no poisoned keys, no lines of its own. */
+import Fastify, { type FastifyBaseLogger, LogController } from "fastify";
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+
+/** Larger than any request of ours, smaller than anything that hurts. */
+const BODY_LIMIT_BYTES = 4096;
+/** A request line holds a namespace and a typed call number: more is no request of ours. */
+export const PARAMETER_LENGTH_MAX = 256;
+
+export type TypedApp = ReturnType<typeof newApp>;
+
+export function newApp(log: FastifyBaseLogger | undefined) {
+  const app = Fastify({
+    ...(log ? { loggerInstance: log } : { logger: false }),
+    // The log holds our events, each under its own name; a line for every request would drown them.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT_BYTES,
+    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
+    // Ours says the same with a code that clients know.
+    return503OnClosing: false,
+    // Whatever is open when the server closes has had its time: see untilNone.
+    forceCloseConnections: true,
+    onProtoPoisoning: "error",
+    onConstructorPoisoning: "error",
+    requestIdHeader: false,
+  }).withTypeProvider<ZodTypeProvider>();
+  // Only JSON is spoken; the framework would also take plain text.
+  app.removeContentTypeParser("text/plain");
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  return app;
+}

@@ -1,0 +1,155 @@
+/** The import directions of the house, from GUIDE to test: a failure says which rule, and why it stands. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+import { REPOSITORY } from "./processes/command.js";
+
+interface SourceFile {
+  /** From the repository's root, with forward slashes. */
+  readonly path: string;
+  readonly imports: readonly string[];
+  readonly text: string;
+}
+
+interface Rule {
+  readonly because: string;
+  readonly files: RegExp;
+  /** Relative imports are seen as paths from the root, without the extension. */
+  readonly allowed?: RegExp;
+  readonly forbidden?: RegExp;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    because:
+      "a reader that only decodes loads a few kilobytes: the codec imports the layout and the shuffle, nothing else",
+    files: /^packages\/protocol\/src\/(codec|layout|shuffle)\./,
+    allowed: /^packages\/protocol\/src\/(layout|shuffle)$/,
+  },
+  {
+    because: "the client imports the wire, and the wire has no dependency: zod alone is larger than the client",
+    files: /^packages\/protocol\/src\/(wire|error-codes)\./,
+    allowed: /^packages\/protocol\/src\/(layout|error-codes)$/,
+  },
+  {
+    because:
+      "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
+    files: /^packages\/client\/src\//,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process))$/,
+  },
+  {
+    because: "the coordinator's rules know ports only: no HTTP, no store, no command",
+    files: /^packages\/coordinator\/src\/[a-z-]+\.ts$/,
+    forbidden:
+      /^(packages\/coordinator\/src\/(http|stores|cli)\/(?!server$|open-store$|store-url$)|fastify|ioredis|@photostructure|commander|pino)/,
+  },
+  {
+    because: "http answers for a coordinator and never reaches past it into a store",
+    files: /^packages\/coordinator\/src\/http\//,
+    forbidden:
+      /^packages\/coordinator\/src\/(stores|cli)\/|^packages\/coordinator\/src\/store$|ioredis|@photostructure/,
+  },
+  {
+    because: "stores know the port, the store id and the errors: the rules above them may change without them",
+    files: /^packages\/coordinator\/src\/stores\//,
+    allowed:
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|errors)|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+  },
+  {
+    because: "only the Redis adapter knows the Redis client",
+    files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis-connection\.)/,
+    forbidden: /^(ioredis|redis)$/,
+  },
+  {
+    because: "only the embedded store's files know SQLite in the coordinator",
+    files: /^packages\/(?!coordinator\/src\/stores\/sqlite-)/,
+    forbidden: /^(@photostructure\/sqlite|node:sqlite)$/,
+  },
+  {
+    because:
+      "in the coordinator only the command uses the client: a coordinator fits the client's LeaseSource by shape",
+    files: /^packages\/coordinator\/src\/(?!cli\/)/,
+    forbidden: /^@callnumber\/client/,
+  },
+  {
+    because: "nothing depends on the command line: it stands on top",
+    files: /^packages\/(?!coordinator\/src\/cli\/)/,
+    forbidden: /\/cli\//,
+  },
+  {
+    because: "an example uses what a user can use: the packages by their public names",
+    files: /^examples\//,
+    forbidden: /^packages\//,
+  },
+];
+
+/** Only what a person starts may read the environment or end the process. */
+const STARTED_BY_PEOPLE = /^(packages\/coordinator\/src\/cli\/|examples\/)/;
+const ENVIRONMENT_OR_EXIT = /process\.(env|exit\b)|\b(env|exit|argv)\b[^;]*from "node:process"/;
+
+const sources = ["packages", "examples"].flatMap((folder) =>
+  readdirSync(join(REPOSITORY, folder)).flatMap((name) => sourceFiles(join(REPOSITORY, folder, name, "src"))),
+);
+
+describe("the architecture", () => {
+  test("the sources are found", () => {
+    expect(sources.length).toBeGreaterThan(50);
+    const lease = sources.find(({ path }) => path === "packages/client/src/client.ts");
+    expect(lease?.imports).toEqual(
+      expect.arrayContaining(["@callnumber/protocol/codec", "packages/client/src/lease-buffer"]),
+    );
+  });
+
+  test.each(RULES.map((rule) => [rule.because, rule] as const))("%s", (because, { files, allowed, forbidden }) => {
+    const subjects = sources.filter(({ path }) => files.test(path));
+    expect(subjects.length, `no file is meant by ${files}`).toBeGreaterThan(0);
+    const breaches = subjects.flatMap(({ path, imports }) =>
+      imports
+        .filter((name) => (allowed !== undefined && !allowed.test(name)) || forbidden?.test(name))
+        .map((name) => `${path} imports ${name}`),
+    );
+    expect(breaches, because).toEqual([]);
+  });
+
+  test("only what a person starts reads the environment or ends the process", () => {
+    const breaches = sources.filter(
+      ({ path, text }) => !STARTED_BY_PEOPLE.test(path) && ENVIRONMENT_OR_EXIT.test(text),
+    );
+    expect(breaches.map(({ path }) => path)).toEqual([]);
+    expect(sources.some(({ path, text }) => STARTED_BY_PEOPLE.test(path) && ENVIRONMENT_OR_EXIT.test(text))).toBe(true);
+  });
+
+  test("no import goes round in a circle", () => {
+    const importsOf = new Map(sources.map(({ path, imports }) => [path.replace(/\.ts$/, ""), imports]));
+    const done = new Set<string>();
+    const visit = (name: string, way: readonly string[]): void => {
+      if (way.includes(name)) expect.fail(`circle: ${[...way.slice(way.indexOf(name)), name].join(" → ")}`);
+      if (done.has(name)) return;
+      for (const next of importsOf.get(name) ?? []) visit(next, [...way, name]);
+      done.add(name);
+    };
+    for (const name of importsOf.keys()) visit(name, []);
+  });
+
+  test("every file opens by saying where it stands", () => {
+    const silent = sources.filter(({ path, text }) => !text.startsWith("/**") && !path.endsWith("/index.ts"));
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+function sourceFiles(folder: string): SourceFile[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => {
+      const path = relative(REPOSITORY, join(folder, name)).replaceAll("\\", "/");
+      const text = readFileSync(join(folder, name), "utf8");
+      // Types alone leave no trace at run time, but they are knowledge too: they count.
+      const specifiers = [...text.matchAll(/\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name_]) => name_ as string);
+      return { path, text, imports: specifiers.map((specifier) => fromRoot(path, specifier)) };
+    });
+}
+
+function fromRoot(path: string, specifier: string): string {
+  if (!specifier.startsWith(".")) return specifier;
+  return join(path, "..", specifier).replaceAll("\\", "/").replace(/\.js$/, "");
+}
