@@ -74,6 +74,13 @@ describe("making numbers", () => {
     expect(runsOf(made)).toEqual([1, 2]);
   });
 
+  test("a caller whose run was used up by another, between the moment it came and its turn, waits for the next one", async () => {
+    const client = clientOn(new ScriptedSource(), { refill: "when_empty" });
+    const [all, one, more] = await Promise.all([client.take(SEQUENCE_COUNT), client.next(), client.take(2)]);
+    expect(new Set([...all, one, ...more]).size).toBe(SEQUENCE_COUNT + 3);
+    expect(runsOf([one, ...more])).toEqual([2]);
+  });
+
   test("many callers of all forms, over many runs, never share a number, and one request is under way at a time", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { spareRuns: 2 });

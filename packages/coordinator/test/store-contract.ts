@@ -193,6 +193,13 @@ export function describeStoreContract(
         expect(times[0]).toBeGreaterThanOrEqual(1_700_000_000_000);
         expect((await store.readNamespace(NAMESPACE)).changedAtMs).toBe(times[4]);
       });
+
+      test("bear times that never go back, even when the clock stands before the time of init", async () => {
+        const { store } = await opened();
+        const initialisedAtMs = Date.now() + 3_600_000;
+        await store.createNamespace(NAMESPACE, newStoreId({ firstRun: 1, initialisedAtMs, rate: 2 }));
+        expect((await store.lease(NAMESPACE, leaseCommand())).leasedAtMs).toBe(initialisedAtMs);
+      });
     });
 
     describe("the ledger", () => {
