@@ -1,10 +1,11 @@
 /** The `callnumber` command as a new user meets it: what it prints, what it exits with, and the mistakes people make. */
+
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
@@ -15,7 +16,8 @@ describe("help", () => {
   test("without arguments shows how to begin", async () => {
     const { code, stdout } = await callnumber([]);
     expect(code).toBe(0);
-    for (const word of ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init", "To try it:"]) expect(stdout).toContain(word);
+    for (const word of ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init", "To try it:"])
+      expect(stdout).toContain(word);
   });
 
   test("of every command explains its settings, with their names in the environment", async () => {
@@ -26,41 +28,67 @@ describe("help", () => {
       const help = await callnumber([command, "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
       expect(help.stdout).toContain("--json");
-      for (const [, flag] of help.stdout.matchAll(/--([a-z-]+) </g)) {
+      for (const [, flag] of help.stdout.matchAll(/--([a-z-]+) [<[]/g)) {
         expect(help.stdout).toContain(`CALLNUMBER_${(flag as string).toUpperCase().replaceAll("-", "_")}`);
       }
     }
   });
 
   test("--version is the release of the package", async () => {
-    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages/coordinator/package.json"), "utf8")) as { version: string };
-    for (const flag of ["--version", "-V"]) expect(await callnumber([flag])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages/coordinator/package.json"), "utf8")) as {
+      version: string;
+    };
+    for (const flag of ["--version", "-V"])
+      expect(await callnumber([flag])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 });
 
 describe("offline", () => {
   test("encode and decode are each other's inverse", async () => {
     expect(await callnumber(["encode", "0", "99", "345"])).toEqual({ code: 0, stdout: "2VznWE2i\n", stderr: "" });
-    expect(await callnumber(["decode", "2VznWE2i", "dxlGgaI3"])).toEqual({ code: 0, stdout: "0,99,345\n7,1073741823,16383\n", stderr: "" });
+    expect(await callnumber(["decode", "2VznWE2i", "dxlGgaI3"])).toEqual({
+      code: 0,
+      stdout: "0,99,345\n7,1073741823,16383\n",
+      stderr: "",
+    });
     const { stdout } = await callnumber(["decode", "2VznWE2i", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ callNumber: "2VznWE2i", version: 0, run: 99, sequence: 345 });
   });
 
   test("pipes take all reference vectors both ways, whatever the line ends", async () => {
-    const rows = readFileSync(join(REPOSITORY, "packages/protocol/test-vectors/v0.csv"), "utf8").trim().split("\n").slice(1);
+    const rows = readFileSync(join(REPOSITORY, "packages/protocol/test-vectors/v0.csv"), "utf8")
+      .trim()
+      .split("\n")
+      .slice(1);
     const fields = rows.map((row) => row.slice(0, row.lastIndexOf(",")));
     const numbers = rows.map((row) => row.slice(row.lastIndexOf(",") + 1));
-    expect(await callnumber(["encode", "-"], { input: fields.join("\r\n") })).toEqual({ code: 0, stdout: `${numbers.join("\n")}\n`, stderr: "" });
-    expect(await callnumber(["decode", "-"], { input: `${numbers.join("\n")}\n` })).toEqual({ code: 0, stdout: `${fields.join("\n")}\n`, stderr: "" });
+    expect(await callnumber(["encode", "-"], { input: fields.join("\r\n") })).toEqual({
+      code: 0,
+      stdout: `${numbers.join("\n")}\n`,
+      stderr: "",
+    });
+    expect(await callnumber(["decode", "-"], { input: `${numbers.join("\n")}\n` })).toEqual({
+      code: 0,
+      stdout: `${fields.join("\n")}\n`,
+      stderr: "",
+    });
   });
 
   test("a bad line is named, the rest goes on, and the exit code is 1", async () => {
     const decoded = await callnumber(["decode", "-"], { input: "2VznWE2i\nzzzzzzzz\n\n03KOE60u\n" });
     expect(decoded).toMatchObject({ code: 1, stdout: "0,99,345\n0,8452,11827\n" });
     expect(decoded.stderr).toMatch(/^line 2: .*dxlGgaI3\nline 3: .*0 characters.*\n$/);
-    const encoded = await callnumber(["encode", "-"], { input: "0,99,345\n0,99\n0,99,16384\n8,0,0\n0,1,2x\n0,8452,11827" });
+    const encoded = await callnumber(["encode", "-"], {
+      input: "0,99,345\n0,99\n0,99,16384\n8,0,0\n0,1,2x\n0,8452,11827",
+    });
     expect(encoded).toMatchObject({ code: 1, stdout: "2VznWE2i\n03KOE60u\n" });
-    expect(encoded.stderr.split("\n").map((line) => line.slice(0, 7))).toEqual(["line 2:", "line 3:", "line 4:", "line 5:", ""]);
+    expect(encoded.stderr.split("\n").map((line) => line.slice(0, 7))).toEqual([
+      "line 2:",
+      "line 3:",
+      "line 4:",
+      "line 5:",
+      "",
+    ]);
   });
 
   test.each([
@@ -81,29 +109,52 @@ describe("with a coordinator on the embedded store", () => {
   test("the first hour: serve, next, runs, run, inspect, status, stop", async () => {
     const path = join(await folderForTest(), "deeper", "store.db");
     const coordinator = await serve(`sqlite:${path}`, "--create");
-    expect(coordinator.output().stderr).toMatch(/NEW STORE.*store id {3}\S+\.1\.\d+\.2\n.*first run {2}1\n.*If an archive already holds/s);
+    expect(coordinator.output().stderr).toMatch(
+      /NEW STORE.*store id {3}\S+\.1\.\d+\.2\n.*first run {2}1\n.*If an archive already holds/s,
+    );
     const to = ["--coordinator", coordinator.url];
 
     const made = (await callnumber(["next", "-n", "3", ...to])).stdout.trim().split("\n");
     expect(made).toHaveLength(3);
     expect(await callnumber(["decode", ...made])).toMatchObject({ stdout: "0,1,0\n0,1,1\n0,1,2\n" });
     const asJson = await callnumber(["next", "--json", ...to]);
-    expect(JSON.parse(asJson.stdout)).toMatchObject({ storeId: expect.stringMatching(/^[0-9a-f-]{36}\.1\.\d+\.2$/), callNumbers: [expect.any(String)] });
+    expect(JSON.parse(asJson.stdout)).toMatchObject({
+      storeId: expect.stringMatching(/^[0-9a-f-]{36}\.1\.\d+\.2$/),
+      callNumbers: [expect.any(String)],
+    });
 
-    expect((await callnumber(["runs", ...to])).stdout).toMatch(/RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 2\/0\n1 .*closed at 1\/2\n$/s);
+    expect((await callnumber(["runs", ...to])).stdout).toMatch(
+      /RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 2\/0\n1 .*closed at 1\/2\n$/s,
+    );
     expect((await callnumber(["run", "1", ...to])).stdout).toContain("used up to 2");
     expect((await callnumber(["status", ...to])).stdout).toMatch(/high-water mark +run 2/);
 
     const inspected = await callnumber(["inspect", made[2] as string, ...to]);
-    expect(inspected).toMatchObject({ code: 0, stdout: expect.stringContaining("reported: run 1 was leased to callnumber-next") });
+    expect(inspected).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("reported: run 1 was leased to callnumber-next"),
+    });
     const none = await callnumber(["inspect", "2VznWE2i", "nonsense!", "--json", ...to]);
     expect(none.code).toBe(1);
-    expect((JSON.parse(none.stdout) as { verdict: string }[]).map(({ verdict }) => verdict)).toEqual(["never_leased", "malformed"]);
+    expect((JSON.parse(none.stdout) as { verdict: string }[]).map(({ verdict }) => verdict)).toEqual([
+      "never_leased",
+      "malformed",
+    ]);
 
     expect(await coordinator.stop()).toBe(0);
     expect(coordinator.output().stderr).toContain("SIGTERM: finishing what is under way");
-    const events = coordinator.output().stdout.trim().split("\n").map((line) => (JSON.parse(line) as { msg: string }).msg);
-    expect(events.filter((event) => ["init", "start", "lease", "stop"].includes(event))).toEqual(["init", "start", "lease", "lease", "stop"]);
+    const events = coordinator
+      .output()
+      .stdout.trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(events.filter((event) => ["init", "start", "lease", "stop"].includes(event))).toEqual([
+      "init",
+      "start",
+      "lease",
+      "lease",
+      "stop",
+    ]);
 
     const again = await serve(`sqlite:${path}`);
     expect(again.output().stderr).not.toContain("NEW STORE");
@@ -134,7 +185,10 @@ describe("with a coordinator on the embedded store", () => {
     expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("store_locked") });
     const other = `sqlite:${join(await folderForTest(), "store.db")}`;
     const samePort = await callnumber(["serve", "--store", other, "--create", "--port", new URL(url).port]);
-    expect(samePort).toMatchObject({ code: 1, stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port/s) });
+    expect(samePort).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port/s),
+    });
   });
 
   test("init begins where it is told, refuses to begin twice, and waits for the coordinator to stop", async () => {
@@ -147,8 +201,14 @@ describe("with a coordinator on the embedded store", () => {
     });
     const { url } = await serve(store);
     expect((await callnumber(["next", "--namespace", "lists", "--coordinator", url])).code).toBe(0);
-    expect(await callnumber(["next", "--coordinator", url])).toMatchObject({ code: 1, stderr: expect.stringContaining("callnumber init --namespace main") });
-    expect(await callnumber(["init", "--store", store])).toMatchObject({ code: 1, stderr: expect.stringContaining("store_locked") });
+    expect(await callnumber(["next", "--coordinator", url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("callnumber init --namespace main"),
+    });
+    expect(await callnumber(["init", "--store", store])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("store_locked"),
+    });
   });
 
   test("stops at once at the second wish", async () => {
@@ -157,7 +217,9 @@ describe("with a coordinator on the embedded store", () => {
     const { connect } = await import("node:net");
     const half = connect(Number(new URL(url).port), "127.0.0.1");
     half.on("error", () => {});
-    half.write("POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{");
+    half.write(
+      "POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+    );
     await new Promise((resolve) => setTimeout(resolve, 200));
     child.kill("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -180,13 +242,18 @@ describe("with a coordinator on Redis", () => {
       code: 1,
       stderr: expect.stringMatching(/callnumber init.*namespace_not_initialised/s),
     });
-    expect(await callnumber(["init", "--store", store])).toMatchObject({ code: 0, stdout: expect.stringContaining("store id") });
+    expect(await callnumber(["init", "--store", store])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("store id"),
+    });
     const first = await serve(store);
     const second = await serve(store);
     for (const { url } of [first, second, first]) {
       expect((await callnumber(["next", "--coordinator", url])).code).toBe(0);
     }
-    expect((await callnumber(["status", "--json", "--coordinator", second.url])).stdout).toContain('"highWaterMark": 3');
+    expect((await callnumber(["status", "--json", "--coordinator", second.url])).stdout).toContain(
+      '"highWaterMark": 3',
+    );
     expect(await first.stop("SIGINT")).toBe(0);
   });
 
@@ -205,7 +272,12 @@ describe("with a coordinator on Redis", () => {
 
 describe("mistakes", () => {
   test.each<[string[], Record<string, string>, number, RegExp]>([
-    [["status", "--coordinator", NOBODY], {}, 1, /no coordinator answers at http:\/\/127\.0\.0\.1:1 .*callnumber serve.*coordinator_unreachable/s],
+    [
+      ["status", "--coordinator", NOBODY],
+      {},
+      1,
+      /no coordinator answers at http:\/\/127\.0\.0\.1:1 .*callnumber serve.*coordinator_unreachable/s,
+    ],
     [["inspect", "2VznWE2i"], { CALLNUMBER_COORDINATOR: NOBODY }, 1, /127\.0\.0\.1:1/],
     [["next", "--coordinator", "localhost:7300"], {}, 2, /--coordinator.*localhost:7300.*http:\/\/127\.0\.0\.1:7300/s],
     [["serve"], { CALLNUMBER_PORT: "99999" }, 2, /--port.*'99999'.*CALLNUMBER_PORT.*65535/s],
@@ -213,6 +285,8 @@ describe("mistakes", () => {
     [["serve", "--store", "store.db"], {}, 2, /no kind in front/],
     [["serve", "--store", "redis://127.0.0.1:1"], {}, 1, /Redis at 127\.0\.0\.1:1 can't be reached.*ECONNREFUSED/],
     [["serve", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
+    [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "no" }, 1, /store_missing/],
+    [["serve"], { CALLNUMBER_CREATE: "maybe" }, 2, /--create.*'maybe'.*CALLNUMBER_CREATE.*yes or no/s],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],
     [["init", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--first-run", "0"], {}, 2, /--first-run.*from 1 to 1073741823/s],
@@ -227,16 +301,27 @@ describe("mistakes", () => {
   });
 
   test("another program at the address is told from a coordinator", async () => {
-    const other = createServer((_, response) => response.writeHead(404, { "content-type": "text/html" }).end("<html>not here</html>"));
+    const other = createServer((_, response) =>
+      response.writeHead(404, { "content-type": "text/html" }).end("<html>not here</html>"),
+    );
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    expect(await callnumber(["status", "--coordinator", address])).toMatchObject({ code: 1, stderr: expect.stringContaining("not as a coordinator") });
-    expect(await callnumber(["next", "--coordinator", address])).toMatchObject({ code: 1, stderr: expect.stringContaining("address of a coordinator") });
+    expect(await callnumber(["status", "--coordinator", address])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("not as a coordinator"),
+    });
+    expect(await callnumber(["next", "--coordinator", address])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("address of a coordinator"),
+    });
     other.close();
   });
 
   test("with --json a failure is JSON too", async () => {
     const { stderr } = await callnumber(["status", "--json", "--coordinator", NOBODY]);
-    expect(JSON.parse(stderr)).toMatchObject({ code: "coordinator_unreachable", message: expect.stringContaining(NOBODY) });
+    expect(JSON.parse(stderr)).toMatchObject({
+      code: "coordinator_unreachable",
+      message: expect.stringContaining(NOBODY),
+    });
   });
 });

@@ -10,12 +10,31 @@ import { defaultStoreUrl } from "./default-store.js";
 
 export const DEFAULT_PORT = 7300;
 
+const YES_OR_NO: Readonly<Record<string, boolean>> = {
+  yes: true,
+  true: true,
+  1: true,
+  no: false,
+  false: false,
+  0: false,
+};
+
+const yesOrNo = z
+  .string()
+  .refine((text) => Object.hasOwn(YES_OR_NO, text), "must be yes or no")
+  .transform((text) => YES_OR_NO[text] === true);
+
 /** A flag whose value is checked by a schema; `--first-run` is also `CALLNUMBER_FIRST_RUN`. */
 export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
   const option = new Option(flags, description);
   return option
     .env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`)
     .argParser((text) => checked(schema, text));
+}
+
+/** A flag that is on when it is there; in the environment it must say which, so that `CALLNUMBER_CREATE=no` is no. */
+export function switchOption(name: string, description: string): Option {
+  return checkedOption(`--${name} [yes|no]`, description, yesOrNo).preset("yes").default(false, "no");
 }
 
 /** @throws InvalidArgumentError with the schema's own words. */

@@ -11,7 +11,7 @@ import { createServer } from "../http/server.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { announcement } from "./init-command.js";
-import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, wholeNumber } from "./options.js";
+import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { RELEASE } from "./release.js";
 import { untilStopped } from "./until-stopped.js";
 
@@ -22,8 +22,8 @@ interface Options {
   readonly port: number;
   readonly name: string;
   readonly logLevel: string;
-  readonly create?: boolean;
-  readonly listenWithoutTokens?: boolean;
+  readonly create: boolean;
+  readonly listenWithoutTokens: boolean;
   readonly json?: boolean;
 }
 
@@ -57,8 +57,13 @@ export function serveCommand(): Command {
         defaultLogLevel(),
       ),
     )
-    .option("--create", "make an embedded store where there is none yet (on a terminal that needs no flag)")
-    .option("--listen-without-tokens", "listen on an address that others reach, although nobody is asked for a token")
+    .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
+    .addOption(
+      switchOption(
+        "listen-without-tokens",
+        "listen on an address that others reach, although nobody is asked for a token",
+      ),
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
@@ -78,7 +83,7 @@ async function serve(options: Options): Promise<void> {
   }
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const address = parseStoreUrl(options.store);
-  const opened = await openStore(address, { create: options.create === true || stderr.isTTY });
+  const opened = await openStore(address, { create: options.create || stderr.isTTY });
   try {
     const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
     await welcome(coordinator, opened, address, namespace, say);
