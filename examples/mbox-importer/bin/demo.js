@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { demo } from "../dist/demo.js";
+
+await demo();

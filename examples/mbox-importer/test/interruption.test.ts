@@ -1,0 +1,157 @@
+import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { existsSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  type RunningCoordinator,
+  pause,
+  rowsOf,
+  runImporter,
+  startCoordinator,
+  startImporter,
+  temporaryFolder,
+  tinyMbox,
+  untilStored,
+} from "./importing.js";
+
+const SLOW = { timeout: 300_000 };
+const MESSAGE_COUNT = 20_000;
+/** Enough to be in the middle: one in a hundred. */
+const STORED_BEFORE = 200;
+
+describe("an import that is interrupted", SLOW, () => {
+  let archive: string;
+  let args: string[];
+  let coordinator: RunningCoordinator;
+  let storeUrl: string;
+
+  async function begin(): Promise<void> {
+    const folder = await temporaryFolder();
+    storeUrl = `sqlite:${join(folder, "store.db")}`;
+    coordinator = await startCoordinator(storeUrl);
+    const mbox = join(folder, "tiny.mbox");
+    await writeFile(mbox, tinyMbox(MESSAGE_COUNT));
+    archive = join(folder, "archive.db");
+    args = [mbox, "--archive", archive, "--coordinator", coordinator.url, "--processes", "3"];
+  }
+
+  /** The same command again completes; whatever stood before still stands as it was, and nothing is there twice. */
+  async function expectToGoOn(): Promise<void> {
+    const before = rowsOf(archive);
+    expect(before.length).toBeGreaterThanOrEqual(STORED_BEFORE);
+    expect(before.length).toBeLessThan(MESSAGE_COUNT);
+    const { status, summary } = await runImporter(...args);
+    expect(status).toBe(0);
+    expect(summary?.messages).toEqual({
+      stored: MESSAGE_COUNT - before.length,
+      alreadyThere: before.length,
+      notStored: 0,
+    });
+    const after = rowsOf(archive);
+    expect(after.map(({ number }) => number)).toEqual(Array.from({ length: MESSAGE_COUNT }, (_, index) => index + 1));
+    expect(new Set(after.map(({ call_number }) => call_number)).size).toBe(MESSAGE_COUNT);
+    const standing = new Map(after.map((row) => [row.byte_offset, row]));
+    for (const row of before) expect(standing.get(row.byte_offset)).toEqual(row);
+    // Processes never go on with a run that others began.
+    const earlier = new Set(before.map(({ call_number }) => decodeCallNumber(call_number).run));
+    const numbersBefore = new Set(before.map(({ call_number }) => call_number));
+    const fresh = after.filter(({ call_number }) => !numbersBefore.has(call_number));
+    expect(fresh.filter(({ call_number }) => earlier.has(decodeCallNumber(call_number).run))).toEqual([]);
+  }
+
+  it("by the death of one process ends the others in good order, says so, and goes on when it is called again", async () => {
+    await begin();
+    const importer = startImporter(...args);
+    await untilStored(archive, STORED_BEFORE);
+    await importer.says(/^process 3 started/);
+    process.kill(importer.childPids[1] as number, "SIGKILL");
+    const leftAtDeath = MESSAGE_COUNT - rowsOf(archive).length;
+    const { status, summary, stderr } = await importer.ended;
+    expect(status).toBe(1);
+    expect(summary?.outcome).toBe("failed");
+    expect(summary?.error?.code).toBe("process_died");
+    expect(stderr).toContain("SIGKILL");
+    expect(importer.childPids.filter(isAlive)).toEqual([]);
+    // The others did not simply go on to the end.
+    expect(MESSAGE_COUNT - rowsOf(archive).length).toBeGreaterThan(leftAtDeath / 2);
+    await expectToGoOn();
+  });
+
+  it("by the death of the parent leaves no process behind, and goes on", async () => {
+    await begin();
+    const importer = startImporter(...args);
+    await untilStored(archive, STORED_BEFORE);
+    process.kill(importer.pid, "SIGKILL");
+    await importer.ended;
+    while (importer.childPids.some(isAlive)) await pause();
+    await expectToGoOn();
+  });
+
+  it("by the death of all its processes at once goes on", async () => {
+    await begin();
+    const importer = startImporter(...args);
+    await untilStored(archive, STORED_BEFORE);
+    for (const pid of [...importer.childPids, importer.pid]) signalTo(pid, "SIGKILL");
+    await importer.ended;
+    while (importer.childPids.some(isAlive)) await pause();
+    await expectToGoOn();
+  });
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)("by %s ends in good order, tells the ledger how far it got, and goes on", async (signal, expected) => {
+    await begin();
+    const importer = startImporter(...args);
+    await untilStored(archive, STORED_BEFORE);
+    // As a terminal does it: to every process.
+    for (const pid of [importer.pid, ...importer.childPids]) signalTo(pid, signal);
+    const { status, summary } = await importer.ended;
+    expect(status).toBe(expected);
+    expect(summary?.outcome).toBe("stopped");
+    expect(summary?.error).toBeNull();
+    expect(summary?.messages.stored).toBe(rowsOf(archive).length);
+    expect(await statesOfLeases(coordinator.url)).not.toContain("unreported");
+    await expectToGoOn();
+  });
+
+  it("by the loss of its coordinator ends with the code and the way out, and goes on when it is back", async () => {
+    await begin();
+    await coordinator.stop();
+    const refused = await runImporter(...args, "--wait", "1");
+    expect(refused.status).toBe(1);
+    expect(refused.summary?.error?.code).toBe("coordinator_unreachable");
+    expect(refused.stderr).toMatch(/callnumber serve.*the same command again/);
+    expect(rowsOf(archive)).toEqual([]);
+
+    const waiting = startImporter(...args, "--wait", "3600");
+    await waiting.says(/waits for the coordinator: coordinator_unreachable/);
+    await startCoordinator(storeUrl, coordinator.port);
+    const { status, summary } = await waiting.ended;
+    expect(status).toBe(0);
+    expect(summary?.messages.stored).toBe(MESSAGE_COUNT);
+  });
+});
+
+async function statesOfLeases(url: string): Promise<string[]> {
+  const answer = (await (await fetch(`${url}/v1/namespaces/main/runs`)).json()) as {
+    leases: { progress: { state: string } | null }[];
+  };
+  expect(answer.leases.length).toBeGreaterThan(0);
+  return answer.leases.map(({ progress }) => progress?.state ?? "unreported");
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  if (isAlive(pid)) process.kill(pid, signal);
+}
+
+/** A dead process whose new parent does not bury it still has a pid: Linux shows it as Z. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !existsSync("/proc") || !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}

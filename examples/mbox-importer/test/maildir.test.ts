@@ -1,0 +1,74 @@
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, expect, it } from "vitest";
+import { listMaildir, readMaildirMessage } from "../src/maildir/maildir.js";
+import { openMailSource } from "../src/sources/mail-source.js";
+import { rowsOf, runImporter, startCoordinator, temporaryFolder } from "./importing.js";
+
+const SLOW = { timeout: 120_000 };
+const letter = (subject: string) => `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;
+
+let maildir: string;
+beforeEach(async () => {
+  maildir = join(await temporaryFolder(), "Maildir");
+  for (const name of ["cur", "new", "tmp"]) await mkdir(join(maildir, name), { recursive: true });
+  await writeFile(join(maildir, "cur", "1001.a.host:2,S"), letter("one"));
+  await writeFile(join(maildir, "cur", "1002.b.host:2,"), letter("two"));
+  await writeFile(join(maildir, "new", "1003.c.host"), letter("three"));
+  await writeFile(join(maildir, "tmp", "1004.d.host"), letter("not delivered yet"));
+});
+
+it("lists cur and new by the unique part of their names, and never tmp", async () => {
+  expect((await listMaildir(maildir)).map(({ unique, bytes }) => [unique, bytes])).toEqual([
+    ["1001.a.host", letter("one").length],
+    ["1002.b.host", letter("two").length],
+    ["1003.c.host", letter("three").length],
+  ]);
+});
+
+it("finds a message again whose flags changed after it was listed", async () => {
+  const messages = await listMaildir(maildir);
+  await rename(join(maildir, "new", "1003.c.host"), join(maildir, "cur", "1003.c.host:2,RS"));
+  const texts = await Promise.all(messages.map((message) => readMaildirMessage(maildir, message)));
+  expect(texts.map(String)).toEqual([letter("one"), letter("two"), letter("three")]);
+});
+
+it("says that a message is gone", async () => {
+  const messages = await listMaildir(maildir);
+  await rm(join(maildir, "new", "1003.c.host"));
+  await expect(readMaildirMessage(maildir, messages[2] as (typeof messages)[0])).rejects.toThrow("ENOENT");
+});
+
+it("tells a folder that is no maildir from one that is", async () => {
+  await rm(join(maildir, "new"), { recursive: true });
+  await expect(openMailSource(maildir)).rejects.toThrow(
+    expect.objectContaining({ code: "source_unusable", message: expect.stringContaining("no maildir") }),
+  );
+  await expect(openMailSource(join(maildir, "gone"))).rejects.toThrow(
+    expect.objectContaining({ code: "source_unusable" }),
+  );
+});
+
+it("gives renamed and moved messages no second number, and names the maildirs inside", SLOW, async () => {
+  await mkdir(join(maildir, ".Sent", "cur"), { recursive: true });
+  await mkdir(join(maildir, ".Sent", "new"));
+  const folder = await temporaryFolder();
+  const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
+  const args = [maildir, "--archive", join(folder, "archive.db"), "--coordinator", url];
+  const first = await runImporter(...args);
+  expect(first.status).toBe(0);
+  expect(first.summary?.messages).toEqual({ stored: 3, alreadyThere: 0, notStored: 0 });
+  expect(first.summary?.sources[0]?.notices).toEqual([expect.stringContaining(".Sent")]);
+
+  await rename(join(maildir, "cur", "1001.a.host:2,S"), join(maildir, "cur", "1001.a.host:2,RST"));
+  await rename(join(maildir, "new", "1003.c.host"), join(maildir, "cur", "1003.c.host:2,S"));
+  const again = await runImporter(...args);
+  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: 3, notStored: 0 });
+  const rows = rowsOf(join(folder, "archive.db"));
+  expect(rows.map(({ raw }) => Buffer.from(raw).toString())).toEqual([letter("one"), letter("two"), letter("three")]);
+  expect(rows.map(({ from_line, subject }) => [from_line, subject])).toEqual([
+    [null, "one"],
+    [null, "two"],
+    [null, "three"],
+  ]);
+});

@@ -1,0 +1,121 @@
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, expect, it } from "vitest";
+import { Archive } from "../src/archive/archive.js";
+import type { NumberSource } from "../src/importing/number-pocket.js";
+import { RangeImporter } from "../src/importing/range-importer.js";
+import { openMailSource } from "../src/sources/mail-source.js";
+import { planRanges } from "../src/sources/plan.js";
+import type { Range } from "../src/sources/range.js";
+import { rowsOf, temporaryFolder, tinyMbox } from "./importing.js";
+
+let folder: string;
+let archive: Archive;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  archive = new Archive(join(folder, "archive.db"));
+  return () => archive.close();
+});
+
+/** Numbers of one run, one after the other; `from` lets a test repeat some. */
+function numbersOfRun(run: number, from = 0): NumberSource & { taken: number } {
+  let sequence = from;
+  return {
+    storeId: "store-a",
+    taken: 0,
+    async take(count) {
+      this.taken += count;
+      return Array.from({ length: count }, () => encodeCallNumber({ version: 0, run, sequence: sequence++ }));
+    },
+  };
+}
+
+async function rangesOf(path: string): Promise<Range[]> {
+  const ranges: Range[] = [];
+  const listener = { onSourceScanned: () => {}, onProblem: (problem: unknown) => expect.fail(JSON.stringify(problem)) };
+  for await (const range of planRanges([await openMailSource(path)], listener)) ranges.push(range);
+  return ranges;
+}
+
+it("stops at a number that stands already: the whole range stays out, nothing is overwritten", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(24));
+  const [first, second] = (await rangesOf(mbox)) as [Range, Range];
+  await new RangeImporter(archive, numbersOfRun(1), "main").import(first);
+  const before = rowsOf(archive.path);
+  expect(before.length).toBe(8);
+  // A source that hands out the end of the first range once more.
+  const forged = new RangeImporter(archive, numbersOfRun(1, 7), "main");
+  await expect(forged.import(second)).rejects.toThrow(expect.objectContaining({ code: "repeated_call_number" }));
+  expect(rowsOf(archive.path)).toEqual(before);
+});
+
+it("makes no number for a message that is there already", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(24));
+  const numbers = numbersOfRun(1);
+  const importer = new RangeImporter(archive, numbers, "main");
+  for (const range of await rangesOf(mbox)) await importer.import(range);
+  expect(numbers.taken).toBe(24);
+  for (const range of await rangesOf(mbox)) {
+    expect(await importer.import(range)).toMatchObject({ stored: 0, notStored: 0 });
+  }
+  expect(numbers.taken).toBe(24);
+  expect(rowsOf(archive.path).length).toBe(24);
+});
+
+it("adds only what is new when an mbox has grown", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  const numbers = numbersOfRun(1);
+  const importer = new RangeImporter(archive, numbers, "main");
+  for (const count of [3, 10]) {
+    await writeFile(mbox, tinyMbox(count));
+    for (const range of await rangesOf(mbox)) await importer.import(range);
+  }
+  expect(numbers.taken).toBe(10);
+  expect(rowsOf(archive.path).map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+});
+
+it("does not take a race for a repeated number: what another import stored meanwhile is left out, its number used next", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(24));
+  const [first, second] = (await rangesOf(mbox)) as [Range, Range];
+  const rival = new RangeImporter(archive, numbersOfRun(2), "main");
+  const numbers = numbersOfRun(1);
+  const racing: NumberSource = {
+    storeId: "store-a",
+    async take(count) {
+      // After the look-up, before the archive is locked.
+      if (numbers.taken === 0) await rival.import(first);
+      return numbers.take(count);
+    },
+  };
+  const importer = new RangeImporter(archive, racing, "main");
+  expect(await importer.import(first)).toMatchObject({ stored: 0, alreadyThere: 8 });
+  expect(await importer.import(second)).toMatchObject({ stored: 16, alreadyThere: 0 });
+  // 8 from the first range, 8 more for the second: none is wasted.
+  expect(numbers.taken).toBe(16);
+  expect(rowsOf(archive.path).length).toBe(24);
+});
+
+it("stores nothing of a range when no number comes", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(8));
+  const [range] = (await rangesOf(mbox)) as [Range];
+  const away: NumberSource = { storeId: undefined, take: () => Promise.reject(new Error("away")) };
+  await expect(new RangeImporter(archive, away, "main").import(range)).rejects.toThrow("away");
+  expect(rowsOf(archive.path)).toEqual([]);
+  expect(archive.origin).toBeUndefined();
+});
+
+it("names a file that changed between the look and the reading, and stores nothing of it", async () => {
+  const mbox = join(folder, "tiny.mbox");
+  await writeFile(mbox, tinyMbox(8));
+  const [range] = (await rangesOf(mbox)) as [Range];
+  // The third message is cut short in its middle.
+  await writeFile(mbox, tinyMbox(3).subarray(0, -8));
+  const result = await new RangeImporter(archive, numbersOfRun(1), "main").import(range);
+  expect(result).toMatchObject({ stored: 2, notStored: 6 });
+  expect(result.problems[0]).toMatchObject({ number: 3, stored: false, reason: expect.stringContaining("changed") });
+});

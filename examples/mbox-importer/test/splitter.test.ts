@@ -1,0 +1,146 @@
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type MboxPart, splitMbox } from "../src/mbox/splitter.js";
+import { LIST_COUNTS, LIST_PATHS, NASTY_COUNTS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
+
+const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
+
+async function partsOf(bytes: Buffer, chunkBytes = bytes.length + 1): Promise<MboxPart[]> {
+  async function* chunks() {
+    // Each chunk in the same memory, as a reader with one buffer would hand them over.
+    const memory = Buffer.alloc(chunkBytes);
+    for (let start = 0; start < bytes.length; start += chunkBytes) {
+      const length = bytes.copy(memory, 0, start, start + chunkBytes);
+      yield memory.subarray(0, length);
+    }
+  }
+  const parts: MboxPart[] = [];
+  for await (const part of splitMbox(chunks())) parts.push(part);
+  return parts;
+}
+
+async function contentsOf(text: string): Promise<[string, string][]> {
+  const bytes = Buffer.from(text, "latin1");
+  const parts = await partsOf(bytes);
+  return parts.map(({ kind, contentOffset, contentEnd }) => [
+    kind,
+    bytes.toString("latin1", contentOffset, contentEnd),
+  ]);
+}
+
+function expectNothingLost(parts: readonly MboxPart[], bytes: Buffer): void {
+  expect(Buffer.concat(parts.map(({ offset, end }) => bytes.subarray(offset, end))).equals(bytes)).toBe(true);
+  for (const { offset, contentOffset, contentEnd, end } of parts) {
+    expect(offset <= contentOffset && contentOffset <= contentEnd && contentEnd <= end).toBe(true);
+    expect(bytes.toString("latin1", contentEnd, end)).toMatch(/^(?:\r?\n)?$/);
+  }
+}
+
+function messagesIn(parts: readonly MboxPart[]): number {
+  return parts.filter(({ kind }) => kind === "message" || kind === "unseparated").length;
+}
+
+describe("a separator", () => {
+  it.each([
+    ["the plain form", "From a@b Mon Jan  5 10:00:00 2015"],
+    ["CRLF", "From a@b Mon Jan  5 10:00:00 2015\r"],
+    ["no seconds", "From a@b Mon Jan  5 10:00 2015"],
+    ["a zone before the year", "From a@b Mon Jan  5 10:00:00 +0200 2015"],
+    ["a named zone before the year", "From a@b Mon Jan  5 10:00:00 MET DST 2015"],
+    ["a zone after the year", "From a@b Mon Jan  5 10:00:00 2015 -0700"],
+    ["a named zone after the year", "From a@b Mon Jan  5 10:00:00 2015 EST"],
+    ["UUCP", "From uucp Mon Jan  5 10:00:00 1987 remote from ihnp4"],
+    ["git", "From 0e7977a870aafbacbc9043647f061f04a69b41f1 Mon Sep 17 00:00:00 2001"],
+    ["a hidden address", "From a at b.example  Fri Apr  1 08:26:00 2005"],
+  ])("is found in %s", async (_, line) => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\nS: 2\n\ny\n`)).toEqual([
+      ["message", "S: 1\n\nx\n"],
+      ["message", "S: 2\n\ny\n"],
+    ]);
+  });
+
+  it.each([
+    ["text that begins with From", "From here on, text."],
+    ["a year without a time", "From the year 2015"],
+    ["a time without a year", "From 10:00 on"],
+    ["text after the year", "From a@b Mon Jan  5 10:00:00 2015, he wrote:"],
+    ["a year of three digits", "From a@b Mon Jan  5 10:00:00 115"],
+    ["a year of five digits", "From a@b Mon Jan  5 10:00:00 20150"],
+    ["another case", "FROM a@b Mon Jan  5 10:00:00 2015"],
+    ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
+    ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
+    ["one that goes on far to the right", `From a@b Mon Jan  5 10:00:00 2015${" ".repeat(1000)}, he wrote:`],
+  ])("is not seen in %s", async (_, line) => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\ny\n`)).toEqual([["message", `S: 1\n\nx\n\n${line}\ny\n`]]);
+  });
+
+  it("counts without a blank line before it when a header field follows, and only then", async () => {
+    const inText = "From b@c Mon Jan  5 10:00:00 2015\n";
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}S: 2\n\ny\n`)).toEqual([
+      ["message", "S: 1\n\nx\n"],
+      ["message", "S: 2\n\ny\n"],
+    ]);
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}he wrote\n`)).toEqual([
+      ["message", `S: 1\n\nx\n${inText}he wrote\n`],
+    ]);
+  });
+
+  it("is found behind a hole of NUL bytes, wherever the hole begins", async () => {
+    for (const before of ["x\n\n", "x\n", "x"]) {
+      expect(await contentsOf(`${FROM_}S: 1\n\n${before}\0\0\0${FROM_}no header\n`)).toEqual([
+        ["message", `S: 1\n\n${before}\0\0\0`],
+        ["message", "no header\n"],
+      ]);
+    }
+  });
+});
+
+describe("the parts of an mbox", () => {
+  it("leave exactly one blank line to the format", async () => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n\n\n${FROM_}S: 2\n\ny\n\n\n`)).toEqual([
+      ["message", "S: 1\n\nx\n\n\n"],
+      ["message", "S: 2\n\ny\n\n"],
+    ]);
+  });
+
+  it("name text before the first separator, and text without any", async () => {
+    expect(await contentsOf(`junk\n\n${FROM_}S: 1\n`)).toEqual([
+      ["preamble", "junk\n\n"],
+      ["message", "S: 1\n"],
+    ]);
+    expect(await contentsOf("\n\nS: 1\n\nx\n\n")).toEqual([
+      ["blank", "\n\n"],
+      ["unseparated", "S: 1\n\nx\n\n"],
+    ]);
+  });
+
+  it("are none in an empty file, and blank in a blank one", async () => {
+    expect(await contentsOf("")).toEqual([]);
+    expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);
+  });
+
+  for (const path of NASTY_PATHS) {
+    it(`of ${basename(path)} are counted, and nothing is lost`, async (ctx) => {
+      skipWithoutSharedMail(ctx);
+      const bytes = await readFile(path);
+      const whole = await partsOf(bytes);
+      expect(messagesIn(whole)).toBe(NASTY_COUNTS[basename(path) as keyof typeof NASTY_COUNTS]);
+      expectNothingLost(whole, bytes);
+      for (const chunkBytes of [1, 2, 7, 64, 4096]) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+    });
+  }
+
+  for (const path of LIST_PATHS) {
+    it(`of ${basename(path)} are counted, and nothing is lost`, async (ctx) => {
+      skipWithoutSharedMail(ctx);
+      const bytes = await readFile(path);
+      const streamed: MboxPart[] = [];
+      for await (const part of splitMbox(createReadStream(path))) streamed.push(part);
+      expect(messagesIn(streamed)).toBe(LIST_COUNTS[basename(path) as keyof typeof LIST_COUNTS]);
+      expectNothingLost(streamed, bytes);
+      expect(await partsOf(bytes, 1021)).toEqual(streamed);
+    });
+  }
+});
