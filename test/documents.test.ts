@@ -16,15 +16,20 @@ describe("docs/errors.md", () => {
   const text = read("docs/errors.md");
   const section = (code: string) => new RegExp(`^### \`${code}\`\n([^#]+)`, "m").exec(text)?.[1];
 
-  test.each(Object.entries(ERROR_RULES))("explains %s with its status and its retry rule", (code, { httpStatus, retry }) => {
-    const told = section(code);
-    expect(told).toBeDefined();
-    expect(told).toContain(`retry: ${retry}`);
-    expect(told).toMatch(new RegExp(`HTTP ${httpStatus}|At start only`));
-  });
+  test.each(Object.entries(ERROR_RULES))(
+    "explains %s with its status and its retry rule",
+    (code, { httpStatus, retry }) => {
+      const told = section(code);
+      expect(told).toBeDefined();
+      expect(told).toContain(`retry: ${retry}`);
+      expect(told).toMatch(new RegExp(`HTTP ${httpStatus}|At start only`));
+    },
+  );
 
   test("explains every code that a source names, and no other", () => {
-    const named = new Set([...read("packages/protocol/src/error-codes.ts").matchAll(/\| "([a-z_]+)"/g)].map(([, code]) => code as string));
+    const named = new Set(
+      [...read("packages/protocol/src/error-codes.ts").matchAll(/\| "([a-z_]+)"/g)].map(([, code]) => code as string),
+    );
     expect(named.size).toBeGreaterThan(Object.keys(ERROR_RULES).length);
     const explained = [...text.matchAll(/^### `([a-z_]+)`$/gm)].map(([, code]) => code as string);
     expect(explained.filter((code) => code !== "port_taken").sort()).toEqual([...named].sort());
@@ -34,23 +39,31 @@ describe("docs/errors.md", () => {
 
 describe("every document", () => {
   test("is found", () => {
-    expect(documents).toEqual(expect.arrayContaining(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/errors.md"]));
+    expect(documents).toEqual(
+      expect.arrayContaining(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/errors.md"]),
+    );
   });
 
   test.each(documents)("%s links only to what is there", (path) => {
     const links = [...read(path).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, link]) => link as string);
-    const missing = links.filter((link) => !/^https?:/.test(link) && !existsSync(resolve(REPOSITORY, dirname(path), link)));
+    const missing = links.filter(
+      (link) => !/^https?:/.test(link) && !existsSync(resolve(REPOSITORY, dirname(path), link)),
+    );
     expect(missing).toEqual([]);
   });
 
   test.each(documents)("%s names only files that are there", (path) => {
-    const named = [...read(path).matchAll(/`((?:packages|test|docs|examples|scripts|deploy)\/[\w./-]+)`/g)].map(([, file]) => file as string);
+    const named = [...read(path).matchAll(/`((?:packages|test|docs|examples|scripts|deploy)\/[\w./-]+)`/g)].map(
+      ([, file]) => file as string,
+    );
     expect(named.filter((file) => !existsSync(join(REPOSITORY, file)))).toEqual([]);
   });
 
   test.each(documents)("%s runs only npm scripts that exist", (path) => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-    const named = [...read(path).matchAll(/npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|simulate)\b/g)].map(([, name]) => name as string);
+    const named = [
+      ...read(path).matchAll(/npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|simulate)\b/g),
+    ].map(([, name]) => name as string);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
   });
 });

@@ -69,7 +69,10 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
     expect(decodeCallNumber(await client.next())).toEqual({ version: 0, run: 10, sequence: 0 });
     await client.take(20_000);
     await client.close();
-    expect(await coordinator.inspect("main", "00000000")).toMatchObject({ verdict: "never_leased", reason: "below_first_run" });
+    expect(await coordinator.inspect("main", "00000000")).toMatchObject({
+      verdict: "never_leased",
+      reason: "below_first_run",
+    });
     const { leases: ledger } = await coordinator.runs("main", { limit: 10 });
     const [newest, oldest] = [ledger[0], ledger.at(-1)];
     expect(oldest).toMatchObject({ firstRun: 10, progress: { run: 10, lastSequence: 16_383, state: "exhausted" } });

@@ -28,7 +28,10 @@ export async function folderForTest(): Promise<string> {
 }
 
 /** Runs the command to its end. */
-export async function callnumber(parameters: readonly string[], { input = "", env = {} }: RunOptions = {}): Promise<Finished> {
+export async function callnumber(
+  parameters: readonly string[],
+  { input = "", env = {} }: RunOptions = {},
+): Promise<Finished> {
   const child = start(parameters, env);
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
@@ -61,7 +64,10 @@ export async function serve(store: string, ...more: readonly string[]): Promise<
   for (;;) {
     const [, url] = /listening on (http:\/\/\S+?),? /.exec(output().stderr) ?? [];
     if (url !== undefined) return { url, child, output, stop };
-    const hasEnded = await Promise.race([ended.then(() => true), once(child.stderr as NodeJS.ReadableStream, "data").then(() => false)]);
+    const hasEnded = await Promise.race([
+      ended.then(() => true),
+      once(child.stderr as NodeJS.ReadableStream, "data").then(() => false),
+    ]);
     if (hasEnded) throw new Error(`callnumber serve ended: ${output().stderr}`);
   }
 }

@@ -1,7 +1,8 @@
 /** The command line: options with their defaults, checked. Every refusal names the option, the value and the way out. */
-import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
+
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
+import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import { ImporterError } from "./importer-error.js";
 import type { ImportSettings } from "./importing/import.js";

@@ -1,7 +1,7 @@
-import { DatabaseSync } from "@photostructure/sqlite";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Archive, type NewMessage } from "../src/archive/archive.js";
 import { rowsOf, temporaryFolder } from "./importing.js";

@@ -1,6 +1,7 @@
 /** The whole path on one store, whichever it is: the embedded one here, Redis where the suite has one. */
-import { decodeCallNumber } from "@callnumber/protocol/codec";
+
 import { join } from "node:path";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { expect } from "vitest";
 import { callnumber, rowsOf, runImporter, startCoordinator, temporaryFolder } from "./importing.js";
 import { LIST_COUNTS, LIST_PATHS, NASTY_COUNTS, NASTY_PATHS, sumOf } from "./shared-mail.js";

@@ -2,7 +2,7 @@
  * Real coordinators and real importers for tests: processes, as a user would start them, each on a port of its own and in a
  * folder of its own, and ended with the test. They run what `npx tsc --build` made.
  */
-import { DatabaseSync } from "@photostructure/sqlite";
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
 import type { Summary } from "../src/importing/summary.js";
 

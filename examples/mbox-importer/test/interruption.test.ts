@@ -1,11 +1,11 @@
-import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, it } from "vitest";
 import {
-  type RunningCoordinator,
   pause,
+  type RunningCoordinator,
   rowsOf,
   runImporter,
   startCoordinator,

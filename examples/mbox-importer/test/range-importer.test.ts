@@ -1,6 +1,6 @@
-import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, it } from "vitest";
 import { Archive } from "../src/archive/archive.js";
 import type { NumberSource } from "../src/importing/number-pocket.js";

@@ -1,7 +1,7 @@
-import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, it } from "vitest";
 import { Archive, type NewMessage } from "../src/archive/archive.js";
 import { importOn } from "./import-on.js";

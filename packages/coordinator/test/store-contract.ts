@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { LeaseCommand, ReportCommand, Store } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
 
-export interface StoreForTest {
+interface StoreForTest {
   readonly store: Store;
   /** Closes the store and opens it again. */
   reopen(): Promise<Store>;
@@ -248,7 +248,7 @@ export function describeStoreContract(
         }
         const newestFirst = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 100 });
         for (const timeMs of [0, ...times, ...times.map((time) => time + 1), times.at(-1)! + 60_000]) {
-          const expected = newestFirst.filter(({ leasedAtMs }) => leasedAtMs >= timeMs).at(-1);
+          const expected = newestFirst.findLast(({ leasedAtMs }) => leasedAtMs >= timeMs);
           expect(await store.firstLeaseSince(NAMESPACE, timeMs)).toEqual(expected);
         }
       });

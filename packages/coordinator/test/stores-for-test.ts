@@ -35,7 +35,7 @@ export const openSqlite: OpenForTest = async () => {
 };
 
 /** A prefix of its own for each test: the server may hold other things. */
-export function redisUrlForTest(): string {
+function redisUrlForTest(): string {
   const url = new URL(sharedRedis().url);
   url.searchParams.set("prefix", `test-${randomUUID()}:`);
   return url.href;

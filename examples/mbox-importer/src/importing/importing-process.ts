@@ -2,8 +2,9 @@
  * A child process that imports: one client, one connection to the archive, one range after the other as the parent hands
  * them out. Ends when the parent says so, and also when the parent is gone.
  */
-import { createClient } from "@callnumber/client";
+
 import { basename } from "node:path";
+import { createClient } from "@callnumber/client";
 import { Archive } from "../archive/archive.js";
 import { errorFactsOf } from "../importer-error.js";
 import { printable } from "../report/printable.js";

@@ -5,8 +5,9 @@
  * The order is the point. What is there already is found before a number is made, the numbers are in hand before the
  * archive is locked, and all rows of the range are stored in one transaction or not at all.
  */
-import { decodeCallNumber } from "@callnumber/protocol/codec";
+
 import { createHash } from "node:crypto";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
 import type { Archive, MessageKey, NewMessage } from "../archive/archive.js";
 import { unquoteFromLines } from "../mbox/quoting.js";
 import { parseMessage } from "../message/parse-message.js";

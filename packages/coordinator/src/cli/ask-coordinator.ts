@@ -5,7 +5,7 @@ import type { z } from "zod";
 const TIMEOUT_MS = 10_000;
 
 /** A question that got no answer, with the code that says why. */
-export class AskError extends Error {
+class AskError extends Error {
   override readonly name = "AskError";
 
   constructor(

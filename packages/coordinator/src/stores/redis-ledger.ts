@@ -62,7 +62,8 @@ export function reportFieldOf(lastLedgerId: number): string {
 
 /** The report on a lease out of its field, as lua/report.lua packed it. */
 export function reportIn(packed: Buffer | null, lastLedgerId: number): Progress | null {
-  for (let at = 0; packed !== null && at + REPORT_BYTES <= packed.length; at += REPORT_BYTES) {
+  if (packed === null) return null;
+  for (let at = 0; at + REPORT_BYTES <= packed.length; at += REPORT_BYTES) {
     if (packed.readUInt8(at) !== lastLedgerId % LEASES_PER_FIELD) continue;
     const used = packed.readUInt16BE(at + 2);
     return {

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a password that everybody knows;
+# Redis keeps the SHA-256 of each password only. For a Redis without compose:
+#   CALLNUMBER_REDIS_PASSWORD=... CALLNUMBER_REDIS_OPERATOR_PASSWORD=... sh make-acl.sh > /etc/redis/users.acl
+set -eu
+
+# The passwords stand in URLs too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
+hash_of() {
+  eval "password=\${$1:-}"
+  case $password in *[!A-Za-z0-9_-]*) refuse "$1 has characters that a URL would change" ;; esac
+  [ "${#password}" -ge 32 ] || refuse "$1 is unset or shorter than 32 characters"
+  printf %s "$password" | sha256sum | cut -d ' ' -f 1
+}
+
+refuse() {
+  echo "make-acl: $1. Make one with: openssl rand -hex 32" >&2
+  exit 1
+}
+
+coordinator_hash=$(hash_of CALLNUMBER_REDIS_PASSWORD)
+operator_hash=$(hash_of CALLNUMBER_REDIS_OPERATOR_PASSWORD)
+
+# What the scripts and the ledger need, and on our keys alone. Nothing here deletes, renames or sets a key aside.
+coordinator="+ping +hello +info +time +wait
+  +eval +evalsha +script|load
+  +type +exists +ttl +hget +hmget +hset +hsetnx +hexists +hgetall +hkeys +hlen
+  +xadd +xrange +xrevrange +xlen"
+
+# To look at everything, take backups and shut down. It cannot flush, delete or change the configuration either, nor make
+# this server a copy of another: a lost counter is the one thing that must not happen by a slip.
+operator="$coordinator
+  +@read +@connection +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
+  +bgsave +bgrewriteaof +lastsave +shutdown"
+
+# Everybody is the default user until they log in.
+echo "user default off resetpass resetkeys resetchannels -@all"
+# Unquoted, so that line breaks become spaces: an ACL file has one line for each user.
+echo user callnumber on resetpass "#$coordinator_hash" resetkeys "~callnumber:*" resetchannels -@all $coordinator
+echo user operator on resetpass "#$operator_hash" resetkeys "~callnumber:*" resetchannels -@all $operator

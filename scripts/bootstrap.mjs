@@ -1,0 +1,153 @@
+/**
+ * Makes a fresh clone ready to run: dependencies installed, TypeScript built. The npm scripts demo, test and check begin here.
+ * Uses Node alone, since nothing is installed yet, and knows nothing of what is run afterwards.
+ * A second run touches no network: npx would ask the registry even for a version it has, so a stamp decides.
+ */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const STAMP = join(ROOT, "node_modules", ".bootstrap-stamp");
+const TSC = join(ROOT, "node_modules", "typescript", "bin", "tsc");
+
+/**
+ * npm hands its own settings down as npm_* variables. `npm run -s` so silences pnpm, errors included.
+ * Kept is only what says where packages come from and how to reach that place.
+ */
+const NPM_SETTINGS_KEPT = new Set(
+  [
+    "cache",
+    "userconfig",
+    "globalconfig",
+    "registry",
+    "cafile",
+    "ca",
+    "strict_ssl",
+    "proxy",
+    "https_proxy",
+    "noproxy",
+  ].map((name) => `npm_config_${name}`),
+);
+
+const SIGNALS_PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+const manifest = JSON.parse(read("package.json"));
+
+refuseOldNode();
+await install();
+await build();
+
+function refuseOldNode() {
+  const [floorMajor, floorMinor] = manifest.engines.node.match(/\d+/g).map(Number);
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > floorMajor || (major === floorMajor && minor >= floorMinor)) return;
+  fail(
+    `This is Node ${process.versions.node}, and the project needs ${manifest.engines.node}. Install a newer Node and try again.`,
+  );
+}
+
+async function install() {
+  const inputs = hashOfInstallInputs();
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === inputs && existsSync(TSC)) return;
+
+  const [pnpm] = manifest.packageManager.split("+");
+  console.log(`Installing the dependencies with ${pnpm}: once, and again when they change.`);
+  // An install that is cut short must not look finished to the next run.
+  rmSync(STAMP, { force: true });
+  await run("npx", ["--yes", pnpm, "install", "--frozen-lockfile", "--prefer-offline"], {
+    env: environmentWithoutNpm(),
+    // On Windows npx is a .cmd file, which only a shell can start.
+    shell: process.platform === "win32",
+    advice: [
+      "The dependencies could not be installed. The output above says why.",
+      "If it speaks of the network: check the connection, the proxy and the registry (npm config get registry), and try again.",
+      `If it speaks of an outdated lock file: run npx --yes ${pnpm} install, and commit pnpm-lock.yaml.`,
+    ],
+  });
+  writeFileSync(STAMP, inputs);
+}
+
+async function build() {
+  const output = await run(process.execPath, [TSC, "--build", "--listEmittedFiles"], {
+    advice: ["The TypeScript did not compile. The output above names each file and line."],
+  });
+  const written = output.match(/^TSFILE: .*\.js$/gm);
+  if (written) console.log(`Built ${written.length} ${written.length === 1 ? "file" : "files"}.`);
+}
+
+/** Everything that decides what an install puts into node_modules. */
+function hashOfInstallInputs() {
+  const hash = createHash("sha256");
+  hash.update(`${process.platform} ${process.arch} node ${process.versions.node.split(".")[0]}\n`);
+  for (const file of ["pnpm-lock.yaml", "pnpm-workspace.yaml", "package.json", ...packageManifests()]) {
+    hash.update(`${file}\n${read(file)}\n`);
+  }
+  return hash.digest("hex");
+}
+
+/** The manifests of all workspace packages. Only the two spellings this workspace uses are read: `folder/*` and `folder`. */
+function packageManifests() {
+  const [, list] = read("pnpm-workspace.yaml").match(/^packages:\n((?:\s+- .*\n)+)/m);
+  return list
+    .split("\n")
+    .map((line) => line.replace(/^\s+- /, "").replace(/["']/g, ""))
+    .filter(Boolean)
+    .flatMap((pattern) => (pattern.endsWith("/*") ? foldersIn(pattern.slice(0, -2)) : [pattern]))
+    .map((folder) => `${folder}/package.json`)
+    .filter((file) => existsSync(join(ROOT, file)))
+    .sort();
+}
+
+function foldersIn(folder) {
+  if (!existsSync(join(ROOT, folder))) return [];
+  return readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`);
+}
+
+function environmentWithoutNpm() {
+  const entries = Object.entries(process.env);
+  return Object.fromEntries(
+    entries.filter(([name]) => !/^npm_/i.test(name) || NPM_SETTINGS_KEPT.has(name.toLowerCase().replaceAll("-", "_"))),
+  );
+}
+
+/** Runs one step quietly and answers its output. When it fails: shows all of it, then the advice, and exits as the step did. */
+function run(command, args, { env = process.env, shell = false, advice }) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: ROOT, env, shell, stdio: ["ignore", "pipe", "pipe"] });
+    const chunks = [];
+    child.stdout.on("data", (chunk) => chunks.push(chunk));
+    child.stderr.on("data", (chunk) => chunks.push(chunk));
+
+    let interruptedBy;
+    const passOn = (signal) => {
+      interruptedBy = signal;
+      child.kill(signal);
+    };
+    for (const signal of SIGNALS_PASSED_ON) process.on(signal, passOn);
+
+    child.on("error", (error) => fail(`${command} could not be started: ${error.message}`, ...advice));
+    child.on("close", (code, signal) => {
+      for (const name of SIGNALS_PASSED_ON) process.off(name, passOn);
+      const output = Buffer.concat(chunks).toString();
+      if (code === 0) return resolve(output);
+      if (interruptedBy) process.exit(128 + constants.signals[interruptedBy]);
+      process.stderr.write(output.replace(/^TSFILE: .*\n/gm, ""));
+      if (signal) console.error(`${command} was ended by ${signal}.`);
+      console.error(["", ...advice].join("\n"));
+      process.exit(code ?? 128 + constants.signals[signal]);
+    });
+  });
+}
+
+function fail(...lines) {
+  console.error(lines.join("\n"));
+  process.exit(1);
+}
+
+function read(file) {
+  return readFileSync(join(ROOT, file), "utf8");
+}

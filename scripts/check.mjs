@@ -1,0 +1,37 @@
+/**
+ * `npm run check`: everything that is wrong without running the code. All steps run, also after one that failed, so that one
+ * look shows all there is to mend. The bootstrap has built the sources already.
+ */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const BIN = join(ROOT, "node_modules", ".bin");
+const PUBLISHED = ["protocol", "client", "coordinator"];
+
+const STEPS = [
+  ["types of the tests", "tsc", ["-p", "tsconfig.tests.json"]],
+  ["linter", "oxlint", ["--deny-warnings"]],
+  ["formatter", "biome", ["ci", "--linter-enabled=false"]],
+  ["dead code", "knip", []],
+  ["names and sizes", process.execPath, ["scripts/style.mjs"]],
+  // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
+  ...PUBLISHED.map((name) => [`package ${name}`, "publint", ["--strict", "--pack", "npm", `packages/${name}`]]),
+];
+
+const failed = [];
+for (const [name, command, parameters] of STEPS) {
+  const program = command === process.execPath ? command : join(BIN, command);
+  const { status, stdout, stderr, error } = spawnSync(program, parameters, { cwd: ROOT, encoding: "utf8" });
+  const passed = status === 0;
+  console.log(`${passed ? "ok    " : "FAILED"}  ${name}`);
+  if (passed) continue;
+  failed.push(name);
+  console.log(`${stdout ?? ""}${stderr ?? ""}${error ? error.message : ""}`.replace(/^/gm, "        "));
+}
+if (failed.length > 0) {
+  console.log(`\n${failed.length} of ${STEPS.length} checks failed: ${failed.join(", ")}. Try npm run format first.`);
+  process.exit(1);
+}
+console.log(`\nall ${STEPS.length} checks passed`);

@@ -1,0 +1,157 @@
+/** What we ship for Redis, in a real Redis: the users of make-acl.sh and the settings of redis.conf. */
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { callnumber, folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
+
+const DEPLOY_FOLDER = join(REPOSITORY, "deploy", "redis");
+const PASSWORDS = {
+  CALLNUMBER_REDIS_PASSWORD: randomBytes(32).toString("hex"),
+  CALLNUMBER_REDIS_OPERATOR_PASSWORD: randomBytes(32).toString("hex"),
+};
+
+describe("a Redis with the users and the settings that we ship", () => {
+  let server: RedisServer;
+
+  beforeEach(async (context) => {
+    const reason = ownServerUnavailable();
+    context.skip(reason !== undefined, reason);
+    const aclfile = join(await folderForTest(), "users.acl");
+    await writeFile(aclfile, makeAcl(PASSWORDS).stdout);
+    server = await startRedisServer({ config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile } });
+  });
+
+  test("refuses whoever does not log in, and the default user with any password", async () => {
+    await expect(connected(server.url).ping()).rejects.toThrow(/NOAUTH/);
+    for (const password of ["default", ...Object.values(PASSWORDS)]) {
+      await expect(connected(urlOf(server, "default", password)).ping()).rejects.toThrow(/WRONGPASS/);
+    }
+  });
+
+  test("lets the coordinator do its work, from init to inspect", async () => {
+    const store = urlOf(server, "callnumber", PASSWORDS.CALLNUMBER_REDIS_PASSWORD);
+    expect(await callnumber(["init", "--store", store])).toMatchObject({ code: 0 });
+    const { url, stop } = await serve(store);
+    const next = await callnumber(["next", "--coordinator", url]);
+    expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9A-Za-z]{8}\n$/) });
+    const callNumber = next.stdout.trim();
+    for (const command of [["inspect", callNumber], ["runs"], ["runs", "--from", "2000-01-01"], ["status"]]) {
+      const { code, stdout, stderr } = await callnumber([...command, "--coordinator", url]);
+      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
+      expect(stdout).not.toBe("");
+    }
+    expect(await stop()).toBe(0);
+  });
+
+  test("lets the coordinator run scripts on its own keys, whole or by their sum", async () => {
+    const redis = connected(urlOf(server, "callnumber", PASSWORDS.CALLNUMBER_REDIS_PASSWORD));
+    const script = "redis.call('hset', KEYS[1], 'f', ARGV[1]) return redis.call('hget', KEYS[1], 'f')";
+    expect(await redis.eval(script, 1, "callnumber:{acl}:record", "1")).toBe("1");
+    const sum = await redis.script("LOAD", script);
+    expect(await redis.evalsha(sum as string, 1, "callnumber:{acl}:record", "2")).toBe("2");
+    expect(await redis.ping()).toBe("PONG");
+    expect(await redis.time()).toHaveLength(2);
+    expect(await redis.info("replication")).toContain("role:master");
+    expect(await redis.wait(0, 1)).toBe(0);
+  });
+
+  test.each([
+    ["callnumber", "flushall"],
+    ["callnumber", "flushdb"],
+    ["callnumber", "swapdb 0 1"],
+    ["callnumber", "config get dir"],
+    ["callnumber", "config set appendonly no"],
+    ["callnumber", "keys *"],
+    ["callnumber", "scan 0"],
+    ["callnumber", "del callnumber:{acl}:record"],
+    ["callnumber", "rename callnumber:{acl}:record callnumber:{acl}:other"],
+    ["callnumber", "expire callnumber:{acl}:record 1"],
+    ["callnumber", "acl setuser someone on nopass"],
+    ["callnumber", "shutdown nosave"],
+    ["callnumber", "hget other:{acl}:record f"],
+    ["callnumber", "eval return(redis.call('hset',KEYS[1],'f','1')) 1 other"],
+    ["callnumber", "eval return(redis.call('del',KEYS[1])) 1 callnumber:{acl}:record"],
+    ["operator", "flushall"],
+    ["operator", "config set appendonly no"],
+    ["operator", "del callnumber:{acl}:record"],
+    ["operator", "replicaof 127.0.0.1 1"],
+    ["operator", "acl setuser someone on nopass"],
+  ])("does not let %s say %s", async (user, words) => {
+    const [command = "", ...parameters] = words.split(" ");
+    await expect(connected(urlOf(server, user, passwordOf(user))).call(command, ...parameters)).rejects.toThrow(
+      /NOPERM|ACL failure in script|can't run this command|No permissions/i,
+    );
+  });
+
+  test("lets the operator look and take backups, and holds every lease on disk before it answers", async () => {
+    const redis = connected(urlOf(server, "operator", PASSWORDS.CALLNUMBER_REDIS_OPERATOR_PASSWORD));
+    for (const [name, value] of [
+      ["appendonly", "yes"],
+      ["appendfsync", "always"],
+      ["no-appendfsync-on-rewrite", "no"],
+      ["aof-load-truncated", "no"],
+      ["maxmemory-policy", "noeviction"],
+      ["save", ""],
+    ] as const) {
+      expect(await redis.config("GET", name)).toEqual([name, value]);
+    }
+    expect(await redis.keys("*")).toEqual([]);
+    expect(await redis.bgrewriteaof()).toMatch(/append only file rewriting/i);
+  });
+});
+
+test.each([
+  ["unset", undefined],
+  ["empty", ""],
+  ["short", "secret"],
+  ["not fit for a URL", "a/password:with@characters?of#its-own-0123456789"],
+])("make-acl.sh makes no file when a password is %s", (_, password) => {
+  for (const name of Object.keys(PASSWORDS)) {
+    const { status, stdout, stderr } = makeAcl({ ...PASSWORDS, [name]: password });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toContain(name);
+    expect(stderr).toContain("openssl rand -hex 32");
+  }
+});
+
+test("make-acl.sh writes no password down, only its sum", () => {
+  const { stdout } = makeAcl(PASSWORDS);
+  expect(stdout.match(/^user \w+ o(?:n|ff) /gm)).toEqual([
+    "user default off ",
+    "user callnumber on ",
+    "user operator on ",
+  ]);
+  for (const password of Object.values(PASSWORDS)) expect(stdout).not.toContain(password);
+});
+
+function makeAcl(passwords: Record<string, string | undefined>) {
+  return spawnSync("sh", [join(DEPLOY_FOLDER, "make-acl.sh")], {
+    encoding: "utf8",
+    env: { PATH: process.env.PATH, ...passwords },
+  });
+}
+
+function connected(url: string): Redis {
+  const redis = new Redis(url, {
+    retryStrategy: () => null,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    disableClientInfo: true,
+  });
+  // Each command reports its own failure, and what a log-in is refused with comes back with the first command.
+  redis.on("error", () => {});
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+function urlOf(server: RedisServer, user: string, password: string): string {
+  return `redis://${user}:${password}@${server.host}:${server.port}`;
+}
+
+function passwordOf(user: string): string {
+  return user === "operator" ? PASSWORDS.CALLNUMBER_REDIS_OPERATOR_PASSWORD : PASSWORDS.CALLNUMBER_REDIS_PASSWORD;
+}

@@ -1,0 +1,5 @@
+/**
+ * Before each test file: when the run is killed, its workers end too, and with them the servers they started.
+ * vitest's own would work on until their test is done, with no one left to tell.
+ */
+process.once("disconnect", () => process.exit(1));

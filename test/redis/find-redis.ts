@@ -1,0 +1,88 @@
+/**
+ * Finds a real Redis for the tests, by the first way that works, and keeps the reason why each earlier one did not.
+ * In order: REDIS_URL, a container engine, a server on PATH, Debian's package unpacked without root.
+ */
+import { Redis } from "ioredis";
+import { type RedisBinary, redisBinaryOnPath } from "./redis-binary.js";
+import { startRedisContainer } from "./redis-container.js";
+import { unpackDebianRedis } from "./unpack-debian-redis.js";
+
+export interface RedisFound {
+  /** A server that is up already, or why there is none. Without one, the whole run shares a server started from `binary`. */
+  running: RunningRedis | undefined;
+  whyNotRunning: string[];
+  /** What tests start servers of their own from, or why there is nothing. It can be there beside a running server. */
+  binary: RedisBinary | undefined;
+  whyNoBinary: string[];
+}
+
+export interface RunningRedis {
+  url: string;
+  version: string;
+  origin: string;
+  stop(): Promise<void>;
+}
+
+/** @throws Error that lists every way tried and why it failed; also when REDIS_URL is set and does not answer: who sets it means it. */
+export async function findRedis(environment: NodeJS.ProcessEnv, cacheFolder: string): Promise<RedisFound> {
+  const runningWays = [() => redisAtUrl(environment.REDIS_URL), () => redisInContainer(environment.DOCKER_HOST)];
+  const binaryWays = [() => redisBinaryOnPath(environment.PATH ?? ""), () => unpackDebianRedis(cacheFolder)];
+  const [running, whyNotRunning] = await firstThatWorks(runningWays);
+  const [binary, whyNoBinary] = await firstThatWorks(binaryWays);
+  if (running || binary) return { running, whyNotRunning, binary, whyNoBinary };
+  throw new Error(
+    [
+      "The tests run against a real Redis, and none was found:",
+      ...[...whyNotRunning, ...whyNoBinary].map((reason) => `  - ${reason}`),
+      "Do one of these: set REDIS_URL; start a container engine; or install redis-server or valkey-server.",
+    ].join("\n"),
+  );
+}
+
+/** What the first way that works answers, and the reasons of the ways before it. */
+async function firstThatWorks<Found extends object>(
+  ways: (() => Promise<Found | string> | Found | string)[],
+): Promise<[Found | undefined, string[]]> {
+  const reasons: string[] = [];
+  for (const way of ways) {
+    const found = await way();
+    if (typeof found !== "string") return [found, reasons];
+    reasons.push(found);
+  }
+  return [undefined, reasons];
+}
+
+async function redisAtUrl(url: string | undefined): Promise<RunningRedis | string> {
+  if (!url) return "REDIS_URL is not set";
+  try {
+    return { url, version: await versionAt(url), origin: "REDIS_URL", stop: async () => {} };
+  } catch (error) {
+    const cause = (error as Error).message;
+    throw new Error(`REDIS_URL is set and no Redis answers there (${cause}). Start it, or unset REDIS_URL.`, {
+      cause: error,
+    });
+  }
+}
+
+async function redisInContainer(dockerHost: string | undefined): Promise<RunningRedis | string> {
+  const container = await startRedisContainer(dockerHost);
+  if (typeof container === "string") return container;
+  const { url, image, stop } = container;
+  return { url, version: await versionAt(url), origin: `a container of ${image}`, stop };
+}
+
+async function versionAt(url: string): Promise<string> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
+  // Without a listener ioredis prints each error, and the one that counts is thrown below anyway.
+  let cause: Error | undefined;
+  redis.on("error", (error) => (cause = error));
+  try {
+    await redis.connect();
+    const info = await redis.info("server");
+    return /^(?:valkey|redis)_version:(\S+)/m.exec(info)?.[1] ?? "unknown";
+  } catch (error) {
+    throw cause ?? error;
+  } finally {
+    redis.disconnect();
+  }
+}

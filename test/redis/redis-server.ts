@@ -1,0 +1,227 @@
+/**
+ * A redis-server of a test's own: a folder and a port on 127.0.0.1, to be killed, frozen and started again.
+ * Knows nothing of where the program came from, nor of the test framework.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { environmentFor, type RedisBinary } from "./redis-binary.js";
+
+const HOST = "127.0.0.1";
+/** Below the ports that Linux and macOS give to outgoing connections, or one of those could take a killed server's port before it is started again. */
+const PORT_FIRST = 10_000;
+const PORT_LAST = 32_000;
+const PORT_TRIES = 20;
+const ASK_EVERY_MS = 10;
+/** A safety net for a server that runs and never answers: its log then says more than the time limit of a test. */
+const START_LIMIT_MS = 60_000;
+const LOG_TAIL_CHARS = 2_000;
+/** Every other signal that a test would send ends the server. */
+const SIGNALS_IT_OUTLIVES: ReadonlySet<NodeJS.Signals> = new Set(["SIGSTOP", "SIGCONT"]);
+
+export interface RedisServerOptions {
+  /** Lines of redis.conf by name, values as in that file; a list gives the line several times. Default: nothing is kept on disk. */
+  config?: Record<string, string | string[]>;
+  /** Default: a free one. */
+  port?: number;
+  /** For data, redis.conf and redis.log. Default: a new one, removed when the server is disposed of; a given one stays. */
+  directory?: string;
+}
+
+export interface RedisServer {
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  /** Of the process started last, whether or not it still runs. */
+  readonly pid: number;
+  readonly directory: string;
+  /** An orderly shutdown. Waits for the process to be gone, so a server that refuses to go (its disk is full) wants `kill`. */
+  stop(): Promise<void>;
+  /** Resolves when the process is gone, or, for SIGSTOP and SIGCONT, once the signal is sent. */
+  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Starts the server again with the same port, folder and redis.conf. Resolves when it answers. */
+  start(): Promise<void>;
+}
+
+export interface DisposableRedisServer extends RedisServer {
+  /** Kills the process, and removes the folder if it was made here. */
+  dispose(): Promise<void>;
+}
+
+/**
+ * Resolves when the server answers PING.
+ * @throws Error with the tail of its log when it ends before that.
+ */
+export async function launchRedisServer(
+  binary: RedisBinary,
+  options: RedisServerOptions = {},
+): Promise<DisposableRedisServer> {
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), "callnumber-redis-")));
+  const ownsDirectory = options.directory === undefined;
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await freePort());
+    await writeFile(
+      join(directory, "redis.conf"),
+      configText({ bind: HOST, port: `${port}`, dir: directory, ...options.config }),
+    );
+    const server = new RedisProcess(binary, port, directory, ownsDirectory);
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      // Between finding a free port and listening on it, someone else can take it.
+      const portTaken = /address already in use/i.test((error as Error).message);
+      if (options.port === undefined && portTaken && attempt < PORT_TRIES) continue;
+      await server.dispose();
+      throw error;
+    }
+  }
+}
+
+class RedisProcess implements DisposableRedisServer {
+  readonly host = HOST;
+  readonly url: string;
+  #child: ChildProcess | undefined;
+  #exited: Promise<unknown> = Promise.resolve();
+  #pid = 0;
+
+  constructor(
+    private readonly binary: RedisBinary,
+    readonly port: number,
+    readonly directory: string,
+    private readonly ownsDirectory: boolean,
+  ) {
+    this.url = `redis://${HOST}:${port}`;
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  async start(): Promise<void> {
+    if (this.#child) throw new Error(`the redis-server on port ${this.port} already runs, as process ${this.#pid}`);
+    // Each start has a log of its own: the line that says ready must not be an earlier one.
+    const log = openSync(join(this.directory, "redis.log"), "w");
+    const [program, ...words] = [...diesWithParent(), this.binary.executable, join(this.directory, "redis.conf")];
+    const child = spawn(program as string, words, {
+      env: environmentFor(this.binary.libraryPath),
+      stdio: ["ignore", log, log],
+    });
+    closeSync(log);
+    await once(child, "spawn");
+    this.#child = child;
+    this.#pid = child.pid as number;
+    killAtExit(child);
+    this.#exited = once(child, "exit").then(() => {
+      this.#child = undefined;
+    });
+    await this.#answers();
+  }
+
+  async stop(): Promise<void> {
+    // A frozen process does not see SIGTERM.
+    this.#child?.kill("SIGCONT");
+    await this.kill("SIGTERM");
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    this.#child?.kill(signal);
+    if (!SIGNALS_IT_OUTLIVES.has(signal)) await this.#exited;
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill("SIGKILL");
+    if (this.ownsDirectory) await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #answers(): Promise<void> {
+    const givenUpAt = Date.now() + START_LIMIT_MS;
+    while (this.#child && Date.now() < givenUpAt) {
+      const answer = await ask(this.port, "PING\r\nINFO server\r\nQUIT\r\n");
+      // Another server may have been faster to take the port: only our own process counts.
+      if (answer.startsWith("+PONG") && answer.includes(`process_id:${this.#pid}\r`)) return;
+      // With a password the refusal comes even while the data is still loaded; then only our own log can tell.
+      if (answer.startsWith("-NOAUTH") && (await this.#log()).includes("Ready to accept connections")) return;
+      await Promise.race([delay(ASK_EVERY_MS), this.#exited]);
+    }
+    const fate = this.#child ? `gave no answer in ${START_LIMIT_MS} ms` : "ended before it answered";
+    await this.kill("SIGKILL");
+    const tail = (await this.#log()).slice(-LOG_TAIL_CHARS);
+    throw new Error(`the redis-server on port ${this.port} ${fate}. The end of its log:\n${tail}`);
+  }
+
+  async #log(): Promise<string> {
+    return await readFile(join(this.directory, "redis.log"), "utf8");
+  }
+}
+
+/** Where the kernel does not see to it (see `diesWithParent`), an orderly exit of this process does. */
+function killAtExit(child: ChildProcess): void {
+  if (alive.size === 0) process.once("exit", killAll);
+  alive.add(child);
+  child.once("exit", () => {
+    alive.delete(child);
+    if (alive.size === 0) process.off("exit", killAll);
+  });
+}
+const alive = new Set<ChildProcess>();
+const killAll = () => {
+  for (const child of alive) child.kill("SIGKILL");
+};
+
+/**
+ * Words before the command that make Linux kill the server as soon as this process is gone, however it went.
+ * An exit handler is not enough: vitest ends its workers by a signal, and a crash runs no handlers.
+ */
+function diesWithParent(): string[] {
+  parentDeathPrefix ??=
+    spawnSync("setpriv", ["--pdeathsig", "KILL", "true"]).status === 0 ? ["setpriv", "--pdeathsig", "KILL"] : [];
+  return parentDeathPrefix;
+}
+let parentDeathPrefix: string[] | undefined;
+
+function configText(config: Record<string, string | string[]>): string {
+  const withDefaults = { save: '""', appendonly: "no", ...config };
+  return Object.entries(withDefaults)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name} ${one}\n`))
+    .join("");
+}
+
+async function freePort(): Promise<number> {
+  for (let attempt = 1; attempt <= PORT_TRIES; attempt++) {
+    const port = PORT_FIRST + Math.floor(Math.random() * (PORT_LAST - PORT_FIRST));
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port on ${HOST} between ${PORT_FIRST} and ${PORT_LAST} after ${PORT_TRIES} tries`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer();
+  try {
+    probe.listen(port, HOST);
+    await once(probe, "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    probe.close();
+  }
+}
+
+/** All that the server answers until it closes the connection, or nothing while no one listens. */
+async function ask(port: number, commands: string): Promise<string> {
+  return await new Promise((resolve) => {
+    let answer = "";
+    const socket = connect(port, HOST, () => socket.write(commands));
+    socket.setEncoding("utf8");
+    socket.on("data", (text) => (answer += text));
+    // A refused or broken connection is no answer; the caller asks again.
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(answer));
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * What tests use: one Redis that all share, and servers of their own for tests that kill, freeze or configure one.
+ * A server of its own ends with the test file that started it.
+ */
+import { afterAll, inject } from "vitest";
+import type { RedisBinary } from "./redis-binary.js";
+import {
+  type DisposableRedisServer,
+  launchRedisServer,
+  type RedisServer,
+  type RedisServerOptions,
+} from "./redis-server.js";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    redis: {
+      url: string;
+      version: string;
+      how: string;
+      binary: RedisBinary | undefined;
+      ownServerUnavailable: string | undefined;
+    };
+  }
+}
+
+export type { RedisServer, RedisServerOptions } from "./redis-server.js";
+
+export interface SharedRedis {
+  url: string;
+  version: string;
+  /** Which way it was found, for people. */
+  how: string;
+}
+
+/** The Redis of the whole run. It may be someone's own and is never flushed: use keys with a prefix that no other test has. */
+export function sharedRedis(): SharedRedis {
+  const { url, version, how } = inject("redis");
+  return { url, version, how };
+}
+
+/** Why `startRedisServer` cannot work here, for `ctx.skip(reason)`; undefined when it can. */
+export function ownServerUnavailable(): string | undefined {
+  return inject("redis").ownServerUnavailable;
+}
+
+/**
+ * Starts a server on 127.0.0.1 that keeps nothing on disk unless `config` says so, and resolves when it answers PING.
+ * @throws Error when `ownServerUnavailable()` gives a reason, or, with the end of its log, when the server does not start.
+ */
+export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const { binary, ownServerUnavailable: reason } = inject("redis");
+  if (!binary) throw new Error(reason);
+  const server = await launchRedisServer(binary, options);
+  started.push(server);
+  return server;
+}
+
+const started: DisposableRedisServer[] = [];
+// Each test file loads this module anew, so this runs at the end of each file that uses it.
+afterAll(async () => {
+  for (const server of started) await server.dispose();
+});
