@@ -23,7 +23,11 @@ const STEPS = [
 const failed = [];
 for (const [name, command, parameters] of STEPS) {
   const program = command === process.execPath ? command : join(BIN, command);
-  const { status, stdout, stderr, error } = spawnSync(program, parameters, { cwd: ROOT, encoding: "utf8" });
+  const { status, stdout, stderr, error } = spawnSync(program, parameters, {
+    cwd: ROOT,
+    encoding: "utf8",
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" },
+  });
   const passed = status === 0;
   console.log(`${passed ? "ok    " : "FAILED"}  ${name}`);
   if (passed) continue;

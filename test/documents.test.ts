@@ -28,7 +28,9 @@ describe("docs/errors.md", () => {
 
   test("explains every code that a source names, and no other", () => {
     const named = new Set(
-      [...read("packages/protocol/src/error-codes.ts").matchAll(/^ {2}\| "([a-z_]+)"/gm)].map(([, code]) => code as string),
+      [...read("packages/protocol/src/error-codes.ts").matchAll(/^ {2}\| "([a-z_]+)"/gm)].map(
+        ([, code]) => code as string,
+      ),
     );
     expect(named.size).toBeGreaterThan(Object.keys(ERROR_RULES).length);
     const explained = [...text.matchAll(/^### `([a-z_]+)`$/gm)].map(([, code]) => code as string);
