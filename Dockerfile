@@ -7,21 +7,20 @@ FROM node:${NODE_VERSION}-slim AS build
 WORKDIR /src
 COPY . .
 RUN npm run --silent bootstrap
-# Once more, without the tools of the build. The lock file decides the versions, and all of them were fetched just now.
-RUN rm -rf node_modules packages/*/node_modules packages/*/test packages/*/src \
-  && npx --yes "$(node -p 'require("./package.json").packageManager.split("+")[0]')" install \
-    --prod --frozen-lockfile --offline --filter '@callnumber/coordinator...'
+# The coordinator alone, in the versions of the lock file, all of which were fetched just now. Its neighbours in the workspace
+# are copied in and not linked (that is the setting), since only a copy finds zod where the coordinator has it.
+RUN npx --yes "$(node -p 'require("./package.json").packageManager.split("+")[0]')" \
+    --config.inject-workspace-packages=true --filter @callnumber/coordinator deploy --prod --offline /app
 
 FROM node:${NODE_VERSION}-slim
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=build /src/node_modules ./node_modules
-COPY --from=build /src/packages ./packages
+COPY --from=build /app .
 # Nothing in the image belongs to this user: it runs as well with a read-only file system.
 USER node
 EXPOSE 7300
 # The image has no curl, and needs none.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CALLNUMBER_PORT || 7300}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/packages/coordinator/bin/callnumber.js"]
+ENTRYPOINT ["node", "/app/bin/callnumber.js"]
 CMD ["serve"]

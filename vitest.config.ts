@@ -3,12 +3,9 @@
  * Tests import their own package's sources and the other packages as built, as a user would.
  */
 import { defineConfig } from "vitest/config";
+import { seedOfRun } from "./test/seed-of-run.js";
 
-/** Set it to run a failed order and failed properties again. */
-const SEED_VARIABLE = "CALLNUMBER_TEST_SEED";
-const SEED_LIMIT = 2 ** 31;
-
-const seed = seedOfThisRun();
+const seed = seedOfRun(process.env);
 
 export default defineConfig({
   test: {
@@ -16,7 +13,7 @@ export default defineConfig({
     // Tests start and kill real servers: each file gets a process of its own.
     pool: "forks",
     maxWorkers: 2,
-    globalSetup: ["test/redis/global-setup.ts"],
+    globalSetup: ["test/seed-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/seed.ts"],
     // A time limit is a safety net and proves nothing: wide enough for a slow, shared machine.
     testTimeout: 120_000,
@@ -26,13 +23,3 @@ export default defineConfig({
     provide: { seed },
   },
 });
-
-function seedOfThisRun(): number {
-  const given = process.env[SEED_VARIABLE];
-  const chosen = given === undefined ? Math.floor(Math.random() * SEED_LIMIT) : Number(given);
-  if (!Number.isInteger(chosen) || chosen < 0 || chosen >= SEED_LIMIT) {
-    throw new RangeError(`${SEED_VARIABLE} is ${given}: give a whole number from 0 to ${SEED_LIMIT - 1}`);
-  }
-  console.log(`Seed ${chosen}: the same again with ${SEED_VARIABLE}=${chosen}`);
-  return chosen;
-}

@@ -13,7 +13,7 @@ const PUBLISHED = ["protocol", "client", "coordinator"];
 const STEPS = [
   ["types of the tests", "tsc", ["-p", "tsconfig.tests.json"]],
   ["linter", "oxlint", ["--deny-warnings"]],
-  ["formatter", "biome", ["ci", "--linter-enabled=false"]],
+  ["formatter", "biome", ["ci", "--linter-enabled=false", "--colors=off"]],
   ["dead code", "knip", []],
   ["names and sizes", process.execPath, ["scripts/style.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.

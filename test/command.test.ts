@@ -1,11 +1,13 @@
 /** The `callnumber` command as a new user meets it: what it prints, what it exits with, and the mistakes people make. */
 
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
@@ -212,17 +214,17 @@ describe("with a coordinator on the embedded store", () => {
   });
 
   test("stops at once at the second wish", async () => {
-    const { stop, child, url } = await serve("memory:");
-    // A request that never ends keeps the first wish waiting.
-    const { connect } = await import("node:net");
+    const { stop, child, url, output } = await serve("memory:");
+    // A request that never ends keeps the first wish waiting. One before it, on the same line, tells that both have arrived.
     const half = connect(Number(new URL(url).port), "127.0.0.1");
     half.on("error", () => {});
     half.write(
-      "POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
+      "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" +
+        "POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
     );
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await once(half, "data");
     child.kill("SIGINT");
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    while (!output().stderr.includes("finishing what is under way")) await once(child.stderr as Readable, "data");
     expect(child.exitCode).toBeNull();
     expect(await stop("SIGINT")).toBe(130);
     half.destroy();

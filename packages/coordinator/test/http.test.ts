@@ -22,7 +22,9 @@ const leaseBody = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: nul
 /** A store whose leases wait until they are let go: for what happens while a request is in flight. */
 class GatedStore extends MemoryStore {
   gate: Promise<void> = Promise.resolve();
+  onAsked = () => {};
   override async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
+    this.onAsked();
     await this.gate;
     return super.lease(namespace, command);
   }
@@ -377,8 +379,11 @@ describe("stopping", () => {
       open = resolve;
     });
     const agent = await keptConnection(base);
+    const asked = new Promise<void>((resolve) => {
+      store.onAsked = resolve;
+    });
     const inFlight = lease();
-    await untilAsked(store);
+    await asked;
     const stopped = server.stop();
     const refused = await agent.ask("/v1/namespaces/main/status");
     expect(refused.status).toBe(503);
@@ -409,11 +414,4 @@ async function keptConnection(address: string) {
     });
   await ask("/healthz");
   return { ask, close: () => agent.destroy() };
-}
-
-async function untilAsked(gated: GatedStore): Promise<void> {
-  // One lease is held at the gate; another turn of the loop later the server has begun it for certain.
-  const before = gated.gate;
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  expect(gated.gate).toBe(before);
 }
