@@ -3,11 +3,13 @@
  */
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 10_000;
+/** What is asked for beyond this is not heeded: an importer must notice soon that its coordinator is back. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
  * A random delay below a bound that doubles with each failed attempt (1, 2, …), on top of what the coordinator asked for.
  */
 export function retryDelayMs(attempt: number, retryAfterMs: number | undefined): number {
   const bound = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-  return (retryAfterMs ?? 0) + Math.random() * bound;
+  return Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS) + Math.random() * bound;
 }

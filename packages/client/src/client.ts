@@ -6,7 +6,7 @@
  * and a run is only ever begun at 0.
  */
 import { type CallNumber, callNumbersOfRun, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
 import { closedError, LeaseBuffer } from "./lease-buffer.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
@@ -34,6 +34,9 @@ export class Client implements AsyncDisposable {
   /** From this sequence on minting stops to look around: time to refill, end of the run, or no run at all. */
   #stopAt = 0;
   #hasSpentRun = false;
+  /** Ledger id of the run begun last: the last guard against a run that comes twice, whoever is to blame. */
+  #lastBegun = -1;
+  #isClosed = false;
   #closing: Promise<void> | undefined;
 
   /** Use `createClient`. */
@@ -52,7 +55,7 @@ export class Client implements AsyncDisposable {
    * A loop that never yields starves the answers of the coordinator: use `next()` or `take()` in long loops.
    * @throws ClientError `no_run_ready` when no run is in hand (one is then asked for in the background);
    *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
-   *   (`other_store`, `run_not_rising`).
+   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_went_back`, `store_replaced`).
    */
   nextSync(): CallNumber {
     if (this.#sequence >= this.#stopAt && !this.#lookAround()) {
@@ -99,20 +102,19 @@ export class Client implements AsyncDisposable {
    * `client_closed`. Never rejects: a report that fails goes to `onReportFailed`. May be called twice.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (this.#closing === undefined) {
+      const held = this.#held;
+      const lastSequence = this.#sequence === 0 ? null : this.#sequence - 1;
+      // First of all no more numbers; then whatever else a close does.
+      this.#isClosed = true;
+      this.#stopMinting();
+      this.#closing = this.#buffer.close(held, lastSequence);
+    }
     return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  async #close(): Promise<void> {
-    const held = this.#held;
-    const lastSequence = this.#sequence === 0 ? null : this.#sequence - 1;
-    this.#stopMinting();
-    if (held !== undefined) this.#buffer.report(held, { lastSequence, state: "closed" });
-    await this.#buffer.close();
   }
 
   async #untilReady(): Promise<void> {
@@ -122,12 +124,12 @@ export class Client implements AsyncDisposable {
 
   /** Whether a number can be made now; sets the next stop. Throws when none can be made however long one waits. */
   #lookAround(): boolean {
-    if (this.#closing !== undefined) throw closedError();
+    if (this.#isClosed) throw closedError();
     if (this.#sequence < this.#stopAt) return true;
     if (this.#held !== undefined) {
       if (this.#sequence < SEQUENCE_COUNT) {
-        this.#buffer.refill();
         this.#stopAt = SEQUENCE_COUNT;
+        this.#buffer.refill();
         return true;
       }
       this.#leaveRun(this.#held);
@@ -151,13 +153,16 @@ export class Client implements AsyncDisposable {
     }
     const held = this.#buffer.take();
     if (held === undefined) return false;
+    const ledgerId = ledgerIdOf(held.lease.version, held.run);
+    if (ledgerId <= this.#lastBegun) throw new Error(`broken invariant: run ${held.run} was about to be begun again`);
+    this.#lastBegun = ledgerId;
     this.#held = held;
     this.#spell = callNumbersOfRun(held.lease.version, held.run);
     this.#sequence = 0;
     this.#stopAt = this.#refillSequence();
     if (this.#stopAt === 0) {
-      this.#buffer.refill();
       this.#stopAt = SEQUENCE_COUNT;
+      this.#buffer.refill();
     }
     return true;
   }

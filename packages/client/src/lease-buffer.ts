@@ -8,14 +8,21 @@
  *                               pausing            a refusal that waiting can't mend ──▶ idle, waiters are told
  *
  *   any state ── close() ──▶ closed: nothing is asked or handed out any more
- *   any state ── a lease from another store, or a run that does not rise ──▶ refused: the same, and every caller is told why
+ *   any state ── another store, or one that has forgotten runs ──▶ refused: the same, and every caller is told why
  *
  * However many callers wait, one request is under way. The first request asks for one run; the size doubles when callers had
  * to wait, and halves when a lease lasted long: a small importer leaves little unused, a hungry one asks seldom.
  * A request whose answer is lost, late or wrong is never repeated with the same nonce: its runs are burnt.
  */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { ERROR_RULES, isErrorCode, type Lease, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/wire";
+import {
+  type ClientErrorCode,
+  ERROR_RULES,
+  isErrorCode,
+  type Lease,
+  ledgerIdOf,
+  type ReportRequest,
+} from "@callnumber/protocol/wire";
 import { retryDelayMs } from "./backoff.js";
 import { ClientError } from "./client-error.js";
 import { checkedLease } from "./lease-check.js";
@@ -25,6 +32,20 @@ import { type HeldRun, RunStock } from "./run-stock.js";
 
 /** A lease that lasted longer than this was larger than needed. */
 const CALM_LEASE_MS = 10_000;
+/** How long a close waits for the answer to a lease request under way. */
+const CLOSE_GRACE_MS = 1_000;
+
+/**
+ * Refusals that say: the store is not the one that leased the runs in hand, or has forgotten them. Another holder may get the
+ * same runs, so what is in hand must not be used any more either.
+ */
+const FORGETFUL_STORE: ReadonlySet<ClientErrorCode> = new Set([
+  "other_store",
+  "run_not_rising",
+  "run_beyond_mark",
+  "store_went_back",
+  "store_replaced",
+]);
 
 interface Waiter {
   readonly resolve: () => void;
@@ -40,6 +61,8 @@ export class LeaseBuffer {
   readonly #reports = new Set<Promise<void>>();
 
   #asking = false;
+  /** Settled when the asking has ended. */
+  #asked: Promise<void> = Promise.resolve();
   #closed = false;
   #refused: ClientError | undefined;
   #lastFailure: ClientError | undefined;
@@ -86,7 +109,7 @@ export class LeaseBuffer {
   refill(): void {
     if (this.#asking || this.#closed || this.#refused) return;
     this.#asking = true;
-    void this.#askUntilLeased();
+    this.#asked = this.#askUntilLeased();
   }
 
   /**
@@ -116,15 +139,24 @@ export class LeaseBuffer {
     this.#reports.add(report);
   }
 
-  /** Stops all asking, burns what waits, reports it, and resolves when every report has arrived or failed. */
-  async close(): Promise<void> {
+  /**
+   * Stops all asking, burns what waits, reports that and how far the run in use got, and resolves when every report has
+   * arrived or failed.
+   */
+  async close(held: HeldRun | undefined, lastSequence: number | null): Promise<void> {
     this.#closed = true;
-    for (const request of this.#requests) request.abort();
+    if (held !== undefined) this.report(held, { lastSequence, state: "closed" });
     this.#endPause?.();
     this.#tellWaiters(closedError());
     for (const lease of this.#stock.empty()) {
       this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
     }
+    // A lease that is granted just now would stay open in the ledger for ever: its answer is worth a short wait.
+    const timer = setTimeout(() => {
+      for (const request of this.#requests) request.abort();
+    }, CLOSE_GRACE_MS);
+    await this.#asked;
+    clearTimeout(timer);
     await Promise.all(this.#reports);
   }
 
@@ -147,6 +179,11 @@ export class LeaseBuffer {
     for (let attempt = 1; !this.#closed; attempt++) {
       try {
         const lease = await this.#leaseOnce();
+        if (this.#closed) {
+          // Too late to be used: burnt, and the ledger is told so.
+          this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
+          break;
+        }
         this.#asking = false;
         this.#lastFailure = undefined;
         this.#accept(lease);
@@ -200,7 +237,7 @@ export class LeaseBuffer {
   }
 
   #giveUp(error: ClientError): void {
-    if (error.code === "other_store" || error.code === "run_not_rising") {
+    if (FORGETFUL_STORE.has(error.code)) {
       this.#refused = error;
       this.#stock.empty();
       this.#onRefused();
@@ -251,7 +288,8 @@ export class LeaseBuffer {
       const aborted = new Promise<never>((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason), { once: true });
       });
-      return await Promise.race([send({ signal }), aborted]);
+      // In a turn of its own: what is foreign never runs in the middle of our own steps.
+      return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
     } finally {
       clearTimeout(timer);
       this.#requests.delete(controller);
@@ -271,17 +309,10 @@ export class LeaseBuffer {
     return new ClientError(last.code, message, { cause: last, retryAfterMs: last.retryAfterMs });
   }
 
+  /** In a turn of its own: a hook may close the client or throw, and must not stand between a caller and its number. */
   #call<K extends keyof ClientHooks>(name: K, ...parameters: Parameters<NonNullable<ClientHooks[K]>>): void {
     const hook = this.#settings.hooks[name] as ((...parameters: unknown[]) => void) | undefined;
-    if (hook === undefined) return;
-    try {
-      hook(...parameters);
-    } catch (error) {
-      // A hook's own fault must be seen, and must not stand between a caller and its number.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
+    if (hook !== undefined) queueMicrotask(() => hook(...parameters));
   }
 }
 

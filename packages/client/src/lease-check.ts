@@ -22,7 +22,9 @@ export interface Expected {
  *   store is not the one, or not in the state, that this client knows: minting on would risk a number twice).
  */
 export function checkedLease(answer: unknown, expected: Expected): Lease {
-  const lease = (answer ?? {}) as Lease;
+  // A copy that nobody else holds: what was checked is what will be used.
+  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce } = (answer ?? {}) as Lease;
+  const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce });
   if (lease.nonce !== expected.nonce) throw notUnderstood("it does not echo the nonce of the request");
   if (lease.namespace !== expected.namespace) throw notUnderstood("it is for another namespace");
   if (typeof lease.storeId !== "string" || lease.storeId === "") throw notUnderstood("it names no store");

@@ -126,6 +126,9 @@ export function settingsOf(options: ClientOptions): Settings {
       `expectedStoreId must be a store id, not ${show(expectedStoreId)}; leave it out to pin the first store met`,
     );
   }
+  if (onExhausted === "stop" && (options.spareRuns ?? 0) > 0) {
+    throw new TypeError('spareRuns have no use with onExhausted "stop": such a client uses one run');
+  }
   return {
     source: sourceOf(options),
     namespace,

@@ -139,7 +139,7 @@ describe("refilling", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(source.requests).toHaveLength(1);
     client.nextSync();
-    expect(source.requests).toHaveLength(2);
+    await vi.waitFor(() => expect(source.requests).toHaveLength(2));
   });
 
   test("a caller that keeps its pace never waits", async () => {
@@ -163,7 +163,7 @@ describe("refilling", () => {
     vi.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
     const before = source.requests.length;
     // Just enough to ask once more, from the middle of what is in hand.
-    while (source.requests.length === before) client.nextSync();
+    while (source.requests.length === before) await client.next();
     expect(source.leasedRunCounts.at(-1)).toBe(8);
     vi.restoreAllMocks();
   });
@@ -219,20 +219,17 @@ describe("when the coordinator refuses or is away", () => {
     expect(runsOf([client.nextSync()])).toEqual([3]);
   });
 
-  test.each([
-    "namespace_not_initialised",
-    "run_space_exhausted",
-    "run_beyond_mark",
-    "store_corrupt",
-    "invalid_request",
-  ])("tells callers at once of %s, asks no more by itself, and stays usable", async (refused) => {
-    const source = new ScriptedSource().answer(refusal(refused));
-    const client = clientOn(source);
-    const waiting = [client.next(), client.take(5)];
-    for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
-    expect(source.requests).toHaveLength(1);
-    expect(await client.next()).toHaveLength(8);
-  });
+  test.each(["namespace_not_initialised", "run_space_exhausted", "store_corrupt", "invalid_request"])(
+    "tells callers at once of %s, asks no more by itself, and stays usable",
+    async (refused) => {
+      const source = new ScriptedSource().answer(refusal(refused));
+      const client = clientOn(source);
+      const waiting = [client.next(), client.take(5)];
+      for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
+      expect(source.requests).toHaveLength(1);
+      expect(await client.next()).toHaveLength(8);
+    },
+  );
 
   test("gives up after the time budget, with the last reason, and its cause", async () => {
     const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 80 });
@@ -350,6 +347,32 @@ describe("answers that can't be", () => {
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
 
+  test.each(["run_beyond_mark", "store_went_back", "store_replaced"])(
+    "%s means that runs were forgotten: the client makes no more numbers, in the middle of its run",
+    async (refused) => {
+      const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
+      const client = clientOn(source);
+      await client.take(SEQUENCE_COUNT / 2 + 2);
+      await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code(refused)));
+      await expect(client.next()).rejects.toEqual(code(refused));
+      expect(source.requests).toHaveLength(2);
+    },
+  );
+
+  test("an answer that changes after it was checked changes nothing", async () => {
+    const source = new ScriptedSource();
+    const reused: Record<string, unknown> = {};
+    source.always((lease) => Object.assign(reused, lease));
+    const client = clientOn(source, { spareRuns: 4 });
+    const made: string[] = [];
+    for (let turn = 0; turn < 12; turn++) {
+      made.push(...(await client.take(SEQUENCE_COUNT)));
+      reused["firstRun"] = 1;
+      reused["runCount"] = 64;
+    }
+    expect(new Set(made).size).toBe(made.length);
+  });
+
   test("a pinned store id refuses any other store before the first number", async () => {
     const client = clientOn(new ScriptedSource(), { expectedStoreId: "store-0" });
     await expect(client.next()).rejects.toEqual(code("other_store"));
@@ -397,15 +420,61 @@ describe("closing", () => {
     expect(source.requests).toHaveLength(1);
   });
 
-  test("refuses those who wait, burns the lease that is under way, and may be called twice", async () => {
+  test("refuses those who wait, burns the lease that is under way and reports it, and may be called twice", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     const waiting = [client.next(), client.take(3)].map((caller) => caller.catch((error: unknown) => error));
     const closings = [client.close(), client.close()];
     for (const caller of waiting) expect(await caller).toEqual(code("client_closed"));
     await Promise.all(closings);
-    expect(source.reports).toEqual([]);
+    expect(source.reports).toEqual([expect.objectContaining({ run: 1, lastSequence: null, state: "closed" })]);
     await client.close();
+  });
+
+  test("does not wait for an answer that does not come", async () => {
+    const client = clientOn(
+      new ScriptedSource().always(() => new Promise(() => {})),
+      { requestTimeoutMs: 600_000 },
+    );
+    const waiting = client.next().catch((error: unknown) => error);
+    await client.close();
+    expect(await waiting).toEqual(code("client_closed"));
+  });
+
+  test("a source that calls back in the middle of a close gets no number", async () => {
+    const source = new ScriptedSource();
+    const outcomes: unknown[] = [];
+    const tryOne = () => {
+      try {
+        outcomes.push(client.nextSync());
+      } catch (error) {
+        outcomes.push((error as ClientError).code);
+      }
+    };
+    source.report = async () => tryOne();
+    const client = clientOn(source);
+    await client.next();
+    await client.close();
+    tryOne();
+    expect(outcomes).toEqual(["client_closed", "client_closed"]);
+  });
+
+  test("called by a source while it is asked for a refill, leaves a closed client", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.next();
+    source.always((lease) => {
+      void client.close();
+      return lease;
+    });
+    const made: unknown[] = [];
+    for (let count = 0; count < SEQUENCE_COUNT; count++) {
+      const outcome = await client.next().catch((error: ClientError) => error.code);
+      if (outcome === "client_closed") break;
+      made.push(outcome);
+    }
+    expect(made.length).toBeLessThan(SEQUENCE_COUNT);
+    expect(() => client.nextSync()).toThrow(code("client_closed"));
   });
 
   test("a caller that was promised a number as the client closes gets none that is used again", async () => {
@@ -459,6 +528,7 @@ describe("options", () => {
     ["no time to wait", { waitTimeoutMs: 0 }, "waitTimeoutMs"],
     ["an unknown refill", { refill: "sometimes" }, '"sometimes"'],
     ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
+    ["spare runs for one run", { onExhausted: "stop", spareRuns: 1 }, "spareRuns"],
     ["a source that is none", { source: {} }, "`lease`"],
   ])("%s is refused, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);

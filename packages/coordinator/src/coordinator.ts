@@ -3,7 +3,14 @@
  * Knows the store only through `Store`, and nothing of HTTP.
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
  */
-import { CallNumberError, decodeCallNumber, RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import {
+  CallNumberError,
+  decodeCallNumber,
+  RUN_COUNT,
+  RUN_MAX,
+  SEQUENCE_MAX,
+  VERSION_COUNT,
+} from "@callnumber/protocol/codec";
 import type {
   InspectAnswer,
   Lease,
@@ -14,7 +21,13 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import { LEASE_RUN_COUNT_MAX, ledgerIdOf, NAMESPACE_PATTERN, runOfLedgerId } from "@callnumber/protocol/wire";
+import {
+  LEASE_RUN_COUNT_MAX,
+  ledgerIdOf,
+  NAMESPACE_PATTERN,
+  NONCE_PATTERN,
+  runOfLedgerId,
+} from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
@@ -33,13 +46,21 @@ export interface CoordinatorOptions {
   readonly now?: () => number;
 }
 
+const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
+
+interface Seen {
+  readonly storeId: string;
+  /** The greatest ledger id known to be leased. */
+  readonly ledgerId: number;
+}
+
 export class Coordinator {
   readonly name: string;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
-  /** By namespace: the greatest ledger id that this coordinator knows to be leased. Losing it loses a warning, nothing else. */
-  readonly #seen = new Map<string, number>();
+  /** What this coordinator knows of each namespace. Losing it loses a warning, nothing else. */
+  readonly #seen = new Map<string, Seen>();
 
   constructor({ store, name, log = SILENT_LOG, now = Date.now }: CoordinatorOptions) {
     this.name = name;
@@ -68,17 +89,20 @@ export class Coordinator {
   /**
    * Leases 1 to 64 fresh, contiguous runs; fewer than asked at the end of the run space.
    * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
-   * @throws CoordinatorError `run_beyond_mark`, `store_went_back`, `run_space_exhausted`, `namespace_not_initialised`: the
-   *   mark did not move. `store_unavailable`: it may have moved. RangeError or TypeError for misuse.
+   * @throws CoordinatorError `run_beyond_mark`, `run_space_exhausted`, `namespace_not_initialised`: the mark did not
+   *   move. `store_went_back`, `store_replaced`: what it moved by is burnt. `store_unavailable`: it may have moved. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
     mustBeNamespace(namespace);
     mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
     const { runCount, nonce, holder, lastRun } = request;
+    mustBeNonce(nonce);
+    if (typeof holder !== "object" || holder === null)
+      throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     if (lastRun !== null) await this.#mustBeKnown(namespace, lastRun, request);
-    const floor = this.#seen.get(namespace) ?? 0;
+    const floor = this.#greatestSeen(namespace);
     const granted = await this.#store.lease(namespace, { runCount, floor, holder, coordinator: this.name, nonce });
-    this.#mustBeFresh(namespace, granted, floor);
+    this.#mustBeFresh(namespace, granted);
     this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
     return { namespace, ...granted, nonce };
   }
@@ -90,6 +114,10 @@ export class Coordinator {
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     mustBeLedgerId(ledgerId);
     mustBeNamespace(namespace);
+    mustBeNonce(nonce);
+    if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
+    if (!STATES.has(state))
+      throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
     await this.#store.report(namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
@@ -141,17 +169,29 @@ export class Coordinator {
 
   /**
    * Whether leases can be expected to succeed: resolves to the namespaces that are served.
-   * @throws CoordinatorError `namespace_not_initialised` when there is none; whatever the store says.
+   * @throws CoordinatorError `namespace_not_initialised` when there is none; whatever the store says of one of them.
    */
   async mustBeReady(): Promise<readonly string[]> {
-    const namespaces = await this.#store.listNamespaces();
-    if (namespaces.length === 0) {
-      throw new CoordinatorError(
-        "namespace_not_initialised",
-        'the store holds no namespace yet; make one with "callnumber init"',
-      );
+    const served: string[] = [];
+    for (const namespace of await this.#store.listNamespaces()) {
+      if (await this.#hasRecord(namespace)) served.push(namespace);
     }
-    return namespaces;
+    if (served.length > 0) return served;
+    throw new CoordinatorError(
+      "namespace_not_initialised",
+      'the store holds no namespace yet; make one with "callnumber init"',
+    );
+  }
+
+  /** A name may outlive its record, or stand before it. */
+  async #hasRecord(namespace: string): Promise<boolean> {
+    try {
+      await this.#store.readNamespace(namespace);
+      return true;
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return false;
+      throw error;
+    }
   }
 
   #find(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
@@ -161,7 +201,7 @@ export class Coordinator {
 
   /** A holder that has a run which this store never leased met another store, or this one before it went back. */
   async #mustBeKnown(namespace: string, lastRun: number, { holder }: LeaseRequest): Promise<void> {
-    if (lastRun <= (this.#seen.get(namespace) ?? 0)) return;
+    if (lastRun <= this.#greatestSeen(namespace)) return;
     const { version, highWaterMark } = await this.#store.readNamespace(namespace);
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return;
@@ -173,18 +213,29 @@ export class Coordinator {
     );
   }
 
-  /** The last look before runs leave the house; what fails it is burnt. */
-  #mustBeFresh(namespace: string, { version, firstRun, runCount }: GrantedRuns, floor: number): void {
+  /** The last look before runs leave the house; what fails it is burnt. Compared with what is known now, not when it was asked. */
+  #mustBeFresh(namespace: string, { storeId, version, firstRun, runCount }: GrantedRuns): void {
     const first = ledgerIdOf(version, firstRun);
-    if (first <= floor) {
+    const seen = this.#seen.get(namespace);
+    if (seen !== undefined && seen.storeId !== storeId) {
+      throw new CoordinatorError(
+        "store_replaced",
+        `the runs of namespace "${namespace}" came from store ${seen.storeId}, and now from ${storeId}; they were burnt. ` +
+          "Somebody put another store in its place. Bring the right one back, then start this coordinator again",
+      );
+    }
+    if (seen !== undefined && first <= seen.ledgerId) {
       throw new CoordinatorError(
         "store_went_back",
-        `the store granted run ${first} of namespace "${namespace}", but run ${floor} was leased already; it was burnt. ` +
+        `the store granted run ${first} of namespace "${namespace}", but run ${seen.ledgerId} was leased already; it was burnt. ` +
           "Stop the coordinators and bring the newest state of the store back",
       );
     }
-    const last = first + runCount - 1;
-    this.#seen.set(namespace, Math.max(this.#seen.get(namespace) ?? 0, last));
+    this.#seen.set(namespace, { storeId, ledgerId: first + runCount - 1 });
+  }
+
+  #greatestSeen(namespace: string): number {
+    return this.#seen.get(namespace)?.ledgerId ?? 0;
   }
 }
 
@@ -192,6 +243,14 @@ function mustBeNamespace(namespace: string): void {
   if (!NAMESPACE_PATTERN.test(namespace)) {
     throw new TypeError(
       `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
+    );
+  }
+}
+
+function mustBeNonce(nonce: string): void {
+  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
+    throw new TypeError(
+      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
     );
   }
 }

@@ -36,6 +36,23 @@ describe("a coordinator", () => {
     expect((await coordinator.lease("main", request)).firstRun).toBe(12);
   });
 
+  test("burns a run that a store grants to two at the same time", async () => {
+    const store = new ForgetfulStore();
+    const coordinator = await coordinatorOn(store);
+    store.grantFrom = 7;
+    const outcomes = await Promise.allSettled([coordinator.lease("main", request), coordinator.lease("main", request)]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("burns what comes from another store than before", async () => {
+    const store = new MemoryStore();
+    const coordinator = await coordinatorOn(store);
+    await coordinator.lease("main", request);
+    const lease = store.lease.bind(store);
+    store.lease = async (namespace, command) => ({ ...(await lease(namespace, command)), storeId: "another" });
+    await expect(coordinator.lease("main", request)).rejects.toMatchObject({ code: "store_replaced" });
+  });
+
   test("tells the store what it knows, so that a store which went back refuses by itself", async () => {
     const store = new MemoryStore();
     const floors: number[] = [];
@@ -83,6 +100,12 @@ describe("a coordinator", () => {
       await expect(coordinator.lease("main", { ...request, runCount })).rejects.toThrow(RangeError);
     }
     await expect(coordinator.lease("Main", request)).rejects.toThrow(TypeError);
+    for (const bad of [{ nonce: undefined }, { nonce: "short" }, { holder: undefined }]) {
+      await expect(coordinator.lease("main", { ...request, ...bad } as never)).rejects.toThrow(TypeError);
+    }
+    const report = { nonce: request.nonce, lastSequence: 0, state: "open" } as const;
+    await expect(coordinator.report("main", 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
+    await expect(coordinator.report("main", 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
     await expect(coordinator.run("main", -1)).rejects.toThrow(RangeError);
     expect((await coordinator.status("main")).runsLeased).toBe(0);
   });

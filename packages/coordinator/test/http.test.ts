@@ -12,6 +12,7 @@ import {
 import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { GrantedRuns, LeaseCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
@@ -319,7 +320,22 @@ describe("the surface", () => {
       "namespace_not_initialised",
     ]);
     await empty.stop();
+    // A name may outlive its record; a record that can't be read is worse.
+    store.listNamespaces = async () => ["gone", "main"];
+    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"] });
+    store.readNamespace = async () => {
+      throw new CoordinatorError("store_corrupt", "x");
+    };
+    expect((await get("/readyz")).body.code).toBe("store_corrupt");
   });
+
+  test.each(["/v1/namespaces/%zz/status", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`])(
+    "an address that can't be (%s) is refused in the protocol's form",
+    async (path) => {
+      const { status, body } = await get(path);
+      expect([status, body.code]).toEqual([400, "invalid_request"]);
+    },
+  );
 
   test("unknown paths and wrong methods are told apart, and the right method is named", async () => {
     const unknown = await get("/v1/namespaces/main/lease");

@@ -244,6 +244,30 @@ describe("a server that ails", () => {
     expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
   });
 
+  test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
+    skip,
+  }) => {
+    const { url, port } = await ownServer({}, skip);
+    const admin = new Redis(url);
+    closing.push(() => admin.disconnect());
+    await expect(storeAt(`${url}/9999`)).rejects.toMatchObject({ code: "store_unavailable" });
+    const other = await storeAt(`${url}/0`);
+    await other.createNamespace("main", storeIdFrom(1));
+    await admin.acl("SETUSER", "cn", "on", ">pw", "~*", "+@all");
+    const store = await storeAt(`redis://cn:pw@127.0.0.1:${port}/5`);
+    await store.createNamespace("main", storeIdFrom(100));
+    expect((await store.lease("main", leaseCommand())).firstRun).toBe(100);
+    await admin.acl("SETUSER", "cn", "-select");
+    await admin.client("KILL", "USER", "cn");
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    expect((await other.readNamespace("main")).highWaterMark).toBe(0);
+    await admin.acl("SETUSER", "cn", "+select");
+    expect((await untilLeased(store)).firstRun).toBe(101);
+  });
+
   test("databases and prefixes are separate stores", async ({ skip }) => {
     const { url } = await ownServer({}, skip);
     const stores = await Promise.all([`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map(storeAt));

@@ -1,8 +1,8 @@
 /** What only the embedded store must do: be alone, be durable, and never begin anew by accident. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFile, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -107,6 +107,53 @@ describe("opening", () => {
     expect(other.lines()).toEqual([]);
     await first.close();
     expect(opened(false).isNew).toBe(false);
+  });
+
+  test("knows the store by whatever name it is opened, and refuses a file with two names", async () => {
+    await newStore();
+    symlinkSync(path, join(folder, "link.db"));
+    symlinkSync(folder, join(folder, "folder"));
+    for (const other of ["link.db", join("folder", "store.db")]) {
+      expect(() => new SqliteStore({ path: join(folder, other), create: false })).toThrow(
+        refusal("store_locked", path),
+      );
+    }
+    linkSync(path, join(folder, "second.db"));
+    expect(() => new SqliteStore({ path: join(folder, "second.db"), create: false })).toThrow(
+      refusal("store_unavailable", "hard links"),
+    );
+  });
+
+  test("leases no more when its lock file is removed: somebody else may have opened the store", async () => {
+    const store = await newStore();
+    await rm(`${path}.lock`);
+    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_locked" });
+    const second = opened(false);
+    expect((await second.lease("main", leaseCommand())).firstRun).toBe(1);
+    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_locked" });
+  });
+
+  test("a file copied after the close holds the last run", async () => {
+    const store = await newStore();
+    await store.lease("main", leaseCommand({ runCount: 7 }));
+    await store.close();
+    await copyFile(path, join(folder, "copy.db"));
+    const copy = new SqliteStore({ path: join(folder, "copy.db"), create: false });
+    open.push(copy);
+    expect((await copy.readNamespace("main")).highWaterMark).toBe(7);
+  });
+
+  test("another program that holds the file for a moment is a passing refusal", async () => {
+    const store = await newStore();
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("busy"),
+    });
+    other.exec("ROLLBACK");
+    other.close();
+    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
   });
 
   test("the lock outlives a process that opens and closes the database file beside it", async () => {

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "run_beyond_mark"
   | "run_space_exhausted"
   | "store_went_back"
+  | "store_replaced"
   | "store_corrupt"
   | "store_unknown_schema"
   | "store_locked"
@@ -45,6 +46,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   run_beyond_mark: { httpStatus: 400, retry: "never" },
   run_space_exhausted: { httpStatus: 409, retry: "never" },
   store_went_back: { httpStatus: 503, retry: "never" },
+  store_replaced: { httpStatus: 503, retry: "never" },
   store_corrupt: { httpStatus: 503, retry: "never" },
   store_unknown_schema: { httpStatus: 503, retry: "never" },
   store_locked: { httpStatus: 503, retry: "never" },

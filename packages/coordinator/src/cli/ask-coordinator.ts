@@ -19,7 +19,7 @@ class AskError extends Error {
 
 /** @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
 export async function askCoordinator<T>(coordinator: string, path: string, schema: z.ZodType<T>): Promise<T> {
-  const base = coordinator.replace(/\/+$/, "");
+  const base = baseOf(coordinator);
   const { status, body } = await get(base, path);
   const answer = schema.safeParse(body);
   if (status === 200 && answer.success) return answer.data;
@@ -29,6 +29,15 @@ export async function askCoordinator<T>(coordinator: string, path: string, schem
     "answer_not_understood",
     `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
   );
+}
+
+/** The message leaves the address out: it may hold a password. */
+function baseOf(coordinator: string): string {
+  const { username, password, search, hash } = new URL(coordinator);
+  if (username || password || search || hash) {
+    throw new TypeError("--coordinator must be an address without user, password, query or fragment");
+  }
+  return coordinator.replace(/\/+$/, "");
 }
 
 async function get(base: string, path: string): Promise<{ status: number; body: unknown }> {

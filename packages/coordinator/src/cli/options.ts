@@ -34,7 +34,7 @@ export function checkedOption(flags: string, description: string, schema: z.ZodT
 
 /** A flag that is on when it is there; in the environment it must say which, so that `CALLNUMBER_CREATE=no` is no. */
 export function switchOption(name: string, description: string): Option {
-  return checkedOption(`--${name} [yes|no]`, description, yesOrNo).preset("yes").default(false, "no");
+  return checkedOption(`--${name} [yes|no]`, description, yesOrNo).preset("yes");
 }
 
 /** @throws InvalidArgumentError with the schema's own words. */

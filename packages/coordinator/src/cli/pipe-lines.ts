@@ -25,7 +25,6 @@ export async function pipeLines(answer: (line: string) => string): Promise<void>
     }
     return text;
   };
-  endQuietlyWhenReaderLeaves();
   stdin.setEncoding("utf8");
   for await (const chunk of stdin) {
     const lines = (rest + (chunk as string)).split("\n");
@@ -34,12 +33,4 @@ export async function pipeLines(answer: (line: string) => string): Promise<void>
     if (!stdout.write(answers(lines))) await once(stdout, "drain");
   }
   if (rest !== "") stdout.write(answers([rest]));
-}
-
-/** `… | head` closes the pipe: that is no failure. */
-function endQuietlyWhenReaderLeaves(): void {
-  stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    throw error;
-  });
 }

@@ -2,6 +2,7 @@
 
 import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
+import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { decodeCommand } from "./decode-command.js";
 import { encodeCommand } from "./encode-command.js";
 import { failureOf } from "./failure.js";
@@ -55,6 +56,7 @@ Every command takes --json. Exit codes: 0 done, 1 failed or the answer is no, 2 
     program.outputHelp();
     return;
   }
+  endQuietlyWhenReaderLeaves();
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

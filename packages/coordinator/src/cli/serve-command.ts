@@ -22,8 +22,8 @@ interface Options {
   readonly port: number;
   readonly name: string;
   readonly logLevel: string;
-  readonly create: boolean;
-  readonly listenWithoutTokens: boolean;
+  readonly create?: boolean;
+  readonly listenWithoutTokens?: boolean;
   readonly json?: boolean;
 }
 
@@ -68,10 +68,12 @@ export function serveCommand(): Command {
       "after",
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
     )
-    .action(serve);
+    .action((options: Options, command: Command) => {
+      return serve(options, command.getOptionValueSource("namespace") !== "default");
+    });
 }
 
-async function serve(options: Options): Promise<void> {
+async function serve(options: Options, mustServeNamespace: boolean): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
   const { host, port, namespace } = options;
@@ -83,10 +85,12 @@ async function serve(options: Options): Promise<void> {
   }
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const address = parseStoreUrl(options.store);
-  const opened = await openStore(address, { create: options.create || stderr.isTTY });
+  const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
   try {
     const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
     await welcome(coordinator, opened, address, namespace, say);
+    // Asked for by name, and missing: said now, not to each importer later.
+    if (mustServeNamespace) await coordinator.status(namespace);
     const server = await createServer({ coordinator, release: RELEASE, log });
     const url = await listen(server, host, port);
     say(`listening on ${url}, stop with Ctrl-C`);

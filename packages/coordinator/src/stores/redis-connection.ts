@@ -27,19 +27,25 @@ export interface RedisAddress {
 export class RedisConnection {
   readonly #redis: Redis;
   readonly #server: string;
+  readonly #database: number;
+  /** Whether the connection of this moment speaks to our database. Each new connection begins at database 0. */
+  #isSelected = false;
 
-  private constructor(redis: Redis, server: string) {
+  private constructor(redis: Redis, server: string, database: number) {
     this.#redis = redis;
     this.#server = server;
+    this.#database = database;
+    redis.on("close", () => {
+      this.#isSelected = false;
+    });
   }
 
-  /** @throws CoordinatorError `store_unavailable` when the server can't be reached or refuses the user. */
+  /** @throws CoordinatorError `store_unavailable` when the server can't be reached, or refuses the user or the database. */
   static async open(address: RedisAddress): Promise<RedisConnection> {
     const server = `${address.host}:${address.port}`;
     const redis = new Redis({
       host: address.host,
       port: address.port,
-      db: address.database,
       ...(address.username ? { username: address.username } : {}),
       ...(address.password ? { password: address.password } : {}),
       ...(address.tls ? { tls: {} } : {}),
@@ -58,10 +64,10 @@ export class RedisConnection {
     redis.on("error", (error) => {
       lastError = error;
     });
-    const connection = new RedisConnection(redis, server);
+    const connection = new RedisConnection(redis, server, address.database);
     try {
       await redis.connect();
-      await redis.ping();
+      await connection.#send((ready) => ready.ping());
     } catch (error) {
       redis.disconnect();
       throw asStoreError(lastError ?? error, { namespace: "" }, server);
@@ -77,23 +83,19 @@ export class RedisConnection {
     context: CommandContext,
   ): Promise<unknown> {
     const { text, sha1 } = scriptNamed(script);
-    return this.ask(context, async (redis) => {
-      try {
-        return await redis.evalsha(sha1, keys.length, ...keys, ...parameters);
-      } catch (error) {
-        // Nothing ran: the server forgot the script with a restart, or never had it.
-        if (error instanceof Error && error.message.startsWith("NOSCRIPT")) {
-          return await redis.eval(text, keys.length, ...keys, ...parameters);
-        }
-        throw error;
-      }
-    });
+    try {
+      return await this.ask(context, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
+    } catch (error) {
+      // Nothing ran: the server forgot the script with a restart, or never had it.
+      if (!isScriptUnknown(error)) throw error;
+      return await this.ask(context, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
+    }
   }
 
   /** Sends commands. @throws CoordinatorError `store_unavailable`. */
   async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
     try {
-      return await send(this.#redis);
+      return await this.#send(send);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
       throw asStoreError(error, context, this.#server);
@@ -103,6 +105,23 @@ export class RedisConnection {
   async close(): Promise<void> {
     this.#redis.disconnect();
   }
+
+  /**
+   * The Redis client's own way to a database goes on in database 0 when SELECT is refused, and leases somebody else's runs.
+   * So the database is chosen here, and nothing is sent before the server has agreed.
+   */
+  async #send<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
+    if (this.#database !== 0 && !this.#isSelected) {
+      await this.#redis.call("SELECT", this.#database);
+      this.#isSelected = true;
+    }
+    return send(this.#redis);
+  }
+}
+
+function isScriptUnknown(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message.startsWith("NOSCRIPT");
 }
 
 const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: string }>();

@@ -3,14 +3,17 @@
  * Knows SQLite; knows nothing of runs.
  */
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 
 /** "CALL": tells our files from those of other programs that use SQLite. */
 const APPLICATION_ID = 0x43414c4c;
 const SCHEMA_VERSION = 1;
+
+/** Nobody else should write; a tool that looks may hold the file for a moment. */
+const BUSY_TIMEOUT_MS = 1_000;
 
 const SQLITE_BUSY = 5;
 const SQLITE_NOT_A_DATABASE = 26;
@@ -51,6 +54,8 @@ export interface SqliteFile {
   readonly path: string;
   /** Whether the file was made just now. */
   readonly isNew: boolean;
+  /** Whether the lock that was taken is still the one that others would meet: a "stale" lock file may have been removed. */
+  isLocked(): boolean;
   close(): void;
 }
 
@@ -60,14 +65,15 @@ export interface SqliteFile {
  *   `store_unavailable` (the file system refuses).
  */
 export function openSqliteFile(givenPath: string, { create }: { readonly create: boolean }): SqliteFile {
-  const path = resolve(givenPath);
+  const path = realPathOf(givenPath);
   if (!create && !existsSync(path)) throw missing(path);
   let lock: DatabaseSyncInstance | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    mustHaveOneName(path);
     lock = lockBeside(path);
-    database = new DatabaseSync(path);
+    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     const isNew = holdsNothing(database);
     if (isNew && !create) throw missing(path);
     // Before anything is written: the file may belong to another program.
@@ -75,19 +81,50 @@ export function openSqliteFile(givenPath: string, { create }: { readonly create:
     // FULL: a lease is on the disk before it is answered. The build's own default for WAL would lose the last ones.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
     if (isNew) makeSchema(database, path);
-    return { database, path, isNew, close: closeBoth(database, lock) };
+    const lockInode = statSync(lockPathOf(path)).ino;
+    return {
+      database,
+      path,
+      isNew,
+      isLocked: () => statSync(lockPathOf(path), { throwIfNoEntry: false })?.ino === lockInode,
+      close: closeBoth(database, lock),
+    };
   } catch (error) {
     closeBoth(database, lock)();
     throw error instanceof CoordinatorError ? error : asCoordinatorError(error, path);
   }
 }
 
-/** The lock goes last: until then nobody else may touch the file. */
+/**
+ * The lock goes last: until then nobody else may touch the file. The log is emptied into the file first, because SQLite keeps
+ * a connection alive whose statements were not collected yet, and a copy of the file without the log would be an old state.
+ */
 function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyncInstance | undefined): () => void {
   return () => {
+    try {
+      database?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // The log stays beside the file, as after a kill, and the next start reads it.
+    }
     database?.close();
     lock?.close();
   };
+}
+
+/** Without links: the lock and SQLite's own files lie beside the file itself, whatever name it was opened by. */
+function realPathOf(givenPath: string): string {
+  const path = resolve(givenPath);
+  if (existsSync(path)) return realpathSync(path);
+  return existsSync(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
+}
+
+/** Two hard links are two paths, with a lock and a log for each: two processes would lease the same runs and not notice. */
+function mustHaveOneName(path: string): void {
+  if (!existsSync(path) || statSync(path).nlink === 1) return;
+  throw new CoordinatorError(
+    "store_unavailable",
+    `the file ${path} has more than one name (hard links); opened by two names it would lease runs twice. Leave one of them`,
+  );
 }
 
 /**
@@ -95,7 +132,7 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: DatabaseSyn
  * would silently drop SQLite's locks on it. Nothing else opens this one. The lock ends with the process, however it ends.
  */
 function lockBeside(path: string): DatabaseSyncInstance {
-  const lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+  const lock = new DatabaseSync(lockPathOf(path), { timeout: 0 });
   try {
     lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
     return lock;
@@ -115,6 +152,10 @@ function lockBeside(path: string): DatabaseSyncInstance {
 function holdsNothing(database: DatabaseSyncInstance): boolean {
   const { tables } = database.prepare("SELECT count(*) AS tables FROM sqlite_master").get() as { tables: number };
   return tables === 0 && pragma(database, "application_id") === 0;
+}
+
+function lockPathOf(path: string): string {
+  return `${path}.lock`;
 }
 
 function makeSchema(database: DatabaseSyncInstance, path: string): void {

@@ -167,15 +167,43 @@ export class SqliteStore implements Store {
   /** Refusals fail their own job, before it has written anything; everything else fails the whole turn, and the store. */
   #inOneTransaction(jobs: readonly (() => unknown)[]): Outcome<unknown>[] {
     this.#mustWork();
+    this.#mustBeAlone();
+    this.#begin();
     try {
-      this.#statements.begin.run();
       const outcomes = jobs.map(outcomeOf);
       this.#statements.commit.run();
       return outcomes;
     } catch (error) {
-      this.#failure = failed(this.path, error);
       this.#rollBack();
+      if (!isOfSqlite(error)) throw error;
+      this.#failure = failed(this.path, error);
       throw this.#failure;
+    }
+  }
+
+  #mustBeAlone(): void {
+    if (this.#file.isLocked()) return;
+    this.#failure = new CoordinatorError(
+      "store_locked",
+      `the lock file of the store ${this.path} was removed or replaced, so another coordinator may have the store open; ` +
+        "this one leases no more. See that there is one only, then start it again",
+    );
+    throw this.#failure;
+  }
+
+  /** Nothing is written yet: whatever stands in the way may pass. */
+  #begin(): void {
+    try {
+      this.#statements.begin.run();
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new CoordinatorError(
+        "store_unavailable",
+        `the store ${this.path} is busy (${reason}); does another program use the file?`,
+        {
+          cause,
+        },
+      );
     }
   }
 
@@ -213,6 +241,10 @@ export class SqliteStore implements Store {
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
   }
+}
+
+function isOfSqlite(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === "ERR_SQLITE_ERROR";
 }
 
 function outcomeOf(job: () => unknown): Outcome<unknown> {

@@ -1,4 +1,5 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
+import { resolve } from "node:path";
 import type { RedisStoreOptions } from "./redis-store.js";
 
 /** In front of every key unless the URL says otherwise. */
@@ -19,8 +20,7 @@ export function parseStoreUrl(text: string): StoreAddress {
   if (text === "memory:") return { kind: "memory" };
   if (text.startsWith("sqlite:")) {
     const path = text.slice("sqlite:".length);
-    if (path === "") throw unusable("sqlite: needs the path of a file behind it");
-    return { kind: "sqlite", path: path.startsWith("//") ? path.slice(2) : path };
+    return { kind: "sqlite", path: sqlitePath(path) };
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "redis:" || url?.protocol === "rediss:") return redisAddress(url);
@@ -35,6 +35,15 @@ export function describeStore(address: StoreAddress): string {
   const user = username ? `${username}@` : "";
   const prefix = keyPrefix === DEFAULT_KEY_PREFIX ? "" : `?prefix=${keyPrefix}`;
   return `${tls ? "rediss" : "redis"}://${user}${host}:${port}/${database}${prefix}`;
+}
+
+/** `PATH`, or `///PATH` as a URL writes it. Absolute: another working folder must not become another store. */
+function sqlitePath(text: string): string {
+  if (text === "") throw unusable("sqlite: needs the path of a file behind it");
+  if (text.startsWith("~")) throw unusable(`the shell leaves "~" behind sqlite: as it is; write the path out`);
+  if (!text.startsWith("//")) return resolve(text);
+  if (!text.startsWith("///")) throw unusable("sqlite:// names a host; write sqlite:PATH, or three slashes");
+  return text.slice(2);
 }
 
 function redisAddress(url: URL): StoreAddress {
@@ -53,11 +62,19 @@ function redisAddress(url: URL): StoreAddress {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port === "" ? 6379 : Number(url.port),
     tls: url.protocol === "rediss:",
-    username: decodeURIComponent(url.username) || undefined,
-    password: decodeURIComponent(url.password) || undefined,
+    username: decoded("user", url.username) || undefined,
+    password: decoded("password", url.password) || undefined,
     database: Number(database[1] ?? 0),
     keyPrefix,
   };
+}
+
+function decoded(name: string, text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw unusable(`its ${name} holds a % that begins no escape; write % as %25`);
+  }
 }
 
 function unusable(reason: string): TypeError {
