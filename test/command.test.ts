@@ -9,7 +9,7 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, REPOSITORY, serve } from "./processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, serve, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
 const NOBODY = "http://127.0.0.1:1";
@@ -290,6 +290,11 @@ describe("mistakes", () => {
     [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "no" }, 1, /store_missing/],
     [["serve"], { CALLNUMBER_CREATE: "maybe" }, 2, /--create.*'maybe'.*CALLNUMBER_CREATE.*yes or no/s],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],
+    [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_missing/],
+    [["serve", "--store", "sqlite:~/store.db"], {}, 2, /the shell leaves "~"/],
+    [["serve", "--store", "sqlite://host/store.db"], {}, 2, /three slashes/],
+    [["serve", "--store", "redis://u:p%zz@127.0.0.1"], {}, 2, /password holds a %.*%25/],
+    [["serve", "--store", "memory:", "--namespace", "lists", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
     [["init", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--first-run", "0"], {}, 2, /--first-run.*from 1 to 1073741823/s],
     [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
@@ -317,6 +322,53 @@ describe("mistakes", () => {
       stderr: expect.stringContaining("address of a coordinator"),
     });
     other.close();
+  });
+
+  test("a password in the coordinator's address is refused, and not shown", async () => {
+    for (const command of ["status", "next"]) {
+      const { code, stderr } = await callnumber([command, "--coordinator", "http://user:geheim@127.0.0.1:1"]);
+      expect(code).toBe(2);
+      expect(stderr).not.toContain("geheim");
+    }
+  });
+
+  test("a reader that leaves early is no failure", async () => {
+    const { url } = await serve("memory:");
+    for (const command of [`next -n 200000 --coordinator ${url}`, "encode -"]) {
+      const { code, stdout, stderr } = await shell(
+        `$CALLNUMBER ${command} < <(yes 0,99,345 | head -n 100000) | head -n 2`,
+      );
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      expect(stdout).toMatch(/^\S{8}\n\S{8}\n$/);
+    }
+  });
+
+  test("serve that is asked for a namespace by name wants to find it", async () => {
+    const store = `sqlite:${join(await folderForTest(), "store.db")}`;
+    await callnumber(["init", "--store", store]);
+    const refused = await callnumber(["serve", "--store", store, "--port", "0", "--namespace", "lists"]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("callnumber init --namespace lists") });
+  });
+
+  test("a port that is taken leaves no new store behind", async () => {
+    const { url } = await serve("memory:");
+    const folder = await folderForTest();
+    const store = `sqlite:${join(folder, "store.db")}`;
+    const refused = await callnumber(["serve", "--store", store, "--create", "--port", new URL(url).port]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("port_taken") });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("with --json misuse is JSON too", async () => {
+    for (const parameters of [
+      ["run", "--json", "abc"],
+      ["status", "--json", "--coordinator", "x"],
+      ["encode", "--json", "1"],
+    ]) {
+      const { code, stdout, stderr } = await callnumber(parameters);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(JSON.parse(stderr)).toMatchObject({ code: "misuse" });
+    }
   });
 
   test("with --json a failure is JSON too", async () => {

@@ -1,9 +1,10 @@
 /** The documents say what is so: every error code explained, every link and every command real. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { REPOSITORY } from "./processes/command.js";
+import { folderForTest, REPOSITORY } from "./processes/command.js";
 
 const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatMap((folder) =>
   readdirSync(join(REPOSITORY, folder))
@@ -59,6 +60,17 @@ describe("every document", () => {
       ([, file]) => file as string,
     );
     expect(named.filter((file) => !existsSync(join(REPOSITORY, file)))).toEqual([]);
+  });
+
+  test.each(documents)("%s shows only snippets that this Node can read", async (path) => {
+    const folder = await folderForTest();
+    const snippets = [...read(path).matchAll(/```(?:ts|js)\n([\s\S]*?)```/g)].map(([, code]) => code as string);
+    for (const [index, code] of snippets.entries()) {
+      const file = join(folder, `${index}.mjs`);
+      writeFileSync(file, code);
+      const { status, stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8" });
+      expect(status, stderr).toBe(0);
+    }
   });
 
   test.each(documents)("%s runs only npm scripts that exist", (path) => {

@@ -40,6 +40,16 @@ export async function callnumber(
   return { code, ...output() };
 }
 
+/** Runs a line of the shell, in which `$CALLNUMBER` is the command. */
+export async function shell(line: string): Promise<Finished> {
+  const child = spawn("bash", ["-o", "pipefail", "-c", line], {
+    env: { ...process.env, CALLNUMBER: `${process.execPath} ${COMMAND}` },
+  });
+  const output = collect(child);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...output() };
+}
+
 export interface RunningCoordinator {
   readonly url: string;
   readonly child: ChildProcess;

@@ -23,8 +23,8 @@ export interface CommandLine {
 
 const OPTIONS = {
   archive: { type: "string" },
-  coordinator: { type: "string", default: DEFAULT_COORDINATOR },
-  namespace: { type: "string", default: DEFAULT_NAMESPACE },
+  coordinator: { type: "string" },
+  namespace: { type: "string" },
   processes: { type: "string", default: String(DEFAULT_PROCESS_COUNT) },
   refill: { type: "string", default: "ahead" },
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
@@ -46,13 +46,22 @@ const settingsSchema = z.object({
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
 });
 
-/**
- * @param token for the coordinator. It comes from the environment: a command line can be read by every user of the machine.
- * @throws ImporterError `bad_usage`.
- */
-export function parseCommandLine(args: readonly string[], token: string | undefined): CommandLine {
+/** What the environment says, as for the command `callnumber`. The token only stands there: a command line can be read by every user. */
+export interface Environment {
+  readonly CALLNUMBER_COORDINATOR?: string | undefined;
+  readonly CALLNUMBER_NAMESPACE?: string | undefined;
+  readonly CALLNUMBER_TOKEN?: string | undefined;
+}
+
+/** @throws ImporterError `bad_usage`. */
+export function parseCommandLine(args: readonly string[], environment: Environment): CommandLine {
   const { values, positionals } = parsed(args);
-  const { help, json, ...options } = values;
+  const { help, json, ...given } = values;
+  const options = {
+    ...given,
+    coordinator: given.coordinator ?? environment.CALLNUMBER_COORDINATOR ?? DEFAULT_COORDINATOR,
+    namespace: given.namespace ?? environment.CALLNUMBER_NAMESPACE ?? DEFAULT_NAMESPACE,
+  };
   if (help) return { help, json, settings: undefined };
   const checked = settingsSchema.safeParse(options);
   if (!checked.success) {
@@ -63,6 +72,7 @@ export function parseCommandLine(args: readonly string[], token: string | undefi
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
   const { wait, ...settings } = checked.data;
+  const token = environment.CALLNUMBER_TOKEN;
   return { help, json, settings: { ...settings, sources: positionals, token, waitTimeoutMs: wait * 1000 } };
 }
 

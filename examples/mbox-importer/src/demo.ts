@@ -4,6 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -26,11 +27,14 @@ const HELP_TEXT = `Imports mail with a coordinator of its own, in a temporary fo
 `;
 
 export async function demo(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    options: { keep: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
-    allowPositionals: true,
-  });
-  if (values.help) return say(HELP_TEXT);
+  const request = requestOf(process.argv.slice(2));
+  if (typeof request === "string") {
+    process.stderr.write(`demo: ${printable(request, 500)}\n\n${HELP_TEXT}`);
+    process.exitCode = 2;
+    return;
+  }
+  const { help, keep, sources } = request;
+  if (help) return say(HELP_TEXT);
   ignoreClosedPipes();
   // Ctrl-C ends the importer, which ends in good order; then the demo tidies up.
   process.on("SIGINT", () => {});
@@ -39,11 +43,35 @@ export async function demo(): Promise<void> {
   try {
     coordinator = await DemoCoordinator.start(join(folder, "store.db"));
     say(`A coordinator listens on ${coordinator.url}; its store is an SQLite file.\n`);
-    process.exitCode = await play(folder, coordinator.url, positionals);
+    process.exitCode = await play(folder, coordinator.url, sources);
   } finally {
     await coordinator?.stop();
-    if (values.keep) say(`\nKept: ${folder} (the archive is archive.db, the store of the coordinator store.db)`);
+    if (keep) say(`\nKept: ${folder} (the archive is archive.db, the store of the coordinator store.db)`);
     else await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface DemoRequest {
+  readonly help: boolean;
+  readonly keep: boolean;
+  /** Absolute; none for the input of the demo's own. */
+  readonly sources: readonly string[];
+}
+
+/** What is wanted, or what is wrong with the command line: said before anything is started. */
+function requestOf(args: readonly string[]): DemoRequest | string {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: { keep: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+      allowPositionals: true,
+    });
+    // npm runs its scripts in the project's folder, whatever the folder it was called in.
+    const sources = positionals.map((path) => resolve(process.env["INIT_CWD"] ?? "", path));
+    const missing = sources.find((path) => !existsSync(path));
+    return missing === undefined ? { ...values, sources } : `there is nothing at ${missing}`;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 
@@ -51,7 +79,7 @@ export async function demo(): Promise<void> {
 async function play(folder: string, coordinatorUrl: string, given: readonly string[]): Promise<number> {
   const archivePath = join(folder, "archive.db");
   const input = given.length === 0 ? await demoInput(folder) : undefined;
-  const sources = input?.paths ?? given.map((path) => resolve(process.env["INIT_CWD"] ?? "", path));
+  const sources = input?.paths ?? given;
   say(`Importing ${input?.description ?? sources.map((path) => printable(path)).join(", ")}:\n`);
   const importing = ["--archive", archivePath, "--coordinator", coordinatorUrl, "--processes", String(PROCESS_COUNT)];
   const status = await run("mbox-importer", MBOX_IMPORTER, [...sources, ...importing]);
@@ -64,7 +92,9 @@ async function play(folder: string, coordinatorUrl: string, given: readonly stri
     say("\nThere was no message to number.");
     return 0;
   }
-  say(`\nThe first ${first.length} messages and their call numbers:\n`);
+  say(
+    `\nThe first ${first.length === 1 ? "message and its call number" : `${first.length} messages and their call numbers`}:\n`,
+  );
   for (const { callNumber, subject } of first) say(`  ${callNumber}  ${printable(subject ?? "(no subject)", 90)}`);
 
   say(`\n${chosen.callNumber} in the archive:\n`);

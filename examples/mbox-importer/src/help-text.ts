@@ -21,7 +21,9 @@ Options
   --wait SECONDS       how long to wait for an absent coordinator, 1 to 3600 (default ${DEFAULT_WAIT_SECONDS})
   --json               the summary as one JSON object on stdout
   -h, --help           this text
-  CALLNUMBER_TOKEN     environment variable: the coordinator's bearer token, where it wants one
+
+In the environment: CALLNUMBER_COORDINATOR and CALLNUMBER_NAMESPACE instead of the options, and CALLNUMBER_TOKEN, the bearer
+token of a coordinator that asks for one.
 
 What you can rely on
   · Nothing is ever overwritten. A call number that stands in the archive already stops the import: see README.md.

@@ -19,7 +19,7 @@ type StopSignal = keyof typeof SIGNAL_STATUSES;
 export async function main(): Promise<void> {
   ignoreClosedPipes();
   try {
-    const { help, json, settings } = parseCommandLine(process.argv.slice(2), process.env["CALLNUMBER_TOKEN"]);
+    const { help, json, settings } = parseCommandLine(process.argv.slice(2), process.env);
     if (settings === undefined) {
       process.stdout.write(help ? HELP_TEXT : "");
       return;

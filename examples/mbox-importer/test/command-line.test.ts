@@ -3,7 +3,7 @@ import { DEFAULT_PROCESS_COUNT, parseCommandLine } from "../src/command-line.js"
 import { HELP_TEXT } from "../src/help-text.js";
 import { runImporter } from "./importing.js";
 
-const parse = (...args: string[]) => parseCommandLine(args, undefined);
+const parse = (...args: string[]) => parseCommandLine(args, {});
 
 describe("the command line", () => {
   it("has a default for everything but the sources and the archive", () => {
@@ -37,6 +37,18 @@ describe("the command line", () => {
     expect(() => parse(...args)).toThrow(
       expect.objectContaining({ code: "bad_usage", message: expect.stringContaining(words) }),
     );
+  });
+
+  it("takes coordinator, namespace and token from the environment, and the options before it", () => {
+    const environment = {
+      CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
+      CALLNUMBER_NAMESPACE: "lists",
+      CALLNUMBER_TOKEN: "secret",
+    };
+    const { settings } = parseCommandLine(["a.mbox", "--archive", "a.db"], environment);
+    expect(settings).toMatchObject({ coordinator: "http://127.0.0.1:7471", namespace: "lists", token: "secret" });
+    const given = parseCommandLine(["a.mbox", "--archive", "a.db", "--namespace", "main"], environment);
+    expect(given.settings).toMatchObject({ coordinator: "http://127.0.0.1:7471", namespace: "main" });
   });
 
   it("ends with 2 when it is wrong, and with 1 when a source is", async () => {

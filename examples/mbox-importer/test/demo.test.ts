@@ -25,6 +25,19 @@ describe("the demo", { timeout: 300_000 }, () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  it.each([
+    [["--kepe"], "--kepe"],
+    [["no-such.mbox"], "there is nothing at"],
+  ])("refuses %j before it starts anything", async (args, words) => {
+    const folder = await temporaryFolder();
+    await expect(demo(folder, ...args)).rejects.toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(words),
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it("tidies up also when nobody reads to the end", async () => {
     const folder = await temporaryFolder();
     const child = spawn(process.execPath, [DEMO, LETTERS], {

@@ -92,7 +92,9 @@ describe("progress", () => {
     const written: string[] = [];
     let nowMs = 0;
     const view = progressView({ write: (text) => written.push(text) }, () => nowMs);
-    for (nowMs = 0; nowMs <= 12_000; nowMs += 100) view.show(half);
+    for (nowMs = 0; nowMs <= 12_000; nowMs += 100) {
+      view.show({ ...half, bytes: (half.bytesTotal * nowMs) / 20_000 });
+    }
     expect(written.length).toBe(2);
     expect(written[1]).toMatch(/^ {1,2}50 % {2}1,234 messages {2}123\/s {2}about 10 s left\n$/);
   });

@@ -179,7 +179,7 @@ export class Coordinator {
     if (served.length > 0) return served;
     throw new CoordinatorError(
       "namespace_not_initialised",
-      'the store holds no namespace yet; make one with "callnumber init"',
+      'the store holds no namespace yet; make one with "callnumber init --store …"',
     );
   }
 

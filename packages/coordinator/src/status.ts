@@ -25,6 +25,7 @@ export function statusOf(
   const runsLeased = highWaterMark - firstRunOfVersion + 1;
   const runsLeft = RUN_MAX - highWaterMark;
   const initialisedAtMs = parseStoreId(storeId)?.initialisedAtMs ?? nowMs;
+  const lifeMs = nowMs - initialisedAtMs;
   return {
     namespace,
     storeId,
@@ -35,14 +36,19 @@ export function statusOf(
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: runsLeased > 0 ? changedAtMs : null,
-    rates: RATE_WINDOWS_MS.map((windowMs, index) => {
+    rates: windowsOf(lifeMs).map((windowMs, index) => {
       const oldest = oldestInWindow[index];
       const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
       // A namespace younger than the window is measured over its life, but never over less than a minute.
-      const measuredMs = Math.max(Math.min(windowMs, nowMs - initialisedAtMs), MINUTE_MS);
+      const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
       return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
     }),
   };
+}
+
+/** Those that the namespace has lived through, and always the shortest: a longer one would only repeat a shorter one's figures. */
+function windowsOf(lifeMs: number): readonly number[] {
+  return RATE_WINDOWS_MS.filter((windowMs, index) => index === 0 || windowMs <= lifeMs);
 }
 
 function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: number, nowMs: number): UseRate {

@@ -78,12 +78,17 @@ class Lines implements ProgressView {
 
 const NOTE_LENGTH_MAX = 500;
 
+/** A forecast out of less is a guess. */
+const FORECAST_AFTER_SECONDS = 3;
+
 /** How fast it goes, and when it is time to say so again. */
 class Pace {
   readonly #now: () => number;
   readonly #intervalMs: number;
   readonly #startedAtMs: number;
   #dueAtMs: number;
+  /** Where the first messages stood: what came before is the start of processes, and foretells nothing. */
+  #first: { readonly atMs: number; readonly share: number } | undefined;
 
   constructor(now: () => number, intervalMs: number, firstAfterMs: number) {
     this.#now = now;
@@ -105,9 +110,17 @@ class Pace {
     const percent = `${Math.floor(share * 100)} %`.padStart(5);
     const messages = `${integer.format(progress.messages)} messages`;
     if (seconds < 1 || progress.bytes === 0) return `${percent}  ${messages}`;
+    this.#first ??= { atMs: this.#now(), share };
     const perSecond = Math.round(progress.messages / seconds);
-    const left = Math.ceil((seconds / share) * (1 - share));
-    return `${percent}  ${messages}  ${integer.format(perSecond)}/s  ${left === 0 ? "" : `about ${duration(left)} left`}`.trimEnd();
+    return `${percent}  ${messages}  ${integer.format(perSecond)}/s  ${this.#forecast(share)}`.trimEnd();
+  }
+
+  #forecast(share: number): string {
+    if (this.#first === undefined || share === 1) return "";
+    const seconds = (this.#now() - this.#first.atMs) / 1000;
+    const done = share - this.#first.share;
+    if (seconds < FORECAST_AFTER_SECONDS || done <= 0) return "";
+    return `about ${duration(Math.ceil((seconds / done) * (1 - share)))} left`;
   }
 }
 

@@ -26,7 +26,8 @@ function imported({ outcome, archive, messages, runs, processes, seconds, callNu
       : [row("NOT stored", `${count(messages.notStored, "part")}: see the problems below`)]),
     row("runs", `${integer.format(runs.used)} used, ${integer.format(runs.leased)} leased`),
     row("time", `${seconds.toFixed(1)} s with ${count(processes, "process", "processes")}`),
-    row("pace", `${integer.format(Math.round(callNumbersPerSecond))} call numbers a second`),
+    // Under a second it would tell how fast processes start.
+    ...(seconds < 1 ? [] : [row("pace", `${integer.format(Math.round(callNumbersPerSecond))} call numbers a second`)]),
   ];
 }
 

@@ -4,6 +4,11 @@ interface Told {
   readonly message?: unknown;
 }
 
+/** What the option parser says of a wrong command line, as the other failures are told with --json. */
+export function misuseAsJson(text: string): string {
+  return `${JSON.stringify({ code: "misuse", message: text.replace(/^error: /, "").trim() })}\n`;
+}
+
 export function failureOf(error: unknown, asJson: boolean): string {
   const { code, message } = (error ?? {}) as Told;
   const isMisuse = error instanceof TypeError || error instanceof RangeError;

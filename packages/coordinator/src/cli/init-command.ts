@@ -5,13 +5,14 @@ import { Coordinator } from "../coordinator.js";
 import type { NamespaceRecord } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
-import { checkedOption, namespaceOption, storeOption, wholeNumber } from "./options.js";
+import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { print, printJson } from "./print.js";
 
 interface Options {
   readonly store: string;
   readonly namespace: string;
   readonly firstRun: number;
+  readonly create?: boolean;
   readonly json?: boolean;
 }
 
@@ -24,16 +25,19 @@ export function initCommand(): Command {
     )
     .addOption(storeOption())
     .addOption(namespaceOption())
+    .addOption(switchOption("create", "make the file of the default store (a store that is named needs no flag)"))
     .addOption(checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1))
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n  $ callnumber init --namespace lists --first-run 200000",
     )
-    .action(async ({ store: url, namespace, firstRun, json }: Options) => {
+    .action(async ({ store: url, namespace, firstRun, create, json }: Options, command: Command) => {
       const address = parseStoreUrl(url);
       if (address.kind === "memory")
         throw new TypeError("a memory store ends with its process: there is nothing to init");
-      const { store } = await openStore(address, { create: true });
+      const { store } = await openStore(address, {
+        create: create ?? command.getOptionValueSource("store") !== "default",
+      });
       try {
         const record = await new Coordinator({ store, name: "init" }).initNamespace(namespace, { firstRun });
         if (json) printJson({ store: describeStore(address), ...record });

@@ -5,7 +5,7 @@ import { Command, CommanderError } from "commander";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { decodeCommand } from "./decode-command.js";
 import { encodeCommand } from "./encode-command.js";
-import { failureOf } from "./failure.js";
+import { failureOf, misuseAsJson } from "./failure.js";
 import { initCommand } from "./init-command.js";
 import { inspectCommand } from "./inspect-command.js";
 import { nextCommand } from "./next-command.js";
@@ -45,10 +45,12 @@ To try it:
   $ callnumber inspect 2VznWE2i          what is this number, who made it?
 
 Every setting can also stand in the environment: --store is CALLNUMBER_STORE, and so on.
-Every command takes --json. Exit codes: 0 done, 1 failed or the answer is no, 2 misused.`,
+Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused.`,
     );
+  const asJson = argv.includes("--json");
   for (const make of COMMANDS) {
     const command = make();
+    if (asJson) command.configureOutput({ outputError: (text, write) => write(misuseAsJson(text)) });
     command.exitOverride().option("--json", "print JSON for programs");
     program.addCommand(command);
   }
@@ -62,7 +64,7 @@ Every command takes --json. Exit codes: 0 done, 1 failed or the answer is no, 2 
   } catch (error) {
     // commander has printed its message; help and version also end here, with code 0.
     if (error instanceof CommanderError) exit(error.exitCode === 0 ? 0 : EXIT_MISUSED);
-    stderr.write(failureOf(error, argv.includes("--json")));
+    stderr.write(failureOf(error, asJson));
     exit(error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED);
   }
 }

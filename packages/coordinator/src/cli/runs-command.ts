@@ -27,7 +27,10 @@ const timeSchema = z
 export function runsCommand(): Command {
   return new Command("runs")
     .summary("the newest leases: who got which runs")
-    .description("Lists leases, newest first.")
+    .description(
+      "Lists leases, newest first. STATE is what the holder reported: how far it got (run/sequence; - for none), and whether it goes " +
+        "on (open), used all (exhausted) or gave up the rest (closed). unreported: nothing was heard of it since.",
+    )
     .addOption(holderOption())
     .addOption(checkedOption("--from <time>", "leased at this time or later", timeSchema))
     .addOption(checkedOption("--to <time>", "leased before this time", timeSchema))

@@ -1,6 +1,6 @@
 /** `serve`: runs a coordinator until it is told to stop. */
 
-import { isIP } from "node:net";
+import { createServer as createProbe, isIP } from "node:net";
 import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
 import { Command } from "commander";
@@ -83,6 +83,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
         "Listen on 127.0.0.1, or say --listen-without-tokens when a firewall or a proxy keeps strangers out",
     );
   }
+  await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const address = parseStoreUrl(options.store);
   const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
@@ -92,7 +93,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace) await coordinator.status(namespace);
     const server = await createServer({ coordinator, release: RELEASE, log });
-    const url = await listen(server, host, port);
+    const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     log.info({ url, store: describeStore(address), release: RELEASE }, "start");
     const reason = await untilStopped();
@@ -127,22 +128,20 @@ async function welcome(
   say(`THIS IS A NEW STORE. ${announcement(await coordinator.initNamespace(namespace), describeStore(address))}`);
 }
 
-async function listen(server: Awaited<ReturnType<typeof createServer>>, host: string, port: number): Promise<string> {
-  try {
-    return await server.listen({ host, port });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") {
-      throw Object.assign(
-        new Error(
-          `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`,
-          { cause: error },
-        ),
-        { code: "port_taken" },
-      );
-    }
-    throw error;
-  }
+/** Before a store is made or opened: nothing should begin that can't go on. */
+async function mustBeFree(host: string, port: number): Promise<void> {
+  const probe = createProbe();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", (error: NodeJS.ErrnoException) =>
+      reject(error.code === "EADDRINUSE" ? portTaken(host, port, error) : error),
+    );
+    probe.listen(port, host, () => probe.close(() => resolve()));
+  });
+}
+
+function portTaken(host: string, port: number, cause: Error): Error {
+  const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
+  return Object.assign(new Error(message, { cause }), { code: "port_taken" });
 }
 
 /** The log is written in the background: without this its last lines would be lost. */

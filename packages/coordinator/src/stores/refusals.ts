@@ -4,7 +4,8 @@ import { CoordinatorError } from "../errors.js";
 export function notInitialised(namespace: string): CoordinatorError {
   return new CoordinatorError(
     "namespace_not_initialised",
-    `the store holds no namespace "${namespace}". If that name is new, make it with "callnumber init --namespace ${namespace}". ` +
+    `the store holds no namespace "${namespace}". If that name is new, make it with ` +
+      `"callnumber init --namespace ${namespace} --store …" on the coordinator's store (an embedded one must be stopped first). ` +
       "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not init, find the right one",
   );
 }

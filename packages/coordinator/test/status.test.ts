@@ -1,0 +1,59 @@
+/** Forecasts, where the arithmetic can be checked by hand. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { describe, expect, test } from "vitest";
+import { statusOf } from "../src/status.js";
+import { newStoreId } from "../src/store-id.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const NOW_MS = 1_800_000_000_000;
+
+function recordOf(lifeMs: number, firstRun: number, highWaterMark: number) {
+  const storeId = newStoreId({ firstRun, initialisedAtMs: NOW_MS - lifeMs, rate: 2 });
+  return { namespace: "main", storeId, version: 0, firstRun, highWaterMark, changedAtMs: NOW_MS - 5 };
+}
+
+const leaseOf = (firstRun: number): LedgerEntry => ({
+  version: 0,
+  firstRun,
+  runCount: 1,
+  leasedAtMs: NOW_MS - 10,
+  holder: { name: "x", host: "h", pid: 1, labels: {} },
+  coordinator: "c",
+  progress: null,
+});
+
+describe("the forecast", () => {
+  test("measures each window that the namespace has lived through", () => {
+    // 1,000 runs: 10 in the last hour, 100 in the last day, all of them in the last week.
+    const { rates } = statusOf(recordOf(30 * DAY_MS, 1, 1000), [leaseOf(991), leaseOf(901), leaseOf(1)], NOW_MS);
+    expect(rates.map(({ windowMs, runs }) => [windowMs, runs])).toEqual([
+      [HOUR_MS, 10],
+      [DAY_MS, 100],
+      [7 * DAY_MS, 1000],
+    ]);
+    expect(rates.map(({ runsPerDay }) => Math.round(runsPerDay))).toEqual([240, 100, 143]);
+    expect(rates[1]?.exhaustedAtMs).toBe(NOW_MS + ((RUN_MAX - 1000) / 100) * DAY_MS);
+  });
+
+  test("leaves out windows longer than the namespace's life, and measures the first over that life", () => {
+    const { rates, runsLeft } = statusOf(recordOf(HOUR_MS / 2, 1, 12), [leaseOf(1), leaseOf(1), leaseOf(1)], NOW_MS);
+    expect(rates.map(({ windowMs, runs, runsPerDay }) => [windowMs, runs, runsPerDay])).toEqual([[HOUR_MS, 12, 576]]);
+    expect(runsLeft).toBe(RUN_MAX - 12);
+  });
+
+  test("foretells nothing when nothing was leased, and no date beyond the calendar", () => {
+    const idle = statusOf(recordOf(30 * DAY_MS, 5, 4), [undefined, undefined, undefined], NOW_MS);
+    expect(idle).toMatchObject({ runsLeased: 0, lastLeaseAtMs: null, runsLeft: RUN_MAX - 4 });
+    expect(idle.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
+    const slow = statusOf(recordOf(30 * DAY_MS, 1, 1), [undefined, undefined, leaseOf(1)], NOW_MS);
+    expect(slow.rates[2]?.exhaustedAtMs).toBeNull();
+  });
+
+  test("at the end of the run space says now", () => {
+    const { rates, runsLeft } = statusOf(recordOf(DAY_MS, 1, RUN_MAX), [leaseOf(RUN_MAX), leaseOf(1)], NOW_MS);
+    expect(runsLeft).toBe(0);
+    expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS);
+  });
+});
