@@ -109,6 +109,7 @@ export class LeaseBuffer {
   refill(): void {
     if (this.#asking || this.#closed || this.#refused) return;
     this.#asking = true;
+    this.#lastFailure = undefined;
     this.#asked = this.#askUntilLeased();
   }
 

@@ -245,6 +245,15 @@ describe("when the coordinator refuses or is away", () => {
     await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
   });
 
+  test("does not give an old refusal as the reason of a new wait", async () => {
+    const source = new ScriptedSource()
+      .answer(refusal("namespace_not_initialised"))
+      .always(() => new Promise(() => {}));
+    const client = clientOn(source, { waitTimeoutMs: 50 });
+    await expect(client.next()).rejects.toEqual(code("namespace_not_initialised"));
+    await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
+  });
+
   test("asks again when an answer takes too long, and burns the late one", async () => {
     let letGo = () => {};
     const held = new Promise<void>((resolve) => {
