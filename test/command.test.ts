@@ -9,7 +9,7 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, REPOSITORY, serve, shell } from "./processes/command.js";
+import { callnumber, folderForTest, REPOSITORY, serve, serveOnTerminal, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
 const NOBODY = "http://127.0.0.1:1";
@@ -172,6 +172,13 @@ describe("with a coordinator on the embedded store", () => {
     expect(stderr).toContain("--create");
     expect(stderr).toContain("store_missing");
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("on a terminal a new store is made and announced, unless that was refused", async ({ skip }) => {
+    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
+    const path = join(await folderForTest(), "store.db");
+    expect(await serveOnTerminal("--store", `sqlite:${path}`, "--create", "no")).toContain("store_missing");
+    expect(await serveOnTerminal("--store", `sqlite:${path}`)).toContain("THIS IS A NEW STORE");
   });
 
   test("the default store does not depend on the working folder; a relative XDG_STATE_HOME is ignored", async () => {

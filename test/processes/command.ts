@@ -50,6 +50,21 @@ export async function shell(line: string): Promise<Finished> {
   return { code, ...output() };
 }
 
+/** Runs `serve` with a terminal, until it listens or ends. Resolves to what stood on the terminal. Needs the program `script`. */
+export async function serveOnTerminal(...parameters: readonly string[]): Promise<string> {
+  const line = [process.execPath, COMMAND, "serve", "--port", "0", ...parameters].join(" ");
+  const child = spawn("script", ["-qefc", line, "/dev/null"], { stdio: ["ignore", "pipe", "pipe"] });
+  const output = collect(child);
+  const ended = once(child, "close");
+  while (child.exitCode === null && !output().stdout.includes("listening on")) {
+    await Promise.race([ended, once(child.stdout, "data")]);
+  }
+  // The terminal hangs up, and `serve` with it.
+  child.kill("SIGTERM");
+  await ended;
+  return output().stdout;
+}
+
 export interface RunningCoordinator {
   readonly url: string;
   readonly child: ChildProcess;

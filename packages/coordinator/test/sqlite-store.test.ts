@@ -143,6 +143,14 @@ describe("opening", () => {
     expect((await copy.readNamespace("main")).highWaterMark).toBe(7);
   });
 
+  test("a fault of the caller stops nobody else", async () => {
+    const store = await newStore();
+    await expect(store.lease("main", leaseCommand({ nonce: undefined as never }))).rejects.not.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+  });
+
   test("another program that holds the file for a moment is a passing refusal", async () => {
     const store = await newStore();
     const other = new DatabaseSync(path);

@@ -1,0 +1,29 @@
+import { describe, expect, test } from "vitest";
+import { retryDelayMs } from "../src/backoff.js";
+
+const delays = (attempt: number, retryAfterMs?: number) =>
+  Array.from({ length: 1000 }, () => retryDelayMs(attempt, retryAfterMs));
+
+describe("the delay before the next try", () => {
+  test("is spread from nothing to a bound that doubles, up to ten seconds", () => {
+    for (const [attempt, boundMs] of [
+      [1, 100],
+      [2, 200],
+      [5, 1600],
+      [8, 10_000],
+      [1000, 10_000],
+    ] as const) {
+      const drawn = delays(attempt);
+      expect(Math.max(...drawn)).toBeLessThanOrEqual(boundMs);
+      // Full jitter: a thousand draws that all miss the outer tenths would be no chance.
+      expect(Math.max(...drawn)).toBeGreaterThan(0.9 * boundMs);
+      expect(Math.min(...drawn)).toBeLessThan(0.1 * boundMs);
+    }
+  });
+
+  test("comes on top of what the coordinator asked for, but a minute at the most", () => {
+    expect(Math.min(...delays(1, 2_000))).toBeGreaterThanOrEqual(2_000);
+    expect(Math.max(...delays(1, 2_000))).toBeLessThanOrEqual(2_100);
+    expect(Math.max(...delays(1, 2 ** 31))).toBeLessThanOrEqual(60_100);
+  });
+});
