@@ -50,10 +50,10 @@ const RULES: readonly Rule[] = [
       /^packages\/coordinator\/src\/(stores|cli)\/|^packages\/coordinator\/src\/store$|ioredis|@photostructure/,
   },
   {
-    because: "stores know the port, the store id and the errors: the rules above them may change without them",
+    because: "stores know the port, the store id, errors and refusals: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|errors)|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|errors|refusals)|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because: "only the Redis adapter knows the Redis client",

@@ -1,29 +1,13 @@
-import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
-import { Archive, type NewMessage } from "../src/archive/archive.js";
+import { Archive } from "../src/archive/archive.js";
 import { rowsOf, temporaryFolder } from "./importing.js";
+import { message } from "./new-message.js";
 
 const ORIGIN = { storeId: "store-a", namespace: "main" };
 const NUMBERS = ["00000001", "00000002", "00000003", "00000004"] as const;
-
-const NO_FIELDS = {
-  messageId: null,
-  subject: null,
-  from: null,
-  date: null,
-  dateHeader: null,
-  fromLine: null,
-  problem: null,
-};
-
-function message(text: string, fields: Partial<NewMessage> = {}): NewMessage {
-  const raw = Buffer.from(text);
-  const contentHash = createHash("sha256").update(raw).digest();
-  return { ...NO_FIELDS, source: "letters.mbox", number: 1, byteOffset: 0, raw, contentHash, ...fields };
-}
 
 let path: string;
 beforeEach(async () => {

@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, it } from "vitest";
-import { Archive, type NewMessage } from "../src/archive/archive.js";
+import { Archive } from "../src/archive/archive.js";
 import { importOn } from "./import-on.js";
 import { rowsOf, runImporter, startCoordinator, temporaryFolder, tinyMbox } from "./importing.js";
+import { message } from "./new-message.js";
 import { LIST_PATHS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
 
 const SLOW = { timeout: 300_000 };
@@ -98,7 +98,7 @@ describe("a call number that stands in the archive already", SLOW, () => {
     const forged = encodeCallNumber({ version: 0, run: 1, sequence: 5 });
     {
       using archive = new Archive(path);
-      archive.store([messageWith("the first holder")], [forged], { storeId, namespace: "main" });
+      archive.store([message("the first holder", { source: "elsewhere" })], [forged], { storeId, namespace: "main" });
     }
     const before = rowsOf(path);
     const mbox = join(folder, "tiny.mbox");
@@ -156,19 +156,4 @@ async function usesRuns(messages: number, runs: number): Promise<void> {
   const numbers = rowsOf(archive).map(({ call_number }) => decodeCallNumber(call_number));
   // In the order of the file: sequence after sequence, run after run, none left out.
   expect(numbers.map(({ run, sequence }) => (run - 1) * 2 ** 14 + sequence)).toEqual(numbers.map((_, index) => index));
-}
-
-function messageWith(text: string): NewMessage {
-  const raw = Buffer.from(text);
-  const nothing = {
-    messageId: null,
-    subject: null,
-    from: null,
-    date: null,
-    dateHeader: null,
-    fromLine: null,
-    problem: null,
-  };
-  const contentHash = createHash("sha256").update(raw).digest();
-  return { ...nothing, source: "elsewhere", number: 1, byteOffset: 0, raw, contentHash };
 }

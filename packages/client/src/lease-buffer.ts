@@ -57,7 +57,6 @@ export class LeaseBuffer {
   readonly #onRefused: () => void;
   readonly #stock = new RunStock();
   readonly #waiters = new Set<Waiter>();
-  readonly #requests = new Set<AbortController>();
   readonly #reports = new Set<Promise<void>>();
 
   #asking = false;
@@ -67,6 +66,8 @@ export class LeaseBuffer {
   #refused: ClientError | undefined;
   #lastFailure: ClientError | undefined;
   #endPause: (() => void) | undefined;
+  /** Of the lease request under way. */
+  #abort = new AbortController();
 
   #storeId: string | undefined;
   #lastRun: number | null = null;
@@ -153,9 +154,7 @@ export class LeaseBuffer {
       this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
     }
     // A lease that is granted just now would stay open in the ledger for ever: its answer is worth a short wait.
-    const timer = setTimeout(() => {
-      for (const request of this.#requests) request.abort();
-    }, CLOSE_GRACE_MS);
+    const timer = setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
     await this.#asked;
     clearTimeout(timer);
     await Promise.all(this.#reports);
@@ -211,7 +210,8 @@ export class LeaseBuffer {
     const nonce = newNonce();
     const runCount = this.#runCountToAsk();
     const request = { runCount, nonce, holder, lastRun: this.#lastRun };
-    const answer = await this.#request((options) => source.lease(namespace, request, options));
+    this.#abort = new AbortController();
+    const answer = await this.#request((options) => source.lease(namespace, request, options), this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
     return checkedLease(answer, expected);
   }
@@ -265,9 +265,8 @@ export class LeaseBuffer {
   async #send({ nonce, version }: Lease, run: number, progress: Omit<ReportRequest, "nonce">): Promise<void> {
     const { source, namespace } = this.#settings;
     try {
-      await this.#request(
-        (options) => source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options),
-        "outlives close",
+      await this.#request((options) =>
+        source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options),
       );
     } catch (error) {
       this.#call("onReportFailed", asClientError(error));
@@ -275,10 +274,8 @@ export class LeaseBuffer {
   }
 
   /** One request with its time limit, also for a source that does not heed the signal. */
-  async #request<T>(send: (options: CallOptions) => Promise<T>, lifetime?: "outlives close"): Promise<T> {
+  async #request<T>(send: (options: CallOptions) => Promise<T>, controller = new AbortController()): Promise<T> {
     const { requestTimeoutMs } = this.#settings;
-    const controller = new AbortController();
-    if (lifetime === undefined) this.#requests.add(controller);
     const tooLong = `the coordinator did not answer within ${requestTimeoutMs} ms`;
     const timer = setTimeout(
       () => controller.abort(new ClientError("coordinator_unreachable", tooLong)),
@@ -293,7 +290,6 @@ export class LeaseBuffer {
       return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
     } finally {
       clearTimeout(timer);
-      this.#requests.delete(controller);
     }
   }
 

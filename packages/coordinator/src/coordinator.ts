@@ -15,7 +15,6 @@ import type {
   InspectAnswer,
   Lease,
   LeaseRequest,
-  LedgerEntry,
   ReportRequest,
   RunAnswer,
   RunsAnswer,
@@ -32,8 +31,9 @@ import { CoordinatorError } from "./errors.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
+import { notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
-import { RATE_WINDOWS_MS, statusOf } from "./status.js";
+import { rateWindowsMsOf, statusOf } from "./status.js";
 import type { GrantedRuns, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT } from "./store-id.js";
 
@@ -90,7 +90,8 @@ export class Coordinator {
    * Leases 1 to 64 fresh, contiguous runs; fewer than asked at the end of the run space.
    * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
    * @throws CoordinatorError `run_beyond_mark`, `run_space_exhausted`, `namespace_not_initialised`: the mark did not
-   *   move. `store_went_back`, `store_replaced`: what it moved by is burnt. `store_unavailable`: it may have moved. RangeError or TypeError for misuse.
+   *   move. `store_went_back`, `store_replaced`: what it moved by is burnt. `store_unavailable`: it may have moved.
+   *   RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
     mustBeNamespace(namespace);
@@ -125,10 +126,9 @@ export class Coordinator {
   /** What is known of one run. @throws CoordinatorError `run_not_leased`, `namespace_not_initialised`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     mustBeLedgerId(ledgerId);
-    const lease = await this.#find(namespace, ledgerId);
-    if (lease === undefined) {
-      throw new CoordinatorError("run_not_leased", `run ${ledgerId} of namespace "${namespace}" was never leased`);
-    }
+    mustBeNamespace(namespace);
+    const lease = await this.#store.findLease(namespace, ledgerId);
+    if (lease === undefined) throw notLeased(namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
@@ -161,10 +161,12 @@ export class Coordinator {
     mustBeNamespace(namespace);
     const nowMs = this.#now();
     const record = await this.#store.readNamespace(namespace);
-    const oldestInWindow = await Promise.all(
-      RATE_WINDOWS_MS.map((windowMs) => this.#store.firstLeaseSince(namespace, nowMs - windowMs)),
+    const windows = await Promise.all(
+      rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
+        return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
+      }),
     );
-    return { ...statusOf(record, oldestInWindow, nowMs), store: this.#store.kind, coordinator: this.name };
+    return { ...statusOf(record, windows, nowMs), store: this.#store.kind, coordinator: this.name };
   }
 
   /**
@@ -192,11 +194,6 @@ export class Coordinator {
       if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return false;
       throw error;
     }
-  }
-
-  #find(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    mustBeNamespace(namespace);
-    return this.#store.findLease(namespace, ledgerId);
   }
 
   /** A holder that has a run which this store never leased met another store, or this one before it went back. */

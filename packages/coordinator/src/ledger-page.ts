@@ -33,7 +33,7 @@ export async function ledgerPage(store: Store, namespace: string, query: LedgerQ
   const leases: LedgerEntry[] = [];
   let below = await startOf(store, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
-    const limit = isFiltered(query) ? SCAN_STEP : query.limit - leases.length;
+    const limit = query.holder !== undefined ? SCAN_STEP : query.limit - leases.length;
     const found = await store.listLeases(namespace, { belowLedgerId: below, limit });
     for (const entry of found) {
       if (entry.leasedAtMs < (query.leasedFromMs ?? 0)) return { leases, nextCursor: null };
@@ -53,10 +53,6 @@ async function startOf(store: Store, namespace: string, { cursor, leasedToMs }: 
   if (leasedToMs === undefined) return ABOVE_ALL_LEDGER_IDS;
   const firstTooLate = await store.firstLeaseSince(namespace, leasedToMs);
   return firstTooLate === undefined ? ABOVE_ALL_LEDGER_IDS : lastLedgerIdOf(firstTooLate);
-}
-
-function isFiltered({ holder }: LedgerQuery): boolean {
-  return holder !== undefined;
 }
 
 function lastLedgerIdOf({ version, firstRun, runCount }: LedgerEntry): number {

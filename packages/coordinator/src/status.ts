@@ -9,23 +9,36 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Over which the rate of use is measured. */
-export const RATE_WINDOWS_MS: readonly number[] = [HOUR_MS, DAY_MS, 7 * DAY_MS];
+const RATE_WINDOWS_MS: readonly number[] = [HOUR_MS, DAY_MS, 7 * DAY_MS];
 
 /** The last instant that a JavaScript date can name. */
 const LAST_INSTANT_MS = 8.64e15;
 
-/** `oldestInWindow` holds, for each of `RATE_WINDOWS_MS`, the oldest lease within it. */
+/** A window, and the oldest lease within it. */
+export interface RateWindow {
+  readonly windowMs: number;
+  readonly oldest: LedgerEntry | undefined;
+}
+
+/**
+ * The windows that the namespace has lived through, and always the shortest: a longer one would only repeat a shorter one's
+ * figures.
+ */
+export function rateWindowsMsOf(record: NamespaceRecord, nowMs: number): readonly number[] {
+  const lifeMs = lifeMsOf(record, nowMs);
+  return RATE_WINDOWS_MS.filter((windowMs, index) => index === 0 || windowMs <= lifeMs);
+}
+
 export function statusOf(
   record: NamespaceRecord,
-  oldestInWindow: readonly (LedgerEntry | undefined)[],
+  windows: readonly RateWindow[],
   nowMs: number,
 ): Omit<StatusAnswer, "store" | "coordinator"> {
   const { namespace, storeId, version, firstRun, highWaterMark, changedAtMs } = record;
   const firstRunOfVersion = version === 0 ? firstRun : 0;
   const runsLeased = highWaterMark - firstRunOfVersion + 1;
   const runsLeft = RUN_MAX - highWaterMark;
-  const initialisedAtMs = parseStoreId(storeId)?.initialisedAtMs ?? nowMs;
-  const lifeMs = nowMs - initialisedAtMs;
+  const lifeMs = lifeMsOf(record, nowMs);
   return {
     namespace,
     storeId,
@@ -36,8 +49,7 @@ export function statusOf(
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: runsLeased > 0 ? changedAtMs : null,
-    rates: windowsOf(lifeMs).map((windowMs, index) => {
-      const oldest = oldestInWindow[index];
+    rates: windows.map(({ windowMs, oldest }) => {
       const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
       // A namespace younger than the window is measured over its life, but never over less than a minute.
       const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
@@ -46,9 +58,8 @@ export function statusOf(
   };
 }
 
-/** Those that the namespace has lived through, and always the shortest: a longer one would only repeat a shorter one's figures. */
-function windowsOf(lifeMs: number): readonly number[] {
-  return RATE_WINDOWS_MS.filter((windowMs, index) => index === 0 || windowMs <= lifeMs);
+function lifeMsOf({ storeId }: NamespaceRecord, nowMs: number): number {
+  return nowMs - (parseStoreId(storeId)?.initialisedAtMs ?? nowMs);
 }
 
 function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: number, nowMs: number): UseRate {

@@ -2,7 +2,7 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { statusOf } from "../src/status.js";
+import { rateWindowsMsOf, statusOf } from "../src/status.js";
 import { newStoreId } from "../src/store-id.js";
 
 const HOUR_MS = 3_600_000;
@@ -24,10 +24,16 @@ const leaseOf = (firstRun: number): LedgerEntry => ({
   progress: null,
 });
 
+/** `oldest` holds, for each window that applies, the oldest lease within it. */
+function statusWith(record: ReturnType<typeof recordOf>, oldest: readonly (LedgerEntry | undefined)[]) {
+  const windows = rateWindowsMsOf(record, NOW_MS).map((windowMs, index) => ({ windowMs, oldest: oldest[index] }));
+  return statusOf(record, windows, NOW_MS);
+}
+
 describe("the forecast", () => {
   test("measures each window that the namespace has lived through", () => {
     // 1,000 runs: 10 in the last hour, 100 in the last day, all of them in the last week.
-    const { rates } = statusOf(recordOf(30 * DAY_MS, 1, 1000), [leaseOf(991), leaseOf(901), leaseOf(1)], NOW_MS);
+    const { rates } = statusWith(recordOf(30 * DAY_MS, 1, 1000), [leaseOf(991), leaseOf(901), leaseOf(1)]);
     expect(rates.map(({ windowMs, runs }) => [windowMs, runs])).toEqual([
       [HOUR_MS, 10],
       [DAY_MS, 100],
@@ -38,21 +44,21 @@ describe("the forecast", () => {
   });
 
   test("leaves out windows longer than the namespace's life, and measures the first over that life", () => {
-    const { rates, runsLeft } = statusOf(recordOf(HOUR_MS / 2, 1, 12), [leaseOf(1), leaseOf(1), leaseOf(1)], NOW_MS);
+    const { rates, runsLeft } = statusWith(recordOf(HOUR_MS / 2, 1, 12), [leaseOf(1), leaseOf(1), leaseOf(1)]);
     expect(rates.map(({ windowMs, runs, runsPerDay }) => [windowMs, runs, runsPerDay])).toEqual([[HOUR_MS, 12, 576]]);
     expect(runsLeft).toBe(RUN_MAX - 12);
   });
 
   test("foretells nothing when nothing was leased, and no date beyond the calendar", () => {
-    const idle = statusOf(recordOf(30 * DAY_MS, 5, 4), [undefined, undefined, undefined], NOW_MS);
+    const idle = statusWith(recordOf(30 * DAY_MS, 5, 4), [undefined, undefined, undefined]);
     expect(idle).toMatchObject({ runsLeased: 0, lastLeaseAtMs: null, runsLeft: RUN_MAX - 4 });
     expect(idle.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
-    const slow = statusOf(recordOf(30 * DAY_MS, 1, 1), [undefined, undefined, leaseOf(1)], NOW_MS);
+    const slow = statusWith(recordOf(30 * DAY_MS, 1, 1), [undefined, undefined, leaseOf(1)]);
     expect(slow.rates[2]?.exhaustedAtMs).toBeNull();
   });
 
   test("at the end of the run space says now", () => {
-    const { rates, runsLeft } = statusOf(recordOf(DAY_MS, 1, RUN_MAX), [leaseOf(RUN_MAX), leaseOf(1)], NOW_MS);
+    const { rates, runsLeft } = statusWith(recordOf(DAY_MS, 1, RUN_MAX), [leaseOf(RUN_MAX), leaseOf(1)]);
     expect(runsLeft).toBe(0);
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS);
   });

@@ -8,7 +8,7 @@ import { Command } from "commander";
 import { inspectMalformed } from "../inspection.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
-import { print, printJson } from "./print.js";
+import { labelsInWords, print, printJson } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
@@ -65,8 +65,8 @@ function inWords(answer: InspectAnswer): string {
   ];
   if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
   if ("lease" in answer) {
-    const labels = Object.entries(answer.lease.holder.labels).map(([name, value]) => `${name}=${value}`);
-    if (labels.length > 0) lines.push(`  labels ${labels.join(" ")}`);
+    const labels = labelsInWords(answer.lease.holder);
+    if (labels !== "") lines.push(`  labels ${labels}`);
   }
   return lines.join("\n");
 }

@@ -1,5 +1,6 @@
 /** Words, tables and JSON on standard output. */
 import { stdout } from "node:process";
+import type { Holder } from "@callnumber/protocol/wire";
 
 export function print(text: string): void {
   stdout.write(`${text}\n`);
@@ -23,6 +24,13 @@ export function printTable(headings: readonly string[], rows: readonly (readonly
       .trimEnd();
   print(line(headings));
   for (const row of rows) print(line(row));
+}
+
+/** `name=value name=value`; empty for a holder without labels. */
+export function labelsInWords({ labels }: Holder): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }
 
 export function grouped(value: number): string {

@@ -4,7 +4,7 @@ import { pathOf, type RunAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { askCoordinator } from "./ask-coordinator.js";
 import { checked, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
-import { instant, print, printJson } from "./print.js";
+import { instant, labelsInWords, print, printJson } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
@@ -29,13 +29,13 @@ export function runCommand(): Command {
 
 function inWords({ namespace, version, run, state, lastSequence, lease }: RunAnswer): string {
   const { holder, firstRun, runCount, leasedAtMs, coordinator, progress } = lease;
-  const labels = Object.entries(holder.labels).map(([name, value]) => `${name}=${value}`);
+  const labels = labelsInWords(holder);
   return [
     `run ${run} of version ${version} in namespace ${namespace}`,
     `  state        ${state}${progress === null ? "" : `, reported at ${instant(progress.reportedAtMs)}`}`,
     `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
     `  leased       at ${instant(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${firstRun}-${firstRun + runCount - 1}`}`,
     `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
-    ...(labels.length > 0 ? [`  labels       ${labels.join(" ")}`] : []),
+    ...(labels === "" ? [] : [`  labels       ${labels}`]),
   ].join("\n");
 }

@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { z } from "zod";
 import { askCoordinator } from "./ask-coordinator.js";
 import { checkedOption, coordinatorOption, holderOption, namespaceOption, wholeNumber } from "./options.js";
-import { instant, print, printJson, printTable } from "./print.js";
+import { instant, labelsInWords, print, printJson, printTable } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
@@ -72,8 +72,7 @@ async function collect({ coordinator, namespace, holder, from, to, limit }: Opti
 
 function rowOf({ firstRun, runCount, leasedAtMs, holder, progress }: LedgerEntry): (string | number)[] {
   const runs = runCount === 1 ? String(firstRun) : `${firstRun}-${firstRun + runCount - 1}`;
-  const labels = Object.entries(holder.labels).map(([name, value]) => `${name}=${value}`);
   const state =
     progress === null ? "unreported" : `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
-  return [runs, instant(leasedAtMs), holder.name, holder.host, holder.pid, state, labels.join(" ")];
+  return [runs, instant(leasedAtMs), holder.name, holder.host, holder.pid, state, labelsInWords(holder)];
 }

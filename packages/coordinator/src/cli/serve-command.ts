@@ -8,6 +8,7 @@ import { type Logger, pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";
 import { createServer } from "../http/server.js";
+import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { announcement } from "./init-command.js";
@@ -89,9 +90,9 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
   try {
     const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
-    await welcome(coordinator, opened, address, namespace, say);
+    const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
-    if (mustServeNamespace) await coordinator.status(namespace);
+    if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
     const server = await createServer({ coordinator, release: RELEASE, log });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
@@ -111,21 +112,22 @@ function defaultLogLevel(): (typeof LOG_LEVELS)[number] {
   return stdout.isTTY ? "warn" : "info";
 }
 
-/** Says which store this is; makes its first namespace when the store is new, and says so loudly. */
+/** Says which store this is; makes its first namespace when the store is new, and says so loudly. Answers what is served. */
 async function welcome(
   coordinator: Coordinator,
   { isNew }: OpenStore,
   address: StoreAddress,
   namespace: string,
   say: Say,
-): Promise<void> {
+): Promise<readonly string[]> {
   say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
   if (!isNew) {
     const namespaces = await coordinator.mustBeReady();
     say(`namespaces: ${namespaces.join(", ")}`);
-    return;
+    return namespaces;
   }
   say(`THIS IS A NEW STORE. ${announcement(await coordinator.initNamespace(namespace), describeStore(address))}`);
+  return [namespace];
 }
 
 /** Before a store is made or opened: nothing should begin that can't go on. */

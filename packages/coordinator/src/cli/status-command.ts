@@ -62,7 +62,7 @@ function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {
 function untilWhen(timeMs: number): string {
   const date = new Date(timeMs);
   const isNear = timeMs - Date.now() < 2 * 365 * 24 * HOUR_MS;
-  return isNear
-    ? date.toISOString().slice(0, 10)
-    : `the year ${grouped(date.getUTCFullYear()).replaceAll(",", date.getUTCFullYear() < 10_000 ? "" : ",")}`;
+  if (isNear) return date.toISOString().slice(0, 10);
+  const year = date.getUTCFullYear();
+  return `the year ${year < 10_000 ? year : grouped(year)}`;
 }

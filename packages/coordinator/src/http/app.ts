@@ -1,7 +1,7 @@
 /** The web framework, set up for strangers: small bodies, JSON with types from zod, no poisoned keys, no lines of its own. */
 import Fastify, { type FastifyBaseLogger, LogController } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { sendError } from "./error-answer.js";
+import { answerError } from "./error-answer.js";
 
 /** Larger than any request of ours, smaller than anything that hurts. */
 const BODY_LIMIT_BYTES = 4096;
@@ -25,9 +25,8 @@ export function newApp(log: FastifyBaseLogger | undefined) {
     onConstructorPoisoning: "error",
     requestIdHeader: false,
     // What the framework refuses before any route, an address that can't be decoded for one.
-    frameworkErrors: (error, _, reply) => {
-      const answer = sendError(reply, { code: "invalid_request", message: error.message });
-      reply.type("application/json").send(JSON.stringify(answer) as never);
+    frameworkErrors: (error, request, reply) => {
+      void answerError(error, request, reply).then((answer) => reply.send(answer as never));
     },
   }).withTypeProvider<ZodTypeProvider>();
   // Only JSON is spoken; the framework would also take plain text.

@@ -33,8 +33,6 @@ export interface Server {
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** Answers new requests with `shutting_down`, finishes those in flight, and closes. */
   stop(): Promise<void>;
-  /** The OpenAPI 3.1 document. */
-  openApi(): Promise<object>;
 }
 
 export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
@@ -89,10 +87,6 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
       isStopping = true;
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
-    },
-    async openApi() {
-      await app.ready();
-      return app.swagger();
     },
   };
 }

@@ -5,8 +5,8 @@
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, type Progress } from "@callnumber/protocol/wire";
+import { exhausted, notTheHolder, wentBack } from "../refusals.js";
 import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand } from "../store.js";
-import { exhausted, notTheHolder, wentBack } from "./refusals.js";
 
 /**
  * The runs to grant, computed from the old mark upwards, never back from the new one: a range cut short by the end of the

@@ -3,13 +3,13 @@
  * trying things out, never for an archive.
  */
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { alreadyInitialised, notInitialised, notLeased } from "../refusals.js";
 import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
 import { decideLease, decideReport } from "./decisions.js";
-import { newRecord } from "./new-record.js";
-import { alreadyInitialised, notInitialised, notLeased } from "./refusals.js";
+import { holdsRun, type LedgerRange } from "./ledger-entry.js";
+import { newRecord } from "./namespace-record.js";
 
-interface KeptLease {
-  readonly lastLedgerId: number;
+interface KeptLease extends LedgerRange {
   readonly nonce: string;
   entry: LedgerEntry;
 }
@@ -53,7 +53,7 @@ export class MemoryStore implements Store {
     const lastRun = firstRun + runCount - 1;
     kept.record = { ...kept.record, highWaterMark: lastRun, changedAtMs: leasedAtMs };
     const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
-    kept.ledger.push({ lastLedgerId: ledgerIdOf(version, lastRun), nonce, entry });
+    kept.ledger.push({ lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry });
     return granted;
   }
 
@@ -97,8 +97,7 @@ export class MemoryStore implements Store {
   #leaseAt(namespace: string, ledgerId: number): KeptLease | undefined {
     const { ledger } = this.#kept(namespace);
     const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
-    if (lease === undefined || ledgerId <= lease.lastLedgerId - lease.entry.runCount) return undefined;
-    return lease;
+    return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
   }
 }
 

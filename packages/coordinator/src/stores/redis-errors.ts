@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { alreadyInitialised, exhausted, notInitialised, notLeased, notTheHolder, wentBack } from "./refusals.js";
+import { alreadyInitialised, exhausted, notInitialised, notLeased, notTheHolder, wentBack } from "../refusals.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {

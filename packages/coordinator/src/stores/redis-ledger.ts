@@ -2,8 +2,9 @@
  * How the ledger is written down in Redis: keys, stream entries, packed reports. Pure; the scripts in lua/ write what is
  * read here.
  */
-import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {
   readonly record: string;
@@ -21,9 +22,7 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
 /** A stream entry as Redis answers it. */
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
-export interface KeptLease {
-  readonly lastLedgerId: number;
-  readonly runCount: number;
+export interface KeptLease extends LedgerRange {
   readonly leasedAtMs: number;
   /** Number of the holder in the holders hash. */
   readonly holder: string;
@@ -43,12 +42,9 @@ export function leaseOf([id, fields]: StreamEntry): KeptLease {
   };
 }
 
-export function entryOf(lease: KeptLease, holderJson: string | null, report: Progress | null): LedgerEntry {
+export function entryOf(lease: KeptLease, holderJson: string | null, progress: Progress | null): LedgerEntry {
   if (holderJson === null) throw corrupt(`holder ${lease.holder} is missing`);
-  const { version, run: lastRun } = runOfLedgerId(lease.lastLedgerId);
-  const { holder, coordinator } = JSON.parse(holderJson) as { holder: Holder; coordinator: string };
-  const { runCount, leasedAtMs } = lease;
-  return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, progress: report };
+  return ledgerEntryOf({ ...lease, holderJson, progress });
 }
 
 const LEASES_PER_FIELD = 64;

@@ -3,10 +3,9 @@
  * Everything that changes is one script (lua/); this file carries its arguments and answers.
  */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { CoordinatorError } from "../errors.js";
 import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { parseStoreId } from "../store-id.js";
-import { newRecord } from "./new-record.js";
+import { holderJsonOf, holdsRun } from "./ledger-entry.js";
+import { keptRecord, newRecord } from "./namespace-record.js";
 import { type RedisAddress, RedisConnection } from "./redis-connection.js";
 import {
   entryOf,
@@ -54,14 +53,7 @@ export class RedisStore implements Store {
     const answer = await this.#connection.run("read", [this.#keys(namespace).record], [namespace], { namespace });
     const [storeId, ...numbers] = answer as [string, ...string[]];
     const [version, highWaterMark, changedAtMs] = numbers.map(Number) as [number, number, number];
-    const fields = parseStoreId(storeId);
-    if (fields === undefined) {
-      throw new CoordinatorError(
-        "store_corrupt",
-        `the record of namespace "${namespace}" holds no store id but ${JSON.stringify(storeId)}`,
-      );
-    }
-    return { namespace, storeId, version, firstRun: fields.firstRun, highWaterMark, changedAtMs };
+    return keptRecord({ namespace, storeId, version, highWaterMark, changedAtMs });
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -70,9 +62,9 @@ export class RedisStore implements Store {
   }
 
   async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    const { runCount, floor, nonce, holder, coordinator } = command;
+    const { runCount, floor, nonce } = command;
     const { record, ledger, holders } = this.#keys(namespace);
-    const parameters = [namespace, runCount, floor, nonce, JSON.stringify({ holder, coordinator })];
+    const parameters = [namespace, runCount, floor, nonce, holderJsonOf(command)];
     const answer = await this.#connection.run("lease", [record, ledger, holders], parameters, { namespace, floor });
     const [storeId, ...numbers] = answer as [string, ...string[]];
     const [version, firstRun, granted, leasedAtMs] = numbers.map(Number) as [number, number, number, number];
@@ -87,8 +79,9 @@ export class RedisStore implements Store {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    await this.readNamespace(namespace);
     const lease = await this.#leaseAtOrAfter(namespace, `${ledgerId}-0`);
-    if (lease === undefined || ledgerId <= lease.lastLedgerId - lease.runCount) return undefined;
+    if (lease === undefined || !holdsRun(lease, ledgerId)) return undefined;
     return (await this.#entries(namespace, [lease]))[0];
   }
 
@@ -122,7 +115,6 @@ export class RedisStore implements Store {
 
   async #leaseAtOrAfter(namespace: string, id: string): Promise<KeptLease | undefined> {
     const { ledger } = this.#keys(namespace);
-    await this.readNamespace(namespace);
     const [entry] = await this.#connection.ask({ namespace }, (redis) => redis.xrange(ledger, id, "+", "COUNT", 1));
     return entry && leaseOf(entry as StreamEntry);
   }

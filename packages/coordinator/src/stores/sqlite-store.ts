@@ -3,14 +3,14 @@
  * one sync of the disk, and none is answered before it.
  */
 
-import { type Holder, type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
+import { alreadyInitialised, notInitialised, notLeased } from "../refusals.js";
 import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { parseStoreId } from "../store-id.js";
 import { decideLease, decideReport } from "./decisions.js";
-import { newRecord } from "./new-record.js";
-import { alreadyInitialised, notInitialised, notLeased } from "./refusals.js";
+import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
+import { keptRecord, newRecord } from "./namespace-record.js";
 import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
 import { type Outcome, TurnQueue } from "./turn-queue.js";
 
@@ -116,7 +116,7 @@ export class SqliteStore implements Store {
       const lastRun = firstRun + runCount - 1;
       const lastLedgerId = ledgerIdOf(version, lastRun);
       this.#statements.raiseMark.run(lastRun, leasedAtMs, row.id);
-      const holderId = this.#holderId(command.holder, command.coordinator);
+      const holderId = this.#holderId(command);
       this.#statements.addLease.run(row.id, lastLedgerId, runCount, leasedAtMs, holderId, command.nonce);
       return granted;
     });
@@ -233,11 +233,11 @@ export class SqliteStore implements Store {
 
   #leaseAt(namespaceId: number, ledgerId: number): LeaseRow | undefined {
     const row = this.#statements.leaseAtOrAfter.get(namespaceId, ledgerId) as unknown as LeaseRow | undefined;
-    return row !== undefined && ledgerId > row.last_ledger_id - row.run_count ? row : undefined;
+    return row !== undefined && holdsRun(rangeOf(row), ledgerId) ? row : undefined;
   }
 
-  #holderId(holder: Holder, coordinator: string): number | bigint {
-    const json = JSON.stringify({ holder, coordinator });
+  #holderId(command: LeaseCommand): number | bigint {
+    const json = holderJsonOf(command);
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
   }
@@ -262,35 +262,22 @@ function prepareAll(database: DatabaseSyncInstance): Record<keyof typeof STATEME
 }
 
 function recordOf({ name, store_id, version, high_water_mark, changed_at_ms }: NamespaceRow): NamespaceRecord {
-  const fields = parseStoreId(store_id);
-  if (fields === undefined) {
-    throw new CoordinatorError(
-      "store_corrupt",
-      `the record of namespace "${name}" holds no store id but ${JSON.stringify(store_id)}`,
-    );
-  }
-  return {
+  return keptRecord({
     namespace: name,
     storeId: store_id,
     version,
-    firstRun: fields.firstRun,
     highWaterMark: high_water_mark,
     changedAtMs: changed_at_ms,
-  };
+  });
 }
 
 function entryOf(row: LeaseRow): LedgerEntry {
-  const { version, run: lastRun } = runOfLedgerId(row.last_ledger_id);
-  const { holder, coordinator } = JSON.parse(row.holder_json) as { holder: Holder; coordinator: string };
-  return {
-    version,
-    firstRun: lastRun - row.run_count + 1,
-    runCount: row.run_count,
-    leasedAtMs: row.leased_at_ms,
-    holder,
-    coordinator,
-    progress: progressOf(row),
-  };
+  const { leased_at_ms: leasedAtMs, holder_json: holderJson } = row;
+  return ledgerEntryOf({ ...rangeOf(row), leasedAtMs, holderJson, progress: progressOf(row) });
+}
+
+function rangeOf({ last_ledger_id, run_count }: LeaseRow): LedgerRange {
+  return { lastLedgerId: last_ledger_id, runCount: run_count };
 }
 
 function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {

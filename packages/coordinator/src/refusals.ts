@@ -1,5 +1,5 @@
-/** The refusals that every store words the same way. */
-import { CoordinatorError } from "../errors.js";
+/** The refusals that are worded the same way wherever they are found: in every store, in the rules above, at the terminal. */
+import { CoordinatorError } from "./errors.js";
 
 export function notInitialised(namespace: string): CoordinatorError {
   return new CoordinatorError(
@@ -40,5 +40,12 @@ export function notTheHolder(run: number): CoordinatorError {
   return new CoordinatorError(
     "not_the_holder",
     `the report on run ${run} does not bear the nonce of its lease; nothing was changed`,
+  );
+}
+
+export function noStoreId(namespace: string, found: string): CoordinatorError {
+  return new CoordinatorError(
+    "store_corrupt",
+    `the record of namespace "${namespace}" holds no store id but ${JSON.stringify(found)}`,
   );
 }

@@ -1,0 +1,36 @@
+/**
+ * The ledger's entry of a lease, from what the stores that outlive their process keep of it: its last ledger id, and its
+ * holder as JSON, which stands once for many leases. Pure.
+ */
+import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { LeaseCommand } from "../store.js";
+
+/** The runs of a lease, by what the ledger is ordered by. */
+export interface LedgerRange {
+  /** Ledger id of the lease's last run. */
+  readonly lastLedgerId: number;
+  readonly runCount: number;
+}
+
+/** Whether the first entry at or after a run's ledger id is the one that holds the run. */
+export function holdsRun({ lastLedgerId, runCount }: LedgerRange, ledgerId: number): boolean {
+  return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - runCount;
+}
+
+export interface KeptEntry extends LedgerRange {
+  readonly leasedAtMs: number;
+  /** As `holderJsonOf` made it. */
+  readonly holderJson: string;
+  readonly progress: Progress | null;
+}
+
+export function ledgerEntryOf({ lastLedgerId, runCount, leasedAtMs, holderJson, progress }: KeptEntry): LedgerEntry {
+  const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
+  const { holder, coordinator } = JSON.parse(holderJson) as { holder: Holder; coordinator: string };
+  return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, progress };
+}
+
+/** Who got a lease and who granted it: the same text for the same process at the same coordinator. */
+export function holderJsonOf({ holder, coordinator }: LeaseCommand): string {
+  return JSON.stringify({ holder, coordinator });
+}
