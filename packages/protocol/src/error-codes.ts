@@ -15,8 +15,28 @@ export type ErrorCode =
   | "not_the_holder"
   | "run_beyond_mark"
   | "run_space_exhausted"
+  | "line_reached"
+  | "store_epoch_changed"
+  | "store_claimed"
+  | "store_silent"
   | "store_went_back"
+  | "store_generation_stale"
+  | "claim_raced"
+  | "quorum_missing"
+  | "lease_burnt"
+  | "clocks_disagree"
+  | "clock_went_back"
+  | "store_sealed"
+  | "store_is_replica"
+  | "store_has_more_nodes"
+  | "store_forked"
   | "store_replaced"
+  | "store_emptied"
+  | "operator_needed"
+  | "store_epoch_unreadable"
+  | "store_evicts"
+  | "store_too_old"
+  | "store_copied"
   | "store_corrupt"
   | "store_unknown_schema"
   | "store_locked"
@@ -45,8 +65,31 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   not_the_holder: { httpStatus: 409, retry: "never" },
   run_beyond_mark: { httpStatus: 400, retry: "never" },
   run_space_exhausted: { httpStatus: 409, retry: "never" },
-  store_went_back: { httpStatus: 503, retry: "never" },
+  line_reached: { httpStatus: 503, retry: "later" },
+  // A doubt: the coordinator settles it by itself, as soon as the store lets it.
+  store_epoch_changed: { httpStatus: 503, retry: "later" },
+  store_claimed: { httpStatus: 503, retry: "later" },
+  store_silent: { httpStatus: 503, retry: "later" },
+  store_went_back: { httpStatus: 503, retry: "later" },
+  store_generation_stale: { httpStatus: 503, retry: "later" },
+  claim_raced: { httpStatus: 503, retry: "later" },
+  quorum_missing: { httpStatus: 503, retry: "later" },
+  lease_burnt: { httpStatus: 503, retry: "later" },
+  // Wrong now, and right again once somebody has mended it; nothing has to be typed.
+  clocks_disagree: { httpStatus: 503, retry: "later" },
+  clock_went_back: { httpStatus: 503, retry: "later" },
+  store_sealed: { httpStatus: 503, retry: "later" },
+  store_is_replica: { httpStatus: 503, retry: "later" },
+  store_has_more_nodes: { httpStatus: 503, retry: "later" },
+  // A fence: nothing is leased until an operator has looked and typed.
+  store_forked: { httpStatus: 503, retry: "never" },
   store_replaced: { httpStatus: 503, retry: "never" },
+  store_emptied: { httpStatus: 503, retry: "never" },
+  operator_needed: { httpStatus: 503, retry: "never" },
+  store_epoch_unreadable: { httpStatus: 503, retry: "never" },
+  store_evicts: { httpStatus: 503, retry: "never" },
+  store_too_old: { httpStatus: 503, retry: "never" },
+  store_copied: { httpStatus: 503, retry: "never" },
   store_corrupt: { httpStatus: 503, retry: "never" },
   store_unknown_schema: { httpStatus: 503, retry: "never" },
   store_locked: { httpStatus: 503, retry: "never" },

@@ -16,6 +16,8 @@ import {
 import type {
   CallNumberFields,
   ErrorAnswer,
+  ErrorCode,
+  GuardAnswer,
   Holder,
   InspectAnswer,
   Lease,
@@ -28,6 +30,7 @@ import type {
   StatusAnswer,
 } from "./wire.js";
 import {
+  ERROR_RULES,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
   LABEL_COUNT_MAX,
@@ -40,6 +43,7 @@ import {
   PAGE_LIMIT_MAX,
   PID_MAX,
   PRINTABLE_PATTERN,
+  RECEIPT_PATTERN,
 } from "./wire.js";
 
 /** A call number in a user's own schema: parses to the branded `CallNumber`, refuses every other spelling. */
@@ -56,6 +60,7 @@ const run = z.int().min(0).max(RUN_MAX);
 const sequence = z.int().min(0).max(SEQUENCE_MAX);
 const timeMs = z.int().min(0);
 const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
+const receipt = z.string().regex(RECEIPT_PATTERN, "a receipt has 43 characters A-Z, a-z, 0-9, dash, underscore");
 const printable = (lengthMax: number) =>
   z.string().min(1).max(lengthMax).regex(PRINTABLE_PATTERN, "holds an unprintable character");
 
@@ -88,6 +93,8 @@ export const leaseRequestSchema = z.strictObject({
   nonce: z.string().regex(NONCE_PATTERN, "a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore"),
   holder: holderSchema,
   lastRun: ledgerIdSchema.nullable(),
+  receipt: receipt.nullable(),
+  sentAtMs: timeMs,
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
@@ -112,6 +119,7 @@ export const leaseSchema = z.object({
   runCount,
   leasedAtMs: timeMs,
   nonce: z.string(),
+  receipt,
 }) satisfies z.ZodType<Lease>;
 
 const progressSchema = z.object({
@@ -185,6 +193,18 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
   }),
 ]) satisfies z.ZodType<InspectAnswer>;
 
+const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
+
+const guardAnswerSchema = z.object({
+  state: z.enum(["open", "in_doubt", "fenced"]),
+  code: errorCode.nullable(),
+  sinceMs: timeMs,
+  explanation: z.string(),
+  generation: z.int().min(0),
+  roomRuns: z.int().min(0),
+  nodeCount: z.int().min(1),
+}) satisfies z.ZodType<GuardAnswer>;
+
 export const statusAnswerSchema = z.object({
   namespace: z.string(),
   storeId: z.string(),
@@ -197,6 +217,7 @@ export const statusAnswerSchema = z.object({
   runsLeft: z.int().min(0),
   callNumbersLeft: z.int().min(0),
   lastLeaseAtMs: timeMs.nullable(),
+  guard: guardAnswerSchema,
   rates: z
     .array(
       z.object({

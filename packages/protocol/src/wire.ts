@@ -2,6 +2,7 @@
  * The wire between client and coordinator: paths, limits, the shapes of requests and answers, and the error codes.
  * Has no dependency, so that the client stays small; the same shapes as zod schemas stand in schemas.ts.
  */
+import type { ErrorCode } from "./error-codes.js";
 import { RUN_COUNT } from "./layout.js";
 
 export type { ClientErrorCode, ErrorCode, RetryRule } from "./error-codes.js";
@@ -33,6 +34,8 @@ export const LEASE_RUN_COUNT_MAX = 64;
 export const DEFAULT_NAMESPACE = "main";
 /** Lower case and without braces, globs or slashes: a namespace becomes part of a key, a path and a metric's label. */
 export const NAMESPACE_PATTERN = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+/** An HMAC-SHA256 in base64url. */
+export const RECEIPT_PATTERN = /^[A-Za-z0-9_-]{43}$/;
 export const NONCE_PATTERN = /^[A-Za-z0-9_-]{16,64}$/;
 /** Text that people read in terminals and logs: no control, format, private or unpaired surrogate characters. */
 export const PRINTABLE_PATTERN = /^[^\p{C}\p{Zl}\p{Zp}]+$/u;
@@ -77,6 +80,13 @@ export interface LeaseRequest {
   readonly holder: Holder;
   /** Ledger id of the last run that the holder got in this namespace; null for none. */
   readonly lastRun: number | null;
+  /**
+   * The receipt of the lease that `lastRun` came with; null when the holder has none. With it, `lastRun` is evidence: a store
+   * that never leased that run is one of two copies, and all leasing ends.
+   */
+  readonly receipt: string | null;
+  /** The holder's clock when it asked. A clock ahead of the coordinator's tells that one of the two is wrong. */
+  readonly sentAtMs: number;
 }
 
 /** One run or a contiguous range of runs, granted to one holder. */
@@ -89,6 +99,8 @@ export interface Lease {
   readonly runCount: number;
   readonly leasedAtMs: number;
   readonly nonce: string;
+  /** Proof that this store leased these runs; goes with `lastRun` into the next request. */
+  readonly receipt: string;
 }
 
 /** `open`: goes on minting · `exhausted`: used to the last sequence · `closed`: will never be minted from again. */
@@ -186,6 +198,25 @@ export interface UseRate {
   readonly exhaustedAtMs: number | null;
 }
 
+/**
+ * Whether a namespace leases. `open`: it does · `in_doubt`: not until the coordinator has settled what the store may have
+ * forgotten, which it does by itself · `fenced`: not until an operator has done what `explanation` says.
+ */
+export interface GuardAnswer {
+  readonly state: "open" | "in_doubt" | "fenced";
+  /** The code of the refusal that importers get; null when open. */
+  readonly code: ErrorCode | null;
+  readonly sinceMs: number;
+  /** Why, what it waits for, or what to type: for people. */
+  readonly explanation: string;
+  /** Settled doubts and recoveries that this store has seen, and a bit more; only rises. */
+  readonly generation: number;
+  /** How many runs may be leased right now before the clock line is reached. */
+  readonly roomRuns: number;
+  /** Data nodes that could be promoted, each of which may hold an older state: the store's own word. */
+  readonly nodeCount: number;
+}
+
 export interface StatusAnswer {
   readonly namespace: string;
   readonly storeId: string;
@@ -199,6 +230,7 @@ export interface StatusAnswer {
   readonly runsLeft: number;
   readonly callNumbersLeft: number;
   readonly lastLeaseAtMs: number | null;
+  readonly guard: GuardAnswer;
   readonly rates: readonly UseRate[];
 }
 
