@@ -33,7 +33,7 @@ export function statusOf(
   record: NamespaceRecord,
   windows: readonly RateWindow[],
   nowMs: number,
-): Omit<StatusAnswer, "store" | "coordinator"> {
+): Omit<StatusAnswer, "store" | "coordinator" | "guard"> {
   const { namespace, storeId, version, firstRun, highWaterMark, changedAtMs } = record;
   const firstRunOfVersion = version === 0 ? firstRun : 0;
   const runsLeased = highWaterMark - firstRunOfVersion + 1;

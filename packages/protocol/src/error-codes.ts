@@ -27,6 +27,7 @@ export type ErrorCode =
   | "clocks_disagree"
   | "clock_went_back"
   | "store_sealed"
+  | "store_moved"
   | "store_is_replica"
   | "store_has_more_nodes"
   | "store_forked"
@@ -82,6 +83,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_is_replica: { httpStatus: 503, retry: "later" },
   store_has_more_nodes: { httpStatus: 503, retry: "later" },
   // A fence: nothing is leased until an operator has looked and typed.
+  store_moved: { httpStatus: 503, retry: "never" },
   store_forked: { httpStatus: 503, retry: "never" },
   store_replaced: { httpStatus: 503, retry: "never" },
   store_emptied: { httpStatus: 503, retry: "never" },

@@ -13,7 +13,13 @@ const COMMAND_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 
-export type ScriptName = "init" | "read" | "lease" | "report" | "lease-since";
+/** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
+const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "resume", "recover", "init"] as const;
+export type StepScriptName = (typeof STEP_SCRIPTS)[number];
+export type ScriptName = StepScriptName | "check" | "read" | "report" | "lease-since";
+
+/** A command and its parameters. */
+export type Words = readonly [name: string, ...parameters: (string | number)[]];
 
 export interface RedisAddress {
   readonly host: string;
@@ -26,17 +32,22 @@ export interface RedisAddress {
 
 export class RedisConnection {
   readonly #redis: Redis;
-  readonly #server: string;
+  /** Where it leads, for messages. */
+  readonly server: string;
   readonly #database: number;
   /** Whether the connection of this moment speaks to our database. Each new connection begins at database 0. */
   #isSelected = false;
+  /** How many connections there were: answers of another one are not answers to this one's questions. */
+  #life = 0;
+  #scriptsLoadedIn = -1;
 
   private constructor(redis: Redis, server: string, database: number) {
     this.#redis = redis;
-    this.#server = server;
+    this.server = server;
     this.#database = database;
     redis.on("close", () => {
       this.#isSelected = false;
+      this.#life++;
     });
   }
 
@@ -92,13 +103,57 @@ export class RedisConnection {
     }
   }
 
+  /**
+   * Sends commands in one write, on one connection, each at most once, and answers for each what it answered or the error
+   * that it refused with. The scripts of `EVALSHA` are known to the server before.
+   * @throws CoordinatorError `store_unavailable` when not all of them were answered, by this connection.
+   */
+  async together(commands: readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
+    await this.#loadScripts(context);
+    const life = this.#life;
+    const answers = await this.ask(context, async (redis) => {
+      const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
+      return results.map(([error, answer]) => {
+        if (error !== null && error.name !== "ReplyError") throw error;
+        return error ?? answer;
+      });
+    });
+    if (this.#life !== life || answers.length !== commands.length)
+      throw asStoreError(new Error("the connection broke"), context, this.server);
+    return answers;
+  }
+
+  /** The command that runs one of our scripts. */
+  static evalsha(script: ScriptName, keys: readonly string[], parameters: readonly (string | number)[]): Words {
+    return ["evalsha", scriptNamed(script).sha1, keys.length, ...keys, ...parameters];
+  }
+
+  /** The error for what a script, or the server, refused a command with. */
+  refusalIn(error: Error, context: CommandContext): Error {
+    return asStoreError(error, context, this.server);
+  }
+
+  /** Ends the connection, as one whose answers can't be trusted or that leads to the wrong server; a new one is made. */
+  breakOff(): void {
+    this.#redis.disconnect(true);
+  }
+
+  async #loadScripts(context: CommandContext): Promise<void> {
+    if (this.#scriptsLoadedIn === this.#life) return;
+    const life = this.#life;
+    await this.ask(context, (redis) =>
+      Promise.all([...STEP_SCRIPTS, "check" as const].map((name) => redis.script("LOAD", scriptNamed(name).text))),
+    );
+    this.#scriptsLoadedIn = life;
+  }
+
   /** Sends commands. @throws CoordinatorError `store_unavailable`. */
   async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
     try {
       return await this.#send(send);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
-      throw asStoreError(error, context, this.#server);
+      throw asStoreError(error, context, this.server);
     }
   }
 
@@ -129,7 +184,8 @@ const scripts = new Map<ScriptName, { readonly text: string; readonly sha1: stri
 function scriptNamed(name: ScriptName): { readonly text: string; readonly sha1: string } {
   const known = scripts.get(name);
   if (known !== undefined) return known;
-  const text = ["record", name].map(readScript).join("\n");
+  const isStep = (STEP_SCRIPTS as readonly string[]).includes(name);
+  const text = ["record", ...(isStep ? ["guard"] : []), name].map(readScript).join("\n");
   const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
   scripts.set(name, script);
   return script;

@@ -2,37 +2,15 @@
  * From a word of Redis, or of our scripts, to an error code. Scripts refuse with a leading word; nothing but that word and
  * the detail behind it is read.
  */
-import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { alreadyInitialised, exhausted, notInitialised, notLeased, notTheHolder, wentBack } from "../refusals.js";
+import { isScriptWord, refused } from "../refusals.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {
   readonly namespace: string;
-  readonly floor?: number;
+  /** Of a step: a refusal that does not bear it is not an answer to this step. */
+  readonly nonce?: string;
 }
-
-type Refusal = (context: CommandContext, detail: string) => CoordinatorError;
-
-/** The words of our scripts. */
-const SCRIPT_WORDS: Readonly<Record<string, Refusal>> = {
-  EMPTY: ({ namespace }) => notInitialised(namespace),
-  ALREADY: ({ namespace }) => alreadyInitialised(namespace),
-  ROLLBACK: ({ namespace, floor }, detail) => wentBack(namespace, Number(detail), floor ?? 0),
-  EXHAUSTED: ({ namespace }, detail) => exhausted(namespace, Number(detail)),
-  NOTLEASED: ({ namespace }, detail) => notLeased(namespace, Number(detail)),
-  NOTHOLDER: (_, detail) => notTheHolder(Number(detail)),
-  CORRUPT: ({ namespace }, detail) =>
-    storeError(
-      "store_corrupt",
-      `the keys of namespace "${namespace}" were changed by another hand (${detail}). Nothing is leased`,
-    ),
-  VERSION: ({ namespace }, detail) =>
-    storeError(
-      "store_unknown_schema",
-      `the record of namespace "${namespace}" has schema version ${detail}; this release reads version 1`,
-    ),
-};
 
 /** Words of the server that say what an operator must change; all others pass by themselves. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
@@ -48,11 +26,13 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
 export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const [, word = "", detail = ""] = /^([A-Z]+) ?(.*)$/s.exec(message) ?? [];
-  if (word === "MISUSE") return new Error(`broken invariant: ${message}`);
-  const refusal = Object.hasOwn(SCRIPT_WORDS, word) ? SCRIPT_WORDS[word] : undefined;
-  if (refusal !== undefined) return refusal(context, detail);
-  const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
+  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
+  if (isScriptWord(word)) {
+    if (context.nonce !== undefined && nonce !== context.nonce) return strayAnswer(server, error);
+    return refused(word, detail, context.namespace);
+  }
+  const [firstWord = ""] = message.split(" ", 1);
+  const hint = Object.hasOwn(SERVER_HINTS, firstWord) ? SERVER_HINTS[firstWord] : undefined;
   const isAnswer = error instanceof Error && error.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`
@@ -60,6 +40,9 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
   return new CoordinatorError("store_unavailable", told, { cause: error });
 }
 
-function storeError(code: ErrorCode, message: string): CoordinatorError {
-  return new CoordinatorError(code, message);
+/** An answer came, but to another question: what this one did is not known. */
+export function strayAnswer(server: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError("store_unavailable", `Redis at ${server} answered another question than the one asked`, {
+    cause,
+  });
 }

@@ -10,7 +10,7 @@ import { CoordinatorError } from "../errors.js";
 
 /** "CALL": tells our files from those of other programs that use SQLite. */
 const APPLICATION_ID = 0x43414c4c;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 /** Nobody else should write; a tool that looks may hold the file for a moment. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -18,15 +18,15 @@ const BUSY_TIMEOUT_MS = 1_000;
 const SQLITE_BUSY = 5;
 const SQLITE_NOT_A_DATABASE = 26;
 
-/** A ledger entry holds the last ledger id of its lease, so that the lease of a run is the first entry at or after it. */
+/**
+ * A namespace keeps its record as the guard writes it, field by field, under its checksum. A ledger entry holds the last ledger id of its lease, so that the lease
+ * of a run is the first entry at or after it.
+ */
 const SCHEMA = `
   CREATE TABLE namespaces (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    store_id TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    high_water_mark INTEGER NOT NULL,
-    changed_at_ms INTEGER NOT NULL
+    v TEXT, ns TEXT, sid TEXT, ver TEXT, c TEXT, t TEXT, ep TEXT, g TEXT, p TEXT, n TEXT, rk TEXT, ph TEXT, k TEXT
   ) STRICT;
   CREATE TABLE holders (
     id INTEGER PRIMARY KEY,

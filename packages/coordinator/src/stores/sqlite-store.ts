@@ -3,16 +3,22 @@
  * one sync of the disk, and none is answered before it.
  */
 
+import { randomUUID } from "node:crypto";
 import { type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
-import { alreadyInitialised, notInitialised, notLeased } from "../refusals.js";
-import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { decideLease, decideReport } from "./decisions.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { decide } from "../guard/decisions.js";
+import type { FoundKeys } from "../guard/found.js";
+import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import { notInitialised, notLeased, refused } from "../refusals.js";
+import type { LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
-import { keptRecord, newRecord } from "./namespace-record.js";
+import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
+import { decideReport } from "./report-decision.js";
 import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
-import { type Outcome, TurnQueue } from "./turn-queue.js";
+import { type JobOutcome, TurnQueue } from "./turn-queue.js";
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -20,16 +26,10 @@ export interface SqliteStoreOptions {
   readonly create: boolean;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
+  readonly bounds?: Bounds;
 }
 
-interface NamespaceRow {
-  readonly id: number;
-  readonly name: string;
-  readonly store_id: string;
-  readonly version: number;
-  readonly high_water_mark: number;
-  readonly changed_at_ms: number;
-}
+type NamespaceRow = KeptFields & { readonly id: number };
 
 interface LeaseRow {
   readonly last_ledger_id: number;
@@ -47,15 +47,17 @@ const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS 
   progress_run, progress_sequence, progress_state, progress_at_ms
   FROM leases JOIN holders ON holders.id = leases.holder_id`;
 
+const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
+
 const STATEMENTS = {
   begin: "BEGIN IMMEDIATE",
   commit: "COMMIT",
   rollback: "ROLLBACK",
   namespace: "SELECT * FROM namespaces WHERE name = ?",
   namespaceNames: "SELECT name FROM namespaces ORDER BY name",
-  addNamespace:
-    "INSERT INTO namespaces (name, store_id, version, high_water_mark, changed_at_ms) VALUES (?, ?, ?, ?, ?)",
-  raiseMark: "UPDATE namespaces SET high_water_mark = ?, changed_at_ms = ? WHERE id = ?",
+  saveRecord: `INSERT INTO namespaces (name, ${KEPT_COLUMNS.join(", ")}) VALUES (?, ${KEPT_COLUMNS.map(() => "?").join(", ")})
+    ON CONFLICT (name) DO UPDATE SET ${KEPT_COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`,
+  ledgerMark: "SELECT max(last_ledger_id) AS mark FROM leases WHERE namespace_id = ?",
   holder: "SELECT id FROM holders WHERE json = ?",
   addHolder: "INSERT INTO holders (json) VALUES (?)",
   addLease:
@@ -76,50 +78,46 @@ export class SqliteStore implements Store {
 
   readonly #file: SqliteFile;
   readonly #now: () => number;
+  readonly #bounds: Bounds;
+  readonly #epoch = `${randomUUID()}:embedded:0`;
   readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
   readonly #queue = new TurnQueue((jobs) => this.#inOneTransaction(jobs));
   #failure: CoordinatorError | undefined;
   #isClosed = false;
 
   /** @throws CoordinatorError as `openSqliteFile`. */
-  constructor({ path, create, now = Date.now }: SqliteStoreOptions) {
+  constructor({ path, create, now = Date.now, bounds = DEFAULT_BOUNDS }: SqliteStoreOptions) {
     this.#file = openSqliteFile(path, { create });
     this.path = this.#file.path;
     this.isNew = this.#file.isNew;
     this.#now = now;
+    this.#bounds = bounds;
     this.#statements = prepareAll(this.#file.database);
   }
 
-  createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord> {
-    const record = newRecord(namespace, storeId);
+  step(namespace: string, command: StepCommand): Promise<Outcome> {
     return this.#queue.add(() => {
-      if (this.#statements.namespace.get(namespace) !== undefined) throw alreadyInitialised(namespace);
-      this.#statements.addNamespace.run(namespace, storeId, record.version, record.highWaterMark, record.changedAtMs);
-      return record;
+      const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
+      const nowMs = this.#now();
+      const server = { timeMs: nowMs, role: "master", epoch: this.#epoch, connectedReplicas: 0 };
+      const written = decide({ namespace, keys: this.#found(row), server, nowMs, bounds: this.#bounds }, command);
+      if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+      const { record, runCount } = written;
+      const namespaceId = this.#save(record);
+      const after = recordAfter(record, command.nonce);
+      if (command.step === "lease") this.#addLease(namespaceId, record, runCount, command);
+      const { nonce, epoch, generation } = after;
+      return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
     });
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return recordOf(this.#row(namespace));
+    return namespaceRecordIn(foundFields(this.#row(namespace)), namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {
     this.#mustWork();
     return this.#statements.namespaceNames.all().map((row) => (row as { name: string }).name);
-  }
-
-  lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    return this.#queue.add(() => {
-      const row = this.#row(namespace);
-      const granted = decideLease(recordOf(row), command, this.#now());
-      const { version, firstRun, runCount, leasedAtMs } = granted;
-      const lastRun = firstRun + runCount - 1;
-      const lastLedgerId = ledgerIdOf(version, lastRun);
-      this.#statements.raiseMark.run(lastRun, leasedAtMs, row.id);
-      const holderId = this.#holderId(command);
-      this.#statements.addLease.run(row.id, lastLedgerId, runCount, leasedAtMs, holderId, command.nonce);
-      return granted;
-    });
   }
 
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
@@ -165,7 +163,7 @@ export class SqliteStore implements Store {
   }
 
   /** Refusals fail their own job, before it has written anything; everything else fails the whole turn, and the store. */
-  #inOneTransaction(jobs: readonly (() => unknown)[]): Outcome<unknown>[] {
+  #inOneTransaction(jobs: readonly (() => unknown)[]): JobOutcome<unknown>[] {
     this.#mustWork();
     this.#mustBeAlone();
     this.#begin();
@@ -236,7 +234,41 @@ export class SqliteStore implements Store {
     return row !== undefined && holdsRun(rangeOf(row), ledgerId) ? row : undefined;
   }
 
-  #holderId(command: LeaseCommand): number | bigint {
+  #found(row: NamespaceRow | undefined): FoundKeys {
+    if (row === undefined) {
+      return { record: "none", fields: {}, expires: false, ledger: "none", ledgerMark: 0, holders: "hash" };
+    }
+    const { mark } = this.#statements.ledgerMark.get(row.id) as { mark: number | null };
+    return {
+      record: "hash",
+      fields: foundFields(row),
+      expires: false,
+      ledger: "stream",
+      ledgerMark: mark ?? 0,
+      holders: "hash",
+    };
+  }
+
+  #save(record: GuardRecord): number | bigint {
+    const fields = keptFields(record);
+    this.#statements.saveRecord.run(record.namespace, ...KEPT_COLUMNS.map((name) => fields[name]));
+    return (this.#statements.namespace.get(record.namespace) as { id: number }).id;
+  }
+
+  #addLease(namespaceId: number | bigint, record: GuardRecord, runCount: number, command: LeaseStep): void {
+    const { version, mark, changedAtMs } = record;
+    const lastLedgerId = ledgerIdOf(version, mark);
+    this.#statements.addLease.run(
+      namespaceId,
+      lastLedgerId,
+      runCount,
+      changedAtMs,
+      this.#holderId(command),
+      command.leaseNonce,
+    );
+  }
+
+  #holderId(command: LeaseStep): number | bigint {
     const json = holderJsonOf(command);
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
@@ -247,7 +279,7 @@ function isOfSqlite(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === "ERR_SQLITE_ERROR";
 }
 
-function outcomeOf(job: () => unknown): Outcome<unknown> {
+function outcomeOf(job: () => unknown): JobOutcome<unknown> {
   try {
     return { value: job() };
   } catch (error) {
@@ -261,14 +293,9 @@ function prepareAll(database: DatabaseSyncInstance): Record<keyof typeof STATEME
   return Object.fromEntries(entries) as Record<keyof typeof STATEMENTS, StatementSyncInstance>;
 }
 
-function recordOf({ name, store_id, version, high_water_mark, changed_at_ms }: NamespaceRow): NamespaceRecord {
-  return keptRecord({
-    namespace: name,
-    storeId: store_id,
-    version,
-    highWaterMark: high_water_mark,
-    changedAtMs: changed_at_ms,
-  });
+/** A column that is empty is a field that is missing. */
+function foundFields(row: NamespaceRow): FoundFields {
+  return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }
 
 function entryOf(row: LeaseRow): LedgerEntry {

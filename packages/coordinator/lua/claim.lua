@@ -1,0 +1,14 @@
+--[[
+  The first half of settling a doubt. The mark stays: before the quorum has the claim, another node may still lease.
+  ARGV 8 generation as it was seen · 9 least generation
+  Refuses as `ours`, and: RACED <generation>.
+]]
+local seen, generationMin = whole(ARGV[8], NUMBER_MAX), whole(ARGV[9], NUMBER_MAX)
+if not seen or not generationMin then return refuse('MISUSE', 'claim takes numbers') end
+local record, word, detail = ours(false)
+if not record then return refuse(word, detail) end
+if record.g ~= seen then return refuse('RACED', digits(record.g)) end
+local generation = math.max(record.g, generationMin) + 1
+if generation > NUMBER_MAX then return refuse('CORRUPT', 'the generation has reached its end') end
+record.g, record.ep, record.p = generation, server.epoch, CLAIMED
+return answer(save(record), 0)
