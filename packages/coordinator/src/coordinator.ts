@@ -34,7 +34,7 @@ import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
-import { NO_WITNESS, type Witness } from "./guard/witness.js";
+import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
@@ -72,6 +72,9 @@ export interface InitOptions {
   readonly nodeCount?: number;
 }
 
+/** What is told of a witness that can't be read. */
+const UNREADABLE = { storeId: "?", ledgerId: "?" } as const;
+
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
 export class Coordinator {
@@ -83,6 +86,7 @@ export class Coordinator {
   readonly #witnessOf: (namespace: string) => Witness;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
   #touching: ReturnType<typeof setInterval> | undefined;
+  #touched: Promise<void> = Promise.resolve();
 
   constructor({
     store,
@@ -155,13 +159,21 @@ export class Coordinator {
    * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it.
    */
   startTouching(): void {
-    this.#touching ??= setInterval(() => void this.#touchAll(), this.#guardOptions.bounds.touchEveryMs);
-    void this.#touchAll();
+    const touch = () => {
+      this.#touched = this.#touchAll();
+    };
+    this.#touching ??= setInterval(touch, this.#guardOptions.bounds.touchEveryMs);
+    touch();
   }
 
-  stopTouching(): void {
+  /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
+  async stopTouching(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
+    await this.#touched;
+    for (const guard of await Promise.allSettled(this.#guards.values())) {
+      if (guard.status === "fulfilled") guard.value.close();
+    }
   }
 
   /**
@@ -302,7 +314,7 @@ export class Coordinator {
     const remembered = witness.read();
     witness.close();
     if (remembered === undefined) return;
-    const { storeId, ledgerId } = remembered;
+    const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
     throw new CoordinatorError(
       "store_emptied",
       `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +

@@ -159,6 +159,8 @@ export interface ReportCommand {
 export interface Store {
   /** How the store is called in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
+  /** Whether one process at a time can have it open: then a witness that matches vouches for a long silence. */
+  readonly isExclusive: boolean;
 
   /**
    * Does one step of the guard, atomically; what is written is durable when it resolves, as far as the store can.

@@ -38,6 +38,8 @@ export type ErrorCode =
   | "store_evicts"
   | "store_too_old"
   | "store_copied"
+  | "witness_unusable"
+  | "coordinator_still_leases"
   | "store_corrupt"
   | "store_unknown_schema"
   | "store_locked"
@@ -92,6 +94,8 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_evicts: { httpStatus: 503, retry: "never" },
   store_too_old: { httpStatus: 503, retry: "never" },
   store_copied: { httpStatus: 503, retry: "never" },
+  coordinator_still_leases: { httpStatus: 409, retry: "never" },
+  witness_unusable: { httpStatus: 503, retry: "never" },
   store_corrupt: { httpStatus: 503, retry: "never" },
   store_unknown_schema: { httpStatus: 503, retry: "never" },
   store_locked: { httpStatus: 503, retry: "never" },

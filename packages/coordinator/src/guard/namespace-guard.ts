@@ -14,7 +14,7 @@ import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
+import type { NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
@@ -22,7 +22,7 @@ import { lineAt } from "./line.js";
 import { isReceiptOf, receiptOf } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { merged, type Remembrance, type Witness } from "./witness.js";
+import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -74,6 +74,10 @@ export class NamespaceGuard {
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
   #forkedAt: number | undefined;
+  /** What a witness knew is lost: the store is doubted once, whatever it says. */
+  #mustJump = false;
+  /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
+  #isSilenceAccepted = false;
 
   private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
     this.#options = options;
@@ -89,7 +93,8 @@ export class NamespaceGuard {
    */
   static async open(options: NamespaceGuardOptions): Promise<NamespaceGuard> {
     const { store, namespace, witness } = options;
-    const witnessed = witness.read();
+    const found = witness.read();
+    const witnessed = found === DAMAGED ? undefined : found;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
       throw witnessed === undefined ? error : asEmptied(error, namespace, witnessed);
     });
@@ -99,7 +104,10 @@ export class NamespaceGuard {
     const seen = remembranceOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
     witness.note(remembered);
-    return new NamespaceGuard(options, remembered, record.receiptKey);
+    const guard = new NamespaceGuard(options, remembered, record.receiptKey);
+    guard.#mustJump = found === DAMAGED;
+    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
+    return guard;
   }
 
   /** What is remembered: the pin of the store, and a floor for everything it says. */
@@ -142,7 +150,24 @@ export class NamespaceGuard {
     this.#remember(outcome);
   }
 
-  /** The state for operators; `record` as read just now, or undefined when it can't be read. */
+  /** Ends leasing, with all refusals of a lease. @throws CoordinatorError */
+  async seal(seal: string): Promise<Outcome> {
+    const outcome = await this.#settled(() => {
+      const { ledgerId: floor, generation: generationMin } = this.#remembered;
+      return this.#take({ step: "seal", floor, generationMin, seal });
+    });
+    this.#remember(outcome);
+    return outcome;
+  }
+
+  /** Lifts a seal that nothing has moved under. @throws CoordinatorError `claim_raced`: then only `recover` helps. */
+  async resume(step: Omit<ResumeStep, "step" | "storeId" | "nonce" | "isSilenceAccepted">): Promise<Outcome> {
+    const outcome = await this.#take({ step: "resume", ...step });
+    this.#remember(outcome);
+    return outcome;
+  }
+
+  /** The state for operators; `record` as read just now. */
   answer(record: NamespaceRecord): GuardAnswer {
     const { now } = this.#options;
     const id = parseStoreId(record.storeId);
@@ -155,10 +180,15 @@ export class NamespaceGuard {
     return this.#state;
   }
 
+  close(): void {
+    this.#options.witness.close();
+  }
+
   /** Does a step until it is not in doubt any more, and keeps the state. */
   async #settled(attempt: () => Promise<Outcome>): Promise<Outcome> {
     for (let tries = 0; ; tries++) {
       try {
+        await this.#jumpIfMust();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
         if (this.#state.state !== "open") this.#setState(openSince(this.#options.now()));
@@ -169,6 +199,14 @@ export class NamespaceGuard {
         await this.#settle(error);
       }
     }
+  }
+
+  async #jumpIfMust(): Promise<void> {
+    if (!this.#mustJump) return;
+    const { store, namespace } = this.#options;
+    const { generation } = await store.readNamespace(namespace);
+    await this.#settle(refused("STALEGEN", String(generation), namespace));
+    this.#mustJump = false;
   }
 
   /** However many requests wait, one settles. */
@@ -217,7 +255,7 @@ export class NamespaceGuard {
       ...own,
       storeId: this.#remembered.storeId,
       nonce: randomBytes(12).toString("base64url"),
-      isSilenceAccepted: false,
+      isSilenceAccepted: this.#isSilenceAccepted,
     } as StepCommand;
     let outcome: Outcome;
     try {
@@ -297,6 +335,10 @@ export class NamespaceGuard {
 
 function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: NamespaceRecord): Remembrance {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+}
+
+function isSame(one: Remembrance, other: Remembrance): boolean {
+  return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
 }
 
 /** A store that held the namespace and holds it no more was emptied, or is another one. */

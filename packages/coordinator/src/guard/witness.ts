@@ -11,9 +11,12 @@ export interface Remembrance {
   readonly nodeCount: number;
 }
 
+/** Something was remembered and can't be read any more: the store is to be doubted. */
+export const DAMAGED = "damaged";
+
 export interface Witness {
   /** What was remembered last, by this coordinator or another one on this machine; undefined for nothing. */
-  read(): Remembrance | undefined;
+  read(): Remembrance | typeof DAMAGED | undefined;
   /** Keeps it, so that it outlives the process when this returns. */
   note(remembrance: Remembrance): void;
   close(): void;

@@ -33,6 +33,7 @@ export interface MemoryStoreOptions {
 
 export class MemoryStore implements Store {
   readonly kind = "memory";
+  readonly isExclusive = false;
   readonly #namespaces = new Map<string, KeptNamespace>();
   readonly #now: () => number;
   readonly #bounds: Bounds;

@@ -35,6 +35,7 @@ export interface RedisStoreOptions extends RedisAddress {
 
 export class RedisStore implements Store {
   readonly kind = "redis";
+  readonly isExclusive = false;
   /** For reading and reports. */
   readonly #connection: RedisConnection;
   /** For nothing but steps: what WAIT holds up must not hold up others. */

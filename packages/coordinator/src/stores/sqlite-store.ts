@@ -71,6 +71,7 @@ const STATEMENTS = {
 
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
+  readonly isExclusive = true;
   /** Absolute path of the file. */
   readonly path: string;
   /** Whether the file was made when this store was opened. */
