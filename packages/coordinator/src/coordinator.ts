@@ -34,6 +34,7 @@ import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
+import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
@@ -43,9 +44,6 @@ import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
 import type { NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
-
-/** As many as the record can hold. */
-const NODE_COUNT_MAX = 99;
 
 export interface CoordinatorOptions {
   readonly store: Store;

@@ -6,6 +6,7 @@ import { holderSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
+import { NODE_COUNT_MAX } from "../guard/record.js";
 import { defaultStoreUrl } from "./default-store.js";
 
 export const DEFAULT_PORT = 7300;
@@ -60,6 +61,11 @@ export function storeOption(): Option {
 
 export function namespaceOption(): Option {
   return checkedOption("--namespace <name>", "which space of runs", namespaceSchema).default(DEFAULT_NAMESPACE);
+}
+
+/** As many as the record can hold. */
+export function nodesOption(description: string): Option {
+  return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
 }
 
 export function coordinatorOption(): Option {

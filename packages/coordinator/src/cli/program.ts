@@ -9,6 +9,8 @@ import { failureOf, misuseAsJson } from "./failure.js";
 import { initCommand } from "./init-command.js";
 import { inspectCommand } from "./inspect-command.js";
 import { nextCommand } from "./next-command.js";
+import { pauseCommand, resumeCommand } from "./pause-command.js";
+import { recoverCommand } from "./recover-command.js";
 import { RELEASE } from "./release.js";
 import { runCommand } from "./run-command.js";
 import { runsCommand } from "./runs-command.js";
@@ -28,6 +30,9 @@ const COMMANDS = [
   runsCommand,
   runCommand,
   statusCommand,
+  pauseCommand,
+  resumeCommand,
+  recoverCommand,
 ];
 
 export async function runProgram(argv: readonly string[]): Promise<void> {

@@ -15,6 +15,7 @@ import { announcement } from "./init-command.js";
 import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { RELEASE } from "./release.js";
 import { untilStopped } from "./until-stopped.js";
+import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
@@ -26,6 +27,7 @@ interface Options {
   readonly create?: boolean;
   readonly listenWithoutTokens?: boolean;
   readonly json?: boolean;
+  readonly witnessFolder: string;
 }
 
 /** Words for the person at the terminal. */
@@ -58,6 +60,7 @@ export function serveCommand(): Command {
         defaultLogLevel(),
       ),
     )
+    .addOption(witnessFolderOption())
     .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
     .addOption(
       switchOption(
@@ -89,7 +92,12 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const address = parseStoreUrl(options.store);
   const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
   try {
-    const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
+    const coordinator = new Coordinator({
+      store: opened.store,
+      name: options.name,
+      log,
+      witnessOf: witnessesOf(address, options.witnessFolder),
+    });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
@@ -97,9 +105,11 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     log.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    coordinator.startTouching();
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    await coordinator.stopTouching();
     log.info({ reason }, "stop");
     await flushed(log);
   } finally {

@@ -44,7 +44,7 @@ export interface GuardRecord {
 
 const WHOLE = /^\d{1,15}$/;
 const TIME_MAX_MS = 1e15 - 1;
-const NODE_COUNT_MAX = 99;
+export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
 const SEAL_PATTERN = /^(?:-|moved|forked|[0-9a-f]{40})$/;
