@@ -232,8 +232,9 @@ export class Coordinator {
         return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
       }),
     );
+    const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
     const guard = (await this.#guardOf(namespace)).answer(record);
-    return { ...statusOf(record, windows, nowMs), guard, store: this.#store.kind, coordinator: this.name };
+    return { ...statusOf(record, newest, windows, nowMs), guard, store: this.#store.kind, coordinator: this.name };
   }
 
   /**

@@ -39,8 +39,8 @@ export async function awaitResume(
         // Somebody only looked whether anybody is there.
         if (asked === "") return socket.end();
         const given = await answer(JSON.parse(asked) as ResumeWish);
-        socket.end(JSON.stringify(given));
-        resolve(given);
+        // Only then may this process end.
+        socket.end(JSON.stringify(given), () => resolve(given));
       });
     });
   });

@@ -35,8 +35,7 @@ function inWords(status: StatusAnswer): string {
     storeId,
     version,
     firstRun,
-    highWaterMark,
-    runsLeased,
+    runsUsed,
     runsLeft,
     callNumbersLeft,
   } = status;
@@ -44,13 +43,19 @@ function inWords(status: StatusAnswer): string {
     `namespace ${namespace} on the ${store} store of coordinator ${coordinator}`,
     `  store id           ${storeId}`,
     `  version            ${version}, first run ${grouped(firstRun)}`,
-    `  high-water mark    ${runsLeased === 0 ? "no run leased yet" : `run ${grouped(highWaterMark)}, leased at ${instant(status.lastLeaseAtMs ?? 0)}`}`,
-    `  runs leased        ${grouped(runsLeased)}`,
+    `  high-water mark    ${highWaterMarkInWords(status)}`,
+    `  runs used          ${grouped(runsUsed)}`,
     `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
     `  guard              ${guardInWords(status.guard)}`,
     `  room               ${grouped(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
     ...status.rates.map(rateInWords),
   ].join("\n");
+}
+
+function highWaterMarkInWords({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusAnswer): string {
+  if (runsUsed === 0) return "no run leased yet";
+  const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${instant(lastLeaseAtMs)}`;
+  return `run ${grouped(highWaterMark)}, ${when}`;
 }
 
 function guardInWords({ state, code, sinceMs, explanation, generation, nodeCount }: GuardAnswer): string {
