@@ -226,15 +226,16 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusAnswer> {
     mustBeNamespace(namespace);
     const nowMs = this.#now();
-    const record = await this.#store.readNamespace(namespace);
+    const guard = await this.#guardOf(namespace);
+    const record = await guard.readRecord();
     const windows = await Promise.all(
       rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
         return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
       }),
     );
     const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
-    const guard = (await this.#guardOf(namespace)).answer(record);
-    return { ...statusOf(record, newest, windows, nowMs), guard, store: this.#store.kind, coordinator: this.name };
+    const status = statusOf(record, newest, windows, nowMs);
+    return { ...status, guard: guard.answer(record), store: this.#store.kind, coordinator: this.name };
   }
 
   /**
@@ -243,13 +244,13 @@ export class Coordinator {
    */
   async mustBeReady(): Promise<readonly string[]> {
     const served: string[] = [];
-    for (const namespace of await this.#store.listNamespaces()) {
+    for (const namespace of await this.#knownNamespaces()) {
       const guard = await this.#guardIfMade(namespace);
       if (guard === undefined) continue;
       const { state, code, explanation } = guard.state;
       if (state !== "open" && code !== null)
         throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
-      await this.#store.readNamespace(namespace);
+      await guard.readRecord();
       served.push(namespace);
     }
     if (served.length > 0) return served;
@@ -289,10 +290,14 @@ export class Coordinator {
     }
   }
 
+  /** Those that the store lists, and those that it held before it was emptied. */
+  async #knownNamespaces(): Promise<ReadonlySet<string>> {
+    return new Set([...(await this.#store.listNamespaces()), ...this.#guards.keys()]);
+  }
+
   async #touchAll(): Promise<void> {
     try {
-      const namespaces = new Set([...this.#guards.keys(), ...(await this.#store.listNamespaces())]);
-      await Promise.all([...namespaces].map((namespace) => this.#touch(namespace)));
+      await Promise.all([...(await this.#knownNamespaces())].map((namespace) => this.#touch(namespace)));
     } catch (error) {
       this.#log.warn({ reason: (error as Error).message }, "touch_failed");
     }

@@ -28,17 +28,7 @@ export function statusCommand(): Command {
 }
 
 function inWords(status: StatusAnswer): string {
-  const {
-    namespace,
-    store,
-    coordinator,
-    storeId,
-    version,
-    firstRun,
-    runsUsed,
-    runsLeft,
-    callNumbersLeft,
-  } = status;
+  const { namespace, store, coordinator, storeId, version, firstRun, runsUsed, runsLeft, callNumbersLeft } = status;
   return [
     `namespace ${namespace} on the ${store} store of coordinator ${coordinator}`,
     `  store id           ${storeId}`,

@@ -167,6 +167,16 @@ export class NamespaceGuard {
     return outcome;
   }
 
+  /** The record as it stands. @throws CoordinatorError; `store_emptied` when it is gone. */
+  async readRecord(): Promise<NamespaceRecord> {
+    const { store, namespace } = this.#options;
+    try {
+      return await store.readNamespace(namespace);
+    } catch (error) {
+      throw asEmptied(error, namespace, this.#remembered);
+    }
+  }
+
   /** The state for operators; `record` as read just now. */
   answer(record: NamespaceRecord): GuardAnswer {
     const { now } = this.#options;
@@ -203,8 +213,8 @@ export class NamespaceGuard {
 
   async #jumpIfMust(): Promise<void> {
     if (!this.#mustJump) return;
-    const { store, namespace } = this.#options;
-    const { generation } = await store.readNamespace(namespace);
+    const { namespace } = this.#options;
+    const { generation } = await this.readRecord();
     await this.#settle(refused("STALEGEN", String(generation), namespace));
     this.#mustJump = false;
   }
@@ -233,7 +243,7 @@ export class NamespaceGuard {
       const { highWaterMark: mark, epoch } = confirmed.after;
       log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
       this.#remember(confirmed);
-      this.#receiptKey = (await this.#options.store.readNamespace(namespace)).receiptKey;
+      this.#receiptKey = (await this.readRecord()).receiptKey;
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
@@ -279,11 +289,11 @@ export class NamespaceGuard {
    * when the store never leased that run.
    */
   async #evidenceOf(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
-    const { store, namespace, log } = this.#options;
+    const { namespace, log } = this.#options;
     const { storeId, ledgerId } = this.#remembered;
     if (receipt !== null && isReceiptOf(receipt, this.#receiptKey, storeId, lastRun)) return lastRun;
     if (lastRun <= ledgerId) return 0;
-    const { version, highWaterMark } = await store.readNamespace(namespace);
+    const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
     log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
@@ -296,8 +306,8 @@ export class NamespaceGuard {
 
   async #mustNotBeForked(): Promise<void> {
     if (this.#forkedAt === undefined) return;
-    const { store, namespace } = this.#options;
-    const { generation } = await store.readNamespace(namespace);
+    const { namespace } = this.#options;
+    const { generation } = await this.readRecord();
     if (generation > this.#forkedAt) this.#forkedAt = undefined;
     else throw refused("FORKED", "0", namespace);
   }
