@@ -55,7 +55,7 @@ export class Client implements AsyncDisposable {
    * A loop that never yields starves the answers of the coordinator: use `next()` or `take()` in long loops.
    * @throws ClientError `no_run_ready` when no run is in hand (one is then asked for in the background);
    *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
-   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_went_back`, `store_replaced`).
+   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`).
    */
   nextSync(): CallNumber {
     if (this.#sequence >= this.#stopAt && !this.#lookAround()) {

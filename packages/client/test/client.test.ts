@@ -356,7 +356,7 @@ describe("answers that can't be", () => {
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
 
-  test.each(["run_beyond_mark", "store_went_back", "store_replaced"])(
+  test.each(["run_beyond_mark", "store_replaced", "store_forked"])(
     "%s means that runs were forgotten: the client makes no more numbers, in the middle of its run",
     async (refused) => {
       const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
