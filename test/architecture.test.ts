@@ -63,7 +63,8 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
-    files: /^packages\/coordinator\/src\/guard\/(bounds|decisions|doubts|found|judge|line|quorum|record|refusal|state)\./,
+    files:
+      /^packages\/coordinator\/src\/guard\/(bounds|decisions|doubts|found|judge|line|quorum|record|refusal|state)\./,
     forbidden: /^node:(?!crypto$)/,
   },
   {
