@@ -5,6 +5,7 @@ const HEADINGS = [
   "fault",
   "times",
   "runs leased",
+  "call numbers",
   "repeats",
   "control's numbers",
   "control's repeats",
@@ -17,6 +18,7 @@ export function tableOf(results: readonly FaultResult[]): string {
     "all",
     sumOf(results, ({ injectionCount }) => injectionCount),
     sumOf(results, ({ runCount }) => runCount),
+    sumOf(results, ({ callNumberCount }) => callNumberCount),
     sumOf(results, ({ problems }) => problems.length),
     sumOf(results, ({ controlCount }) => controlCount),
     sumOf(results, ({ controlRepeatCount }) => controlRepeatCount),
@@ -26,6 +28,33 @@ export function tableOf(results: readonly FaultResult[]): string {
   const widths = HEADINGS.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));
   const lines = cells.map((row) => row.map((cell, column) => align(cell, widths[column] ?? 0, column)).join("  "));
   return [...lines, "", `refusals seen: ${refusalsOf(results)}`].join("\n");
+}
+
+/** One result for each fault, whatever number of times it was run. */
+export function mergedResults(results: readonly FaultResult[]): readonly FaultResult[] {
+  const byFault = new Map<FaultResult["fault"], FaultResult>();
+  for (const result of results) {
+    const before = byFault.get(result.fault);
+    byFault.set(result.fault, before === undefined ? result : joined(before, result));
+  }
+  return [...byFault.values()];
+}
+
+function joined(one: FaultResult, other: FaultResult): FaultResult {
+  const codes = new Map(one.codes);
+  for (const [code, count] of other.codes) codes.set(code, (codes.get(code) ?? 0) + count);
+  return {
+    fault: one.fault,
+    injectionCount: one.injectionCount + other.injectionCount,
+    runCount: one.runCount + other.runCount,
+    callNumberCount: one.callNumberCount + other.callNumberCount,
+    problems: [...one.problems, ...other.problems],
+    controlCount: one.controlCount + other.controlCount,
+    controlRepeatCount: one.controlRepeatCount + other.controlRepeatCount,
+    codes,
+    missing: one.missing.filter((code) => other.missing.includes(code)),
+    healedAfterMs: [...one.healedAfterMs, ...other.healedAfterMs],
+  };
 }
 
 function rowOf({
@@ -38,7 +67,16 @@ function rowOf({
   healedAfterMs,
 }: FaultResult) {
   const name = `${String(fault.number).padStart(2)} ${fault.name}`;
-  return [name, injectionCount, runCount, problems.length, controlCount, controlRepeatCount, worst(healedAfterMs)];
+  return [
+    name,
+    injectionCount,
+    runCount,
+    callNumberCount,
+    problems.length,
+    controlCount,
+    controlRepeatCount,
+    worst(healedAfterMs),
+  ];
 }
 
 function refusalsOf(results: readonly FaultResult[]): string {
