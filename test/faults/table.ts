@@ -61,6 +61,7 @@ function rowOf({
   fault,
   injectionCount,
   runCount,
+  callNumberCount,
   problems,
   controlCount,
   controlRepeatCount,
