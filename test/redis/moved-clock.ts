@@ -59,6 +59,7 @@ async function untilMoved(server: Reachable, offsetMs: number): Promise<void> {
     const timeMs = Number(seconds) * 1_000 + Number(micros) / MICROS_PER_MS;
     return { leastMs: timeMs - Date.now() - ROUNDING_MS, mostMs: timeMs - askedMs + ROUNDING_MS };
   };
-  const isThere = ({ leastMs, mostMs }: { leastMs: number; mostMs: number }) => leastMs <= offsetMs && offsetMs <= mostMs;
+  const isThere = ({ leastMs, mostMs }: { leastMs: number; mostMs: number }) =>
+    leastMs <= offsetMs && offsetMs <= mostMs;
   await until(`TIME of ${server.url} is moved by ${offsetMs} ms`, bounds, isThere);
 }
