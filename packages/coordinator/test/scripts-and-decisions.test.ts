@@ -22,7 +22,7 @@ import { RedisConnection } from "../src/stores/redis-connection.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisSteps } from "../src/stores/redis-steps.js";
 import type { RedisStoreOptions } from "../src/stores/redis-store.js";
-import { NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
+import { NAMESPACE } from "./commands-for-test.js";
 import { foundKeys, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
 import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
 import { redisAddressForTest } from "./stores-for-test.js";
@@ -37,7 +37,7 @@ const WORDS_OF_REPORTS: readonly ScriptWord[] = ["NOTLEASED", "NOTHOLDER"];
 /** These servers have tests of their own. */
 const WORDS_OF_ODD_SERVERS: readonly ScriptWord[] = ["NOEPOCH", "REPLICA", "NODES"];
 
-const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, SMALL_BOUNDS];
+const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 }];
 
 const closing: (() => unknown)[] = [];
 

@@ -6,13 +6,13 @@
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { BURST_RUNS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS } from "../src/guard/bounds.js";
+import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import { sealOf } from "../src/guard/decisions.js";
 import { lineAt } from "../src/guard/line.js";
 import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
 import type { StepCommand, Store } from "../src/store.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
-import { commandsFor, NAMESPACE, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -165,20 +165,24 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await lease({ runCount: 64 });
       const [line, beforeMs] = [lineOf(storeId), Date.now()];
       const mark = await jump();
-      expect(mark).toBeGreaterThanOrEqual(line(beforeMs + 2 * SMALL_BOUNDS.epsMs));
-      expect(mark).toBeLessThanOrEqual(line(Date.now() + 2 * SMALL_BOUNDS.epsMs));
+      expect(mark).toBeGreaterThanOrEqual(line(beforeMs + 2 * EPS_MS));
+      expect(mark).toBeLessThanOrEqual(line(Date.now() + 2 * EPS_MS));
       expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASE.open, generation: 1 });
       for (const skipped of [65, mark]) expect(await store.findLease(NAMESPACE, skipped)).toBeUndefined();
     });
 
     test("after a jump the next run is refused with the time to wait, and then leased, right above the mark", async () => {
-      const { storeId, lease, jump } = await storeFrom(1, { initialisedAtMs: Date.now(), rate: 16 });
+      const { storeId, lease, jump } = await storeFrom(1, {
+        initialisedAtMs: Date.now(),
+        rate: 16,
+        bounds: SHORT_BOUNDS,
+      });
       const mark = await jump();
       const early = await lease({ runCount: 64 }).catch((error: unknown) => error);
       expect(early).toMatchObject({ code: "line_reached", retryAfterMs: expect.any(Number) });
       const { retryAfterMs } = early as { retryAfterMs: number };
       expect(retryAfterMs).toBeGreaterThan(0);
-      expect(retryAfterMs).toBeLessThanOrEqual(2 * SMALL_BOUNDS.epsMs + 1000 / 16);
+      expect(retryAfterMs).toBeLessThanOrEqual(2 * SHORT_BOUNDS.epsMs + 1000 / 16);
       // One more: timers may be early by the part of a millisecond.
       await new Promise((resolve) => setTimeout(resolve, retryAfterMs + 1));
       const granted = await lease();
@@ -277,7 +281,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await bring(inHand);
       const [before, beforeMs] = [await read(), Date.now()];
       const { after } = await store.step(NAMESPACE, commands.recover({ receiptKey: "0f".repeat(32) }));
-      expect(after.highWaterMark).toBeGreaterThanOrEqual(lineOf(storeId)(beforeMs + 2 * SMALL_BOUNDS.epsMs));
+      expect(after.highWaterMark).toBeGreaterThanOrEqual(lineOf(storeId)(beforeMs + 2 * EPS_MS));
       expect(after.generation).toBeGreaterThanOrEqual(beforeMs);
       expect(await read()).toMatchObject({ phase: PHASE.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
       await refusesAndKeeps(store, commands.lease(), { code: "store_claimed", generation: after.generation });
@@ -324,7 +328,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
         let offsetMs = 0;
         const inHand = await storeFrom(1, { now: () => Date.now() + offsetMs });
         const { store, commands } = inHand;
-        offsetMs = sign * (SMALL_BOUNDS.epsMs + 1_000);
+        offsetMs = sign * (EPS_MS + 1_000);
         for (const command of everyStepOf(commands)) {
           await refusesAndKeeps(store, command, {
             code: "clocks_disagree",
@@ -346,7 +350,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("that went back by more than eps are refused until they have passed the last write", async () => {
       const { store, commands, lease, clock } = await withClock();
-      clock.timeMs -= SMALL_BOUNDS.epsMs + 1;
+      clock.timeMs -= EPS_MS + 1;
       for (const command of everyStepOf(commands)) {
         await refusesAndKeeps(store, command, { code: "clock_went_back", retryAfterMs: 1 });
       }
@@ -363,9 +367,9 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
     test("a silence longer than the gap is a doubt, which a jump settles", async () => {
       const { store, commands, lease, jump, clock } = await withClock();
-      clock.timeMs += SMALL_BOUNDS.gapMs;
+      clock.timeMs += GAP_MS;
       await lease();
-      clock.timeMs += SMALL_BOUNDS.gapMs + 1;
+      clock.timeMs += GAP_MS + 1;
       for (const command of [commands.lease(), commands.touch(), commands.seal(MOVED_SEAL)]) {
         await refusesAndKeeps(store, command, { code: "store_silent", generation: 0 });
       }

@@ -5,24 +5,15 @@
 import { CALL_NUMBER_BITS, RUN_MAX, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Bounds } from "../src/guard/bounds.js";
+import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
 import type { Store } from "../src/store.js";
-import {
-  commandsFor,
-  holder,
-  NAMESPACE,
-  RECEIPT_KEY,
-  reportCommand,
-  SMALL_BOUNDS,
-  storeIdFrom,
-} from "./commands-for-test.js";
+import { commandsFor, holder, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { describeSteps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 export interface OpenOptions {
   /** The coordinator's clock; a store within the process has no other. */
   readonly now?: () => number;
-  /** Default: `SMALL_BOUNDS`. */
   readonly bounds?: Bounds;
 }
 
@@ -206,10 +197,10 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
       });
 
       test("bear times that never go back, even when a clock does", async () => {
-        let offsetMs = SMALL_BOUNDS.epsMs / 2;
+        let offsetMs = EPS_MS / 2;
         const { lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
         const ahead = await lease();
-        offsetMs = -SMALL_BOUNDS.epsMs / 4;
+        offsetMs = -EPS_MS / 4;
         const behind = await lease();
         expect(behind.leasedAtMs).toBeGreaterThanOrEqual(ahead.leasedAtMs);
         expect(behind.firstRun).toBe(2);

@@ -8,11 +8,10 @@ import { MemoryStore } from "../src/stores/memory-store.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
-import { SMALL_BOUNDS } from "./commands-for-test.js";
 import type { OpenForTest } from "./store-contract.js";
 
 export const openMemory: OpenForTest = async (options) => ({
-  store: new MemoryStore({ bounds: SMALL_BOUNDS, ...options }),
+  store: new MemoryStore(options),
   reopen: () => Promise.reject(new Error("a memory store ends with its process")),
   remove: async () => {},
 });
@@ -20,7 +19,7 @@ export const openMemory: OpenForTest = async (options) => ({
 export const openSqlite: OpenForTest = async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
   const path = join(folder, "store.db");
-  const open = (create: boolean) => new SqliteStore({ path, create, bounds: SMALL_BOUNDS, ...options });
+  const open = (create: boolean) => new SqliteStore({ path, create, ...options });
   let store = open(true);
   return {
     store,
@@ -48,7 +47,7 @@ export function redisAddressForTest(prefix = `test-${randomUUID()}:`): RedisStor
 export const openRedis: OpenForTest = async (options) => {
   const address = redisAddressForTest();
   // Nobody follows the test Redis: waiting for acknowledgements would only take time.
-  const open = () => RedisStore.open({ ...address, bounds: SMALL_BOUNDS, quorumTimeoutMs: 20, ...options });
+  const open = () => RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
   let store = await open();
   return {
     store,
