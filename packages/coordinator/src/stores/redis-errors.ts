@@ -20,14 +20,23 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
   MISCONF: "it can't write to its disk",
+  LOADING: "it is still loading its data",
+  MASTERDOWN: "it is a replica that has lost its master",
+  MOVED: "another node of the Cluster serves the key (a redis-cluster:// URL finds it)",
+  ASK: "the key's slot is on its way to another node of the Cluster",
+  TRYAGAIN: "the key's slot is on its way to another node of the Cluster",
+  CLUSTERDOWN: "the Cluster has lost a part of itself, or this node has lost the others",
 };
+
+/** Redis's own, which names a slot and an address; one of our words is the same. */
+const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
 /** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
 export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
   const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  if (isScriptWord(word)) {
+  if (isScriptWord(word) && !REDIRECTION.test(message)) {
     if (context.nonce !== undefined && nonce !== context.nonce) return strayAnswer(server, error);
     return refused(word, detail, context.namespace);
   }
