@@ -5,8 +5,9 @@
  * believes the first sentinel that answers, so neither is used: redis-route.ts finds the way.
  */
 import { Redis } from "ioredis";
+import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
-import { asStoreError, type CommandContext } from "./redis-errors.js";
+import { asStoreError, type CommandContext, isStray } from "./redis-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 
 /** For an answer, and for a connection. */
@@ -26,7 +27,7 @@ export class RedisConnection {
   /** How many connections there were: answers of another one are not answers to this one's questions. */
   #life = 0;
   #scriptsLoadedIn = -1;
-  /** Why there is no connection at this moment. */
+  /** Why there is no connection at this moment, or was none at last. */
   #lastFailure: Error | undefined;
 
   private constructor(redis: Redis, address: RedisAddress) {
@@ -36,6 +37,7 @@ export class RedisConnection {
     redis.on("close", () => {
       this.#isSelected = false;
       this.#life++;
+      this.#lastFailure ??= new Error("the connection broke");
     });
     redis.on("ready", () => {
       this.#lastFailure = undefined;
@@ -112,6 +114,7 @@ export class RedisConnection {
       const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
       return results.map(([error, answer]) => {
         if (error !== null && error.name !== "ReplyError") throw error;
+        if (error?.message.startsWith("NOSCRIPT")) this.#scriptsLoadedIn = -1;
         return error ?? answer;
       });
     });
@@ -125,9 +128,15 @@ export class RedisConnection {
     return ["evalsha", scriptNamed(script).sha1, keys.length, ...keys, ...parameters];
   }
 
-  /** The error for what a script, or the server, refused a command with. */
+  /**
+   * The error for what a script, or the server, refused a command with. Ends the connection when it has lost its count, and when
+   * it leads to a replica: the same name may lead to the master by now.
+   */
   refusalIn(error: Error, context: CommandContext): Error {
-    return asStoreError(error, context, this.server);
+    const refusal = asStoreError(error, context, this.server);
+    const isReplica = refusal instanceof CoordinatorError && refusal.code === "store_is_replica";
+    if (isReplica || isStray(error, context)) this.breakOff();
+    return refusal;
   }
 
   /** Ends the connection, as one whose answers can't be trusted or that leads to the wrong server; a new one is made. */
@@ -150,12 +159,16 @@ export class RedisConnection {
       return await this.#send(send);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
-      throw asStoreError(isUnsent(error) ? (this.#lastFailure ?? error) : error, context, this.server);
+      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.server);
     }
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
+  }
+
+  #whyUnsent(): Error {
+    return this.#lastFailure ?? new Error("the connection is being made anew");
   }
 
   /**

@@ -3,7 +3,7 @@
  * the detail behind it is read.
  */
 import { CoordinatorError } from "../errors.js";
-import { isScriptWord, refused } from "../refusals.js";
+import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {
@@ -35,10 +35,10 @@ const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  if (isScriptWord(word) && !REDIRECTION.test(message)) {
-    if (context.nonce !== undefined && nonce !== context.nonce) return strayAnswer(server, error);
-    return refused(word, detail, context.namespace);
+  const refusal = refusalOfScript(message);
+  if (refusal !== undefined) {
+    const { word, nonce, detail } = refusal;
+    return isOther(nonce, context) ? strayAnswer(server, error) : refused(word, detail, context.namespace);
   }
   const [firstWord = ""] = message.split(" ", 1);
   const hint = Object.hasOwn(SERVER_HINTS, firstWord) ? SERVER_HINTS[firstWord] : undefined;
@@ -47,6 +47,23 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
     ? `Redis at ${server} refused: ${hint ?? message}`
     : `Redis at ${server} can't be reached: ${message}`;
   return new CoordinatorError("store_unavailable", told, { cause: error });
+}
+
+/** Whether a script refused another command than this one. */
+export function isStray(error: Error, context: CommandContext): boolean {
+  const refusal = refusalOfScript(error.message);
+  return refusal !== undefined && isOther(refusal.nonce, context);
+}
+
+function refusalOfScript(
+  message: string,
+): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
+  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
+  return isScriptWord(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
+}
+
+function isOther(nonce: string, context: CommandContext): boolean {
+  return context.nonce !== undefined && nonce !== context.nonce;
 }
 
 /** An answer came, but to another question: what this one did is not known. */
