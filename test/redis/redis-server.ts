@@ -6,11 +6,13 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { environmentFor, type RedisBinary } from "./redis-binary.js";
+import { converse } from "./redis-command.js";
+import { RespRefusal } from "./resp.js";
 
 const HOST = "127.0.0.1";
 /** Below the ports that Linux and macOS give to outgoing connections, or one of those could take a killed server's port before it is started again. */
@@ -31,6 +33,21 @@ export interface RedisServerOptions {
   port?: number;
   /** For data, redis.conf and redis.log. Default: a new one, removed when the server is disposed of; a given one stays. */
   directory?: string;
+  /** The address it listens on. Default: 127.0.0.1. */
+  host?: string;
+  /** It runs as a Sentinel, which is the same program, and `config` is a Sentinel's. Default: false. */
+  sentinel?: boolean;
+  /** Words before the program that run it in another network. There it is reached through a Unix socket in its folder. Default: none. */
+  runIn?: readonly string[];
+  /** Libraries that change what the system tells it. Default: none. */
+  preloads?: readonly Preload[];
+}
+
+export interface Preload {
+  /** The path of a shared library, for LD_PRELOAD. */
+  readonly library: string;
+  /** What the library reads. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 export interface RedisServer {
@@ -40,6 +57,8 @@ export interface RedisServer {
   /** Of the process started last, whether or not it still runs. */
   readonly pid: number;
   readonly directory: string;
+  /** Of a server in another network (`runIn`): the one way to it from here. */
+  readonly socketPath: string | undefined;
   /** An orderly shutdown. Waits for the process to be gone, so a server that refuses to go (its disk is full) wants `kill`. */
   stop(): Promise<void>;
   /** Resolves when the process is gone, or, for SIGSTOP and SIGCONT, once the signal is sent. */
@@ -65,11 +84,12 @@ export async function launchRedisServer(
   const ownsDirectory = options.directory === undefined;
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
+    const server = new RedisProcess(binary, options, port, directory, ownsDirectory);
+    const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
     await writeFile(
       join(directory, "redis.conf"),
-      configText({ bind: HOST, port: `${port}`, dir: directory, ...options.config }),
+      configText({ bind: server.host, port: `${port}`, dir: directory, ...socket, ...options.config }),
     );
-    const server = new RedisProcess(binary, port, directory, ownsDirectory);
     try {
       await server.start();
       return server;
@@ -84,19 +104,23 @@ export async function launchRedisServer(
 }
 
 class RedisProcess implements DisposableRedisServer {
-  readonly host = HOST;
+  readonly host: string;
   readonly url: string;
+  readonly socketPath: string | undefined;
   #child: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #pid = 0;
 
   constructor(
     private readonly binary: RedisBinary,
+    private readonly options: RedisServerOptions,
     readonly port: number,
     readonly directory: string,
     private readonly ownsDirectory: boolean,
   ) {
-    this.url = `redis://${HOST}:${port}`;
+    this.host = options.host ?? HOST;
+    this.url = `redis://${this.host}:${port}`;
+    this.socketPath = options.runIn && join(directory, "redis.sock");
   }
 
   get pid(): number {
@@ -107,9 +131,12 @@ class RedisProcess implements DisposableRedisServer {
     if (this.#child) throw new Error(`the redis-server on port ${this.port} already runs, as process ${this.#pid}`);
     // Each start has a log of its own: the line that says ready must not be an earlier one.
     const log = openSync(join(this.directory, "redis.log"), "w");
-    const [program, ...words] = [...diesWithParent(), this.binary.executable, join(this.directory, "redis.conf")];
+    const { runIn = [], sentinel = false, preloads = [] } = this.options;
+    const command = [this.binary.executable, join(this.directory, "redis.conf"), ...(sentinel ? ["--sentinel"] : [])];
+    // Entering another network changes credentials, and with them the kernel forgets whose death to die: so that word comes after.
+    const [program, ...words] = [...runIn, ...diesWithParent(), ...command];
     const child = spawn(program as string, words, {
-      env: environmentFor(this.binary.libraryPath),
+      env: { ...environmentFor(this.binary.libraryPath), ...environmentOf(preloads) },
       stdio: ["ignore", log, log],
     });
     closeSync(log);
@@ -142,11 +169,13 @@ class RedisProcess implements DisposableRedisServer {
   async #answers(): Promise<void> {
     const givenUpAt = Date.now() + START_LIMIT_MS;
     while (this.#child && Date.now() < givenUpAt) {
-      const answer = await ask(this.port, "PING\r\nINFO server\r\nQUIT\r\n");
+      // A refused or broken connection is no answer.
+      const [pong, about] = await converse(this, [["PING"], ["INFO", "server"]]).catch(() => []);
       // Another server may have been faster to take the port: only our own process counts.
-      if (answer.startsWith("+PONG") && answer.includes(`process_id:${this.#pid}\r`)) return;
+      if (pong === "PONG" && String(about).includes(`process_id:${this.#pid}\r`)) return;
       // With a password the refusal comes even while the data is still loaded; then only our own log can tell.
-      if (answer.startsWith("-NOAUTH") && (await this.#log()).includes("Ready to accept connections")) return;
+      const refused = pong instanceof RespRefusal && pong.message.startsWith("NOAUTH");
+      if (refused && (await this.#log()).includes("Ready to accept connections")) return;
       await Promise.race([delay(ASK_EVERY_MS), this.#exited]);
     }
     const fate = this.#child ? `gave no answer in ${START_LIMIT_MS} ms` : "ended before it answered";
@@ -178,12 +207,18 @@ const killAll = () => {
  * Words before the command that make Linux kill the server as soon as this process is gone, however it went.
  * An exit handler is not enough: vitest ends its workers by a signal, and a crash runs no handlers.
  */
-function diesWithParent(): string[] {
+export function diesWithParent(): string[] {
   parentDeathPrefix ??=
     spawnSync("setpriv", ["--pdeathsig", "KILL", "true"]).status === 0 ? ["setpriv", "--pdeathsig", "KILL"] : [];
   return parentDeathPrefix;
 }
 let parentDeathPrefix: string[] | undefined;
+
+function environmentOf(preloads: readonly Preload[]): NodeJS.ProcessEnv {
+  if (preloads.length === 0) return {};
+  const environments = preloads.map(({ environment }) => environment);
+  return Object.assign({ LD_PRELOAD: preloads.map(({ library }) => library).join(":") }, ...environments);
+}
 
 function configText(config: Record<string, string | string[]>): string {
   const withDefaults = { save: '""', appendonly: "no", ...config };
@@ -192,7 +227,8 @@ function configText(config: Record<string, string | string[]>): string {
     .join("");
 }
 
-async function freePort(): Promise<number> {
+/** A port on 127.0.0.1 that no one listens on now, and that no outgoing connection is given. */
+export async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= PORT_TRIES; attempt++) {
     const port = PORT_FIRST + Math.floor(Math.random() * (PORT_LAST - PORT_FIRST));
     if (await isFree(port)) return port;
@@ -211,17 +247,4 @@ async function isFree(port: number): Promise<boolean> {
   } finally {
     probe.close();
   }
-}
-
-/** All that the server answers until it closes the connection, or nothing while no one listens. */
-async function ask(port: number, commands: string): Promise<string> {
-  return await new Promise((resolve) => {
-    let answer = "";
-    const socket = connect(port, HOST, () => socket.write(commands));
-    socket.setEncoding("utf8");
-    socket.on("data", (text) => (answer += text));
-    // A refused or broken connection is no answer; the caller asks again.
-    socket.on("error", () => {});
-    socket.on("close", () => resolve(answer));
-  });
 }
