@@ -310,11 +310,13 @@ export class Coordinator {
   }
 
   async #touchAll(): Promise<void> {
-    try {
-      await Promise.all([...(await this.#knownNamespaces())].map((namespace) => this.#touch(namespace)));
-    } catch (error) {
-      this.#log.warn({ reason: (error as Error).message }, "touch_failed");
-    }
+    const tell = (error: Error) => this.#log.warn({ reason: error.message }, "touch_failed");
+    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+    const namespaces = await this.#knownNamespaces().catch((error: Error) => {
+      tell(error);
+      return this.#guards.keys();
+    });
+    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
   }
 
   /** A refusal is kept by the guard as its state, and told there. */
