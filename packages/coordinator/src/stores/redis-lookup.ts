@@ -21,25 +21,26 @@ export interface Hearing {
   readonly faults: readonly string[];
 }
 
-/** Sends the commands to each server. Never rejects because of one of them. */
+/** Sends the commands to each server. Never rejects because of one of them. Told in the order of the servers. */
 export async function askEach(
   servers: readonly Endpoint[],
   login: RedisLogin,
   commands: readonly Words[],
 ): Promise<Hearing> {
-  const told: Told[] = [];
-  const faults: string[] = [];
-  await Promise.all(
-    servers.map(async (from) => {
+  const heard = await Promise.all(
+    servers.map(async (from): Promise<Told | string> => {
       try {
-        told.push({ from, answers: await askOne(from, login, commands) });
+        return { from, answers: await askOne(from, login, commands) };
       } catch (error) {
-        if (!(error instanceof CoordinatorError)) throw error;
-        faults.push(error.message);
+        if (error instanceof CoordinatorError) return error.message;
+        throw error;
       }
     }),
   );
-  return { told, faults };
+  return {
+    told: heard.filter((one) => typeof one !== "string"),
+    faults: heard.filter((one) => typeof one === "string"),
+  };
 }
 
 /** Each server once, in the order given. */

@@ -4,7 +4,7 @@
  * back, still names the old master.
  */
 import { CoordinatorError } from "../errors.js";
-import { type Endpoint, endpointText, type RedisLogin, type SentinelPlace } from "./redis-address.js";
+import type { Endpoint, RedisLogin, SentinelPlace } from "./redis-address.js";
 import { askEach, type Told } from "./redis-lookup.js";
 import type { LookUp } from "./redis-route.js";
 
@@ -20,10 +20,9 @@ export function sentinelLookUp(place: SentinelPlace, { tls }: Pick<RedisLogin, "
     ]);
     const [best] = told.flatMap(masterIn).sort((one, other) => other.configEpoch - one.configEpoch);
     if (best !== undefined) return { endpoints: [best.master], endpointOf: () => best.master };
-    const silent = told.map(({ from }) => `${endpointText(from)} knows no master "${masterName}"`);
     throw new CoordinatorError(
       "store_unavailable",
-      `no sentinel names the master "${masterName}": ${[...faults, ...silent].join("; ")}`,
+      `no sentinel names the master "${masterName}": ${faults.join("; ")}`,
     );
   };
 }
