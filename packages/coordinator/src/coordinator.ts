@@ -34,6 +34,7 @@ import { CoordinatorError } from "./errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
@@ -56,6 +57,10 @@ export interface CoordinatorOptions {
   readonly bounds?: Bounds;
   /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
   readonly witnessOf?: (namespace: string) => Witness;
+  /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
+  readonly overrides?: readonly string[];
+  /** How often the store's servers are looked at, ms. Default 60,000. */
+  readonly preflightEveryMs?: number;
   /** How a pause is made, and what randomises it; for simulations. */
   readonly pause?: (pauseMs: number) => Promise<void>;
   readonly random?: () => number;
@@ -83,6 +88,7 @@ export class Coordinator {
   readonly #guardOptions: Omit<NamespaceGuardOptions, "namespace" | "witness">;
   readonly #witnessOf: (namespace: string) => Witness;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #preflight: PreflightWatch;
   #touching: ReturnType<typeof setInterval> | undefined;
   #touched: Promise<void> = Promise.resolve();
 
@@ -93,6 +99,8 @@ export class Coordinator {
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
+    overrides = [],
+    preflightEveryMs = PREFLIGHT_EVERY_MS,
     pause = async (pauseMs) => void (await delay(pauseMs)),
     random = Math.random,
   }: CoordinatorOptions) {
@@ -102,6 +110,7 @@ export class Coordinator {
     this.#now = now;
     this.#witnessOf = witnessOf;
     this.#guardOptions = { store, bounds, now, log, pause, random };
+    this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
   }
 
   /**
@@ -145,6 +154,7 @@ export class Coordinator {
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     this.#mustBeOurTime(namespace, sentAtMs, request);
+    await this.#preflight.mustPass(namespace);
     const guard = await this.#guardOf(namespace);
     const lease = await guard.lease({ runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt });
     const { receipt: receiptOfLease, ...granted } = lease;
@@ -154,9 +164,11 @@ export class Coordinator {
 
   /**
    * Touches the record of every namespace that is served, now and then every `touchEveryMs`, until `stopTouching`: so that
-   * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it.
+   * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
+   * store's servers, too, before it leases anything, and each minute.
    */
   startTouching(): void {
+    this.#preflight.start();
     const touch = () => {
       this.#touched = this.#touchAll();
     };
@@ -168,7 +180,7 @@ export class Coordinator {
   async stopTouching(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
-    await this.#touched;
+    await Promise.all([this.#touched, this.#preflight.stop()]);
     for (const guard of await Promise.allSettled(this.#guards.values())) {
       if (guard.status === "fulfilled") guard.value.close();
     }
@@ -235,7 +247,8 @@ export class Coordinator {
     );
     const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
     const status = statusOf(record, newest, windows, nowMs);
-    return { ...status, guard: guard.answer(record), store: this.#store.kind, coordinator: this.name };
+    const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
+    return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };
   }
 
   /**
@@ -250,6 +263,7 @@ export class Coordinator {
       const { state, code, explanation } = guard.state;
       if (state !== "open" && code !== null)
         throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+      await this.#preflight.mustPass(namespace);
       await guard.readRecord();
       served.push(namespace);
     }
@@ -296,11 +310,13 @@ export class Coordinator {
   }
 
   async #touchAll(): Promise<void> {
-    try {
-      await Promise.all([...(await this.#knownNamespaces())].map((namespace) => this.#touch(namespace)));
-    } catch (error) {
-      this.#log.warn({ reason: (error as Error).message }, "touch_failed");
-    }
+    const tell = (error: Error) => this.#log.warn({ reason: error.message }, "touch_failed");
+    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+    const namespaces = await this.#knownNamespaces().catch((error: Error) => {
+      tell(error);
+      return this.#guards.keys();
+    });
+    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
   }
 
   /** A refusal is kept by the guard as its state, and told there. */

@@ -2,7 +2,7 @@
  * The port to what keeps the state. Every method that changes something is one atomic step in the store.
  * What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
  */
-import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { ErrorCode, Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 
 /** What every step is told. */
 interface StepBase {
@@ -156,6 +156,20 @@ export interface ReportCommand {
   readonly state: Progress["state"];
 }
 
+/** What a look at the store's servers found: a reason to lease nothing, or something that an operator should know. */
+export interface Finding {
+  /** What leases are refused with; undefined for a warning. */
+  readonly code: ErrorCode | undefined;
+  /** The same text as long as it is the same finding. */
+  readonly what: string;
+  /** The line of configuration that ends it, or what to type. */
+  readonly remedy: string;
+  /** The name by which an operator accepts it; undefined where the steps refuse in any case. */
+  readonly override: string | undefined;
+  /** Those that it concerns; undefined for all. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
 export interface Store {
   /** How the store is called in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
@@ -193,6 +207,13 @@ export interface Store {
 
   /** The oldest lease granted at `timeMs` or later, or undefined. */
   firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
+
+  /**
+   * Looks at the servers that keep the state, as far as the coordinator's own rights reach: whether they could lose or repeat
+   * what they hold. Changes nothing.
+   * @throws CoordinatorError `store_unavailable`.
+   */
+  preflight(): Promise<readonly Finding[]>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

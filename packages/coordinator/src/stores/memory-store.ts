@@ -9,7 +9,7 @@ import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import type { Finding, LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { holdsRun, type LedgerRange } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
@@ -109,6 +109,18 @@ export class MemoryStore implements Store {
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
     const { ledger } = this.#kept(namespace);
     return ledger[firstIndex(ledger, ({ entry }) => entry.leasedAtMs >= timeMs)]?.entry;
+  }
+
+  async preflight(): Promise<readonly Finding[]> {
+    return [
+      {
+        code: undefined,
+        what: "the store is in memory: when this process ends, nobody knows what was leased",
+        remedy: "--store sqlite:PATH, or a redis:// URL",
+        override: "no-persistence",
+        namespaces: undefined,
+      },
+    ];
   }
 
   async close(): Promise<void> {}

@@ -3,7 +3,7 @@
  * the detail behind it is read.
  */
 import { CoordinatorError } from "../errors.js";
-import { isScriptWord, refused } from "../refusals.js";
+import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {
@@ -20,16 +20,25 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
   MISCONF: "it can't write to its disk",
+  LOADING: "it is still loading its data",
+  MASTERDOWN: "it is a replica that has lost its master",
+  MOVED: "another node of the Cluster serves the key (a redis-cluster:// URL finds it)",
+  ASK: "the key's slot is on its way to another node of the Cluster",
+  TRYAGAIN: "the key's slot is on its way to another node of the Cluster",
+  CLUSTERDOWN: "the Cluster has lost a part of itself, or this node has lost the others",
 };
+
+/** Redis's own, which names a slot and an address; one of our words is the same. */
+const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
 /** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
 export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  if (isScriptWord(word)) {
-    if (context.nonce !== undefined && nonce !== context.nonce) return strayAnswer(server, error);
-    return refused(word, detail, context.namespace);
+  const refusal = refusalOfScript(message);
+  if (refusal !== undefined) {
+    const { word, nonce, detail } = refusal;
+    return isOther(nonce, context) ? strayAnswer(server, error) : refused(word, detail, context.namespace);
   }
   const [firstWord = ""] = message.split(" ", 1);
   const hint = Object.hasOwn(SERVER_HINTS, firstWord) ? SERVER_HINTS[firstWord] : undefined;
@@ -38,6 +47,23 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
     ? `Redis at ${server} refused: ${hint ?? message}`
     : `Redis at ${server} can't be reached: ${message}`;
   return new CoordinatorError("store_unavailable", told, { cause: error });
+}
+
+/** Whether a script refused another command than this one. */
+export function isStray(error: Error, context: CommandContext): boolean {
+  const refusal = refusalOfScript(error.message);
+  return refusal !== undefined && isOther(refusal.nonce, context);
+}
+
+function refusalOfScript(
+  message: string,
+): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
+  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
+  return isScriptWord(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
+}
+
+function isOther(nonce: string, context: CommandContext): boolean {
+  return context.nonce !== undefined && nonce !== context.nonce;
 }
 
 /** An answer came, but to another question: what this one did is not known. */

@@ -103,12 +103,7 @@ export class RedisSteps {
     const { connection } = this.#options;
     const context = { namespace, nonce: command.nonce };
     for (const part of [answer, acknowledged, checked]) {
-      if (!(part instanceof Error)) continue;
-      const error = connection.refusalIn(part, context);
-      // The way to the master must be found anew, or the connection has lost its count.
-      const { code } = error as { code?: unknown };
-      if (code === "store_is_replica" || code === "store_unavailable") connection.breakOff();
-      throw error;
+      if (part instanceof Error) throw connection.refusalIn(part, context);
     }
     const { after, runCount } = afterIn(answer);
     const check = checkIn(checked);

@@ -13,7 +13,7 @@ import type { FoundKeys } from "../guard/found.js";
 import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import type { Finding, LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
@@ -154,6 +154,12 @@ export class SqliteStore implements Store {
     const { id } = this.#row(namespace);
     const row = this.#statements.leaseSince.get(id, timeMs) as unknown as LeaseRow | undefined;
     return row && entryOf(row);
+  }
+
+  /** The file was looked at when it was opened, and its settings are this process's own. */
+  async preflight(): Promise<readonly Finding[]> {
+    this.#mustWork();
+    return [];
   }
 
   async close(): Promise<void> {
