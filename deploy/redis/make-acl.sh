@@ -26,11 +26,11 @@ coordinator="+ping +hello +info +time +wait
   +type +exists +ttl +hget +hmget +hset +hsetnx +hexists +hgetall +hkeys +hlen
   +xadd +xrange +xrevrange +xlen"
 
-# To look at everything, take backups and shut down. It cannot flush, delete or change the configuration either, nor make
+# To look at everything, recover a record (PERSIST), take backups and shut down. It cannot flush, delete or change the configuration either, nor make
 # this server a copy of another: a lost counter is the one thing that must not happen by a slip.
 operator="$coordinator
   +@read +@connection +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
-  +bgsave +bgrewriteaof +lastsave +shutdown"
+  +persist +bgsave +bgrewriteaof +lastsave +shutdown"
 
 # Everybody is the default user until they log in.
 echo "user default off resetpass resetkeys resetchannels -@all"

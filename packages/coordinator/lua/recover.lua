@@ -49,6 +49,7 @@ word, detail = faultOfGeneration(generation)
 if word then return refuse(word, detail) end
 record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
--- Away with fields that are not ours, and with a time to live.
-if kind == 'hash' then redis.call('DEL', KEYS[1]) end
-return answer(save(record), 0)
+local fields = save(record)
+-- Fields that are not ours do no harm; a time to live does.
+redis.call('PERSIST', KEYS[1])
+return answer(fields, 0)

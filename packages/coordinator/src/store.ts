@@ -210,10 +210,10 @@ export interface Store {
 
   /**
    * Looks at the servers that keep the state, as far as the coordinator's own rights reach: whether they could lose or repeat
-   * what they hold. Changes nothing.
+   * what they hold. `asOperator`: also at what only an operator's user may ask. Changes nothing.
    * @throws CoordinatorError `store_unavailable`.
    */
-  preflight(): Promise<readonly Finding[]>;
+  preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

@@ -68,6 +68,19 @@ export function nodesOption(description: string): Option {
   return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
 }
 
+/** Each finding of the preflight has a name of its own; accepting one accepts no other. */
+export function acceptOption(): Option {
+  const names = z
+    .string()
+    .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
+    .transform((text) => text.split(","));
+  return checkedOption(
+    "--accept <names>",
+    "findings of callnumber doctor that are known and accepted, by their names",
+    names,
+  ).default([], "none");
+}
+
 export function coordinatorOption(): Option {
   const schema = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
   return checkedOption("--coordinator <url>", "address of the coordinator", schema).default(

@@ -4,6 +4,7 @@ import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { decodeCommand } from "./decode-command.js";
+import { doctorCommand } from "./doctor-command.js";
 import { encodeCommand } from "./encode-command.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { initCommand } from "./init-command.js";
@@ -33,6 +34,7 @@ const COMMANDS = [
   pauseCommand,
   resumeCommand,
   recoverCommand,
+  doctorCommand,
 ];
 
 export async function runProgram(argv: readonly string[]): Promise<void> {

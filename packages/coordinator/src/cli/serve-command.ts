@@ -12,7 +12,15 @@ import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { announcement } from "./init-command.js";
-import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
+import {
+  acceptOption,
+  checkedOption,
+  DEFAULT_PORT,
+  namespaceOption,
+  storeOption,
+  switchOption,
+  wholeNumber,
+} from "./options.js";
 import { RELEASE } from "./release.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
@@ -28,6 +36,7 @@ interface Options {
   readonly listenWithoutTokens?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
+  readonly accept: readonly string[];
 }
 
 /** Words for the person at the terminal. */
@@ -61,6 +70,7 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(witnessFolderOption())
+    .addOption(acceptOption())
     .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
     .addOption(
       switchOption(
@@ -97,6 +107,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       name: options.name,
       log,
       witnessOf: witnessesOf(address, options.witnessFolder),
+      overrides: options.accept,
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
