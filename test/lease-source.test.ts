@@ -19,7 +19,14 @@ const WAYS: Readonly<Record<string, (coordinator: Coordinator) => Promise<Way>>>
 };
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const request = { runCount: 2, nonce: "nonce-0123456789", holder, lastRun: null };
+const request = {
+  runCount: 2,
+  nonce: "nonce-0123456789",
+  holder,
+  lastRun: null,
+  receipt: null,
+  sentAtMs: Date.now(),
+};
 
 describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   let way: Way | undefined;
