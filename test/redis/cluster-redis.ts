@@ -24,7 +24,7 @@ export interface ClusterRedisOptions {
 }
 
 /** How much the others have a say: their votes and the master's consent, their votes, nothing. */
-export type FailoverForce = "FORCE" | "TAKEOVER" | undefined;
+type FailoverForce = "FORCE" | "TAKEOVER" | undefined;
 
 export interface ClusterRedis {
   /** As they were started: the masters, then the replica of each in the same order. The roles change. */

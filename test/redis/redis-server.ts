@@ -48,6 +48,8 @@ export interface Preload {
   readonly library: string;
   /** What the library reads. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Lines of redis.conf without which the server does not bear the library. */
+  readonly config: Readonly<Record<string, string>>;
 }
 
 export interface RedisServer {
@@ -56,6 +58,8 @@ export interface RedisServer {
   readonly port: number;
   /** Of the process started last, whether or not it still runs. */
   readonly pid: number;
+  /** `frozen` between SIGSTOP and SIGCONT. */
+  readonly state: "running" | "frozen" | "ended";
   readonly directory: string;
   /** Of a server in another network (`runIn`): the one way to it from here. */
   readonly socketPath: string | undefined;
@@ -86,10 +90,9 @@ export async function launchRedisServer(
     const port = options.port ?? (await freePort());
     const server = new RedisProcess(binary, options, port, directory, ownsDirectory);
     const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
-    await writeFile(
-      join(directory, "redis.conf"),
-      configText({ bind: server.host, port: `${port}`, dir: directory, ...socket, ...options.config }),
-    );
+    const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
+    const address = { bind: server.host, port: `${port}`, dir: directory, ...socket };
+    await writeFile(join(directory, "redis.conf"), configText({ ...address, ...preloads, ...options.config }));
     try {
       await server.start();
       return server;
@@ -110,6 +113,7 @@ class RedisProcess implements DisposableRedisServer {
   #child: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
   #pid = 0;
+  #frozen = false;
 
   constructor(
     private readonly binary: RedisBinary,
@@ -125,6 +129,11 @@ class RedisProcess implements DisposableRedisServer {
 
   get pid(): number {
     return this.#pid;
+  }
+
+  get state(): "running" | "frozen" | "ended" {
+    if (!this.#child) return "ended";
+    return this.#frozen ? "frozen" : "running";
   }
 
   async start(): Promise<void> {
@@ -143,6 +152,7 @@ class RedisProcess implements DisposableRedisServer {
     await once(child, "spawn");
     this.#child = child;
     this.#pid = child.pid as number;
+    this.#frozen = false;
     killAtExit(child);
     this.#exited = once(child, "exit").then(() => {
       this.#child = undefined;
@@ -152,12 +162,13 @@ class RedisProcess implements DisposableRedisServer {
 
   async stop(): Promise<void> {
     // A frozen process does not see SIGTERM.
-    this.#child?.kill("SIGCONT");
+    await this.kill("SIGCONT");
     await this.kill("SIGTERM");
   }
 
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child?.kill(signal);
+    if (signal === "SIGSTOP" || signal === "SIGCONT") this.#frozen = signal === "SIGSTOP";
     if (!SIGNALS_IT_OUTLIVES.has(signal)) await this.#exited;
   }
 

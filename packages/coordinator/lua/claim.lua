@@ -9,6 +9,7 @@ local record, word, detail = ours(false)
 if not record then return refuse(word, detail) end
 if record.g ~= seen then return refuse('RACED', digits(record.g)) end
 local generation = math.max(record.g, generationMin) + 1
-if generation > NUMBER_MAX then return refuse('CORRUPT', 'the generation has reached its end') end
+word, detail = faultOfGeneration(generation)
+if word then return refuse(word, detail) end
 record.g, record.ep, record.p = generation, server.epoch, CLAIMED
 return answer(save(record), 0)

@@ -126,6 +126,11 @@ local function undoubted(floor, generationMin)
   return record
 end
 
+-- A greater one could be written, but never be read again.
+local function faultOfGeneration(generation)
+  if generation > NUMBER_MAX then return 'CORRUPT', 'the generation has reached its end' end
+end
+
 -- The run to jump to, or nil, word and detail.
 local function markAfterJump(id, version, mark, floor)
   local target = lineAt(id, version, latestMs + 2 * epsMs)

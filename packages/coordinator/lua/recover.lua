@@ -44,8 +44,10 @@ if floorVersion > record.ver then record.ver, record.c = floorVersion, 0 end
 local mark
 mark, word, detail = markAfterJump(record.id, record.ver, record.c, floor)
 if not mark then return refuse(word, detail) end
-record.c = mark
-record.g = math.max(record.g + 1, generationMin + 1, latestMs)
+local generation = math.max(record.g + 1, generationMin + 1, latestMs)
+word, detail = faultOfGeneration(generation)
+if word then return refuse(word, detail) end
+record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
 -- Away with fields that are not ours, and with a time to live.
 if kind == 'hash' then redis.call('DEL', KEYS[1]) end

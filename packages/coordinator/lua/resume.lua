@@ -11,6 +11,8 @@ if not record then return refuse(word, detail) end
 local isAsSealed = record.p == SEALED and record.ph == redis.sha1hex(ARGV[8]) and record.g == sealed
   and ledgerIdOf(record.ver, record.c) == mark
 if not isAsSealed then return refuse('RACED', digits(record.g)) end
+word, detail = faultOfGeneration(record.g + 1)
+if word then return refuse(word, detail) end
 record.g, record.ep, record.p, record.ph = record.g + 1, server.epoch, OPEN, '-'
 if nodes > 0 then record.n = nodes end
 return answer(save(record), 0)

@@ -87,7 +87,7 @@ function decideClaim(situation: Situation, step: ClaimStep): Written | Refusal {
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
   const generation = Math.max(record.generation, step.generationMin) + 1;
-  if (generation > GENERATION_MAX) return refusal("CORRUPT", "the generation has reached its end");
+  if (generation > GENERATION_MAX) return refusalOfGeneration();
   return { record: { ...inEpoch(record, situation), generation, phase: PHASES.claimed }, runCount: 0 };
 }
 
@@ -122,10 +122,12 @@ function decideResume(situation: Situation, step: ResumeStep): Written | Refusal
     record.generation === step.generation &&
     markIdOf(record) === step.mark;
   if (!isAsSealed) return refusal("RACED", record.generation);
+  const generation = record.generation + 1;
+  if (generation > GENERATION_MAX) return refusalOfGeneration();
   return {
     record: {
       ...inEpoch(record, situation),
-      generation: record.generation + 1,
+      generation,
       phase: PHASES.open,
       nodeCount: step.nodeCount ?? record.nodeCount,
       seal: NO_SEAL,
@@ -176,6 +178,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const mark = markAfterJump(situation, { ...base, version, mark: markOfVersion }, step.floor);
   if (typeof mark !== "number") return mark;
   const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
+  if (generation > GENERATION_MAX) return refusalOfGeneration();
   return {
     record: {
       ...inEpoch(base, situation),
@@ -215,6 +218,11 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
     },
     runCount: 0,
   };
+}
+
+/** A greater one could be written, but never be read again. */
+function refusalOfGeneration(): Refusal {
+  return refusal("CORRUPT", "the generation has reached its end");
 }
 
 /** The run to jump to: the line, a little ahead of the later clock. */

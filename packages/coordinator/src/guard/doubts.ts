@@ -109,8 +109,8 @@ export function clocksOf({ server, nowMs }: Situation): { readonly earliestMs: n
 }
 
 /** The process in an epoch: it changes with every start of the server. */
-function runIdOf(epoch: string): string {
-  return epoch.slice(0, epoch.indexOf(":"));
+function runIdOf(epoch: string): string | undefined {
+  return epoch.split(":", 1)[0];
 }
 
 export function markIdOf({ version, mark }: GuardRecord): number {

@@ -125,7 +125,8 @@ export class NamespaceGuard {
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
     const outcome = await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      return this.#take({ step: "lease", floor, generationMin, runCount, held, holder, coordinator, leaseNonce });
+      const step = { step: "lease", floor, generationMin, runCount, held, holder, coordinator, leaseNonce } as const;
+      return this.#take(step).catch((error: unknown) => this.#mustBeFork(error));
     });
     const { after, runCount: granted } = outcome;
     mustBeFresh(outcome, this.#remembered.ledgerId, this.#options.now(), this.#options.bounds.epsMs);
@@ -314,23 +315,20 @@ export class NamespaceGuard {
 
   #noteRefusal(error: CoordinatorError): void {
     this.#setState(stateAfter(error, this.#state, this.#options.now()));
-    if (error.code === "store_forked" && this.#forkedAt === undefined) {
-      this.#forkedAt = this.#remembered.generation;
-      void this.#sealForked();
-    }
+    if (error.code === "store_forked") this.#forkedAt ??= this.#remembered.generation;
   }
 
-  /** For the other coordinators, and the next start of this one. This one leases no more in any case. */
-  async #sealForked(): Promise<void> {
-    const { log, namespace } = this.#options;
+  /**
+   * A master that is alone on its side of a cut has never leased what the other side leases: that is no second store. Only what
+   * the quorum still follows is one; then it is sealed, for the other coordinators and the next start of this one.
+   * @throws what it was given, or why this server is not the one to judge.
+   */
+  async #mustBeFork(error: unknown): Promise<never> {
+    if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
     const { ledgerId: floor, generation: generationMin } = this.#remembered;
-    try {
-      await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
-    } catch (error) {
-      // Somebody else was faster.
-      if (error instanceof CoordinatorError && error.code === "store_forked") return;
-      log.error({ namespace, reason: (error as Error).message }, "seal_failed");
-    }
+    await this.#take({ step: "touch", floor, generationMin });
+    await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
+    throw error;
   }
 
   #setState(state: GuardState): void {

@@ -30,7 +30,7 @@ const FENCES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Refusals that say nothing of the store: the namespace goes on leasing to others. */
-const PASSING: ReadonlySet<ErrorCode> = new Set(["line_reached", "run_beyond_mark"]);
+const PASSING: ReadonlySet<ErrorCode> = new Set(["run_beyond_mark"]);
 
 export type GuardState = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
 
@@ -46,6 +46,8 @@ export function openSince(sinceMs: number): GuardState {
 export function stateAfter(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
   const { code, message } = error;
   if (PASSING.has(code)) return before;
+  // Said only by a store against which nothing else stands: the doubt, or the fence, is over.
+  if (code === "line_reached") return before.state === "open" ? before : openSince(nowMs);
   const state = FENCES.has(code) ? "fenced" : "in_doubt";
   const sinceMs = before.code === code ? before.sinceMs : nowMs;
   return { state, code, sinceMs, explanation: message };

@@ -1,21 +1,19 @@
-/** The benchmarks: run one by one, printing what they measure, on the Redis that the tests use. They assert nothing. */
-import { fileURLToPath } from "node:url";
+/** What takes long or only measures, each by a command of its own (package.json): not part of `npm test`. */
 import { defineConfig } from "vitest/config";
-import { seedOfRun } from "../test/seed-of-run.js";
+import { seedOfRun } from "./test/seed-of-run.js";
 
 const seed = seedOfRun(process.env);
+const DAY_MS = 24 * 3_600_000;
 
 export default defineConfig({
-  root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
-    include: ["bench/**/*.bench.ts"],
+    include: ["bench/**/*.bench.ts", "test/**/*.long.ts"],
     pool: "forks",
     maxWorkers: 1,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/seed.ts", "test/environment.ts"],
-    testTimeout: 600_000,
+    testTimeout: DAY_MS,
     hookTimeout: 120_000,
-    reporters: ["default"],
     disableConsoleIntercept: true,
     sequence: { seed },
     provide: { seed },
