@@ -164,9 +164,14 @@ function keyPrefixIn({ settings }: Parts): string {
 }
 
 function mustKnow(settings: ReadonlyMap<string, string>, known: readonly string[]): void {
-  for (const name of settings.keys()) {
-    if (!known.includes(name)) throw unusable(`it knows no setting "${name}"; only ${known.join(", ")}`);
-  }
+  const stranger = [...settings.keys()].find((name) => !known.includes(name));
+  if (stranger === undefined) return;
+  // It may be the end of a password.
+  const shown =
+    settings.has("sentinelPassword") && stranger !== "sentinelPassword"
+      ? "like one of these (an & in a password is written as %26)"
+      : `"${stranger}"`;
+  throw unusable(`it knows no setting ${shown}; only ${known.join(", ")}`);
 }
 
 function loginIn(userinfo: string): Pick<RedisLogin, "username" | "password"> {
