@@ -7,7 +7,7 @@ import type { FoundServer } from "../src/guard/found.js";
 import { type KeptFields, keptFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
 import { notInitialised, refused } from "../src/refusals.js";
-import type { NamespaceRecord, Outcome, StepCommand, Store } from "../src/store.js";
+import type { Finding, NamespaceRecord, Outcome, StepCommand, Store } from "../src/store.js";
 import { namespaceRecordIn, recordAfter } from "../src/stores/namespace-record.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
@@ -93,6 +93,9 @@ export class SettableStore implements Store {
   findLease = keepsNoLedger;
   listLeases = keepsNoLedger;
   firstLeaseSince = keepsNoLedger;
+  async preflight(): Promise<readonly Finding[]> {
+    return [];
+  }
   async close(): Promise<void> {}
 }
 
