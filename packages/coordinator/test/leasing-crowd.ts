@@ -32,7 +32,7 @@ export interface Crowd {
 export function startCrowd(coordinators: readonly Coordinator[], namespaces: readonly string[]): Crowd {
   const leases: Lease[] = [];
   const refusals = new Map<string, Record<string, number>>(namespaces.map((namespace) => [namespace, {}]));
-  let isStopped = false;
+  const stopping = new AbortController();
   let failure: unknown;
   /** By holder: when it asked for what it was given last. */
   const askedAt = new Map<string, number>();
@@ -40,7 +40,7 @@ export function startCrowd(coordinators: readonly Coordinator[], namespaces: rea
   async function hold(coordinator: Coordinator, namespace: string, name: string): Promise<void> {
     const holder = { name, host: "crowd", pid: 1, labels: {} };
     let last: Lease | undefined;
-    while (!isStopped) {
+    while (!stopping.signal.aborted) {
       const at = performance.now();
       try {
         const lease = await coordinator.lease(namespace, { ...requestAfter(last), holder });
@@ -66,7 +66,7 @@ export function startCrowd(coordinators: readonly Coordinator[], namespaces: rea
   const all = Promise.all(
     holders.map(({ coordinator, namespace, name }) =>
       hold(coordinator, namespace, name).catch((error: unknown) => {
-        isStopped = true;
+        stopping.abort();
         failure = error;
       }),
     ),
@@ -92,7 +92,7 @@ export function startCrowd(coordinators: readonly Coordinator[], namespaces: rea
       await until(() => (refusals.get(namespace)?.[code] ?? 0) > before + 2 * coordinators.length);
     },
     async stop() {
-      isStopped = true;
+      stopping.abort();
       await all;
       if (failure !== undefined) throw failure;
     },

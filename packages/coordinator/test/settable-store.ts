@@ -97,6 +97,9 @@ export class SettableStore implements Store {
   findLease = keepsNoLedger;
   listLeases = keepsNoLedger;
   firstLeaseSince = keepsNoLedger;
+  async preflight(): Promise<readonly Finding[]> {
+    return [];
+  }
   async close(): Promise<void> {}
 }
 

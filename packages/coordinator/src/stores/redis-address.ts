@@ -31,7 +31,11 @@ export interface ClusterPlace {
   readonly nodes: readonly Endpoint[];
 }
 
-export type RedisPlace = ({ readonly kind?: "redis" } & Endpoint) | SentinelPlace | ClusterPlace;
+interface ServerPlace extends Endpoint {
+  readonly kind: "redis";
+}
+
+export type RedisPlace = ServerPlace | SentinelPlace | ClusterPlace;
 
 /** As it is written in a URL and in messages. */
 export function endpointText({ host, port }: Endpoint): string {

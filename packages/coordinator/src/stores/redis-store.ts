@@ -9,7 +9,7 @@ import { quorumOf } from "../guard/quorum.js";
 import type { Finding, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { holdsRun } from "./ledger-entry.js";
-import type { RedisLogin, RedisPlace } from "./redis-address.js";
+import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
 import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
 import type { ServerUse } from "./redis-facts.js";
@@ -33,34 +33,41 @@ const QUORUM_TIMEOUT_MS = 1_000;
 
 type NodesOf = ServerUse["namespaces"][number];
 
-export type RedisStoreOptions = RedisPlace &
-  RedisLogin & {
-    /** Stands in front of every key. Without braces, which belong to the hash slot. */
-    readonly keyPrefix: string;
-    /** The coordinator's clock, in milliseconds. */
-    readonly now?: () => number;
-    readonly bounds?: Bounds;
-    /** How long the other nodes may take to acknowledge a step. Default 1,000 ms; well below 5,000. */
-    readonly quorumTimeoutMs?: number;
-  };
+interface RedisSettings {
+  /** Stands in front of every key. Without braces, which belong to the hash slot. */
+  readonly keyPrefix: string;
+  /** The coordinator's clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+  /** How long the other nodes may take to acknowledge a step. Default 1,000 ms; well below 5,000. */
+  readonly quorumTimeoutMs?: number;
+}
+
+/** A store on one server. */
+export interface RedisStoreOptions extends RedisAddress, RedisSettings {
+  readonly kind?: "redis";
+}
+
+/** A store on a Sentinel group or a Cluster. */
+export type RedisGroupOptions = (SentinelPlace | ClusterPlace) & RedisLogin & RedisSettings;
 
 export class RedisStore implements Store {
   readonly kind = "redis";
   readonly isExclusive = false;
-  readonly #options: RedisStoreOptions;
+  readonly #options: RedisStoreOptions | RedisGroupOptions;
   readonly #route: RedisRoute;
   /** The steps over each connection. */
   readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
   /** As last seen. A step that finds another number is not acknowledged by enough nodes, and is burnt. */
   readonly #nodeCounts = new Map<string, number>();
 
-  private constructor(options: RedisStoreOptions) {
+  private constructor(options: RedisStoreOptions | RedisGroupOptions) {
     this.#options = options;
     this.#route = new RedisRoute({ lookUp: lookUpFor(options), login: options });
   }
 
   /** @throws CoordinatorError `store_unavailable`. */
-  static async open(options: RedisStoreOptions): Promise<RedisStore> {
+  static async open(options: RedisStoreOptions | RedisGroupOptions): Promise<RedisStore> {
     const store = new RedisStore(options);
     try {
       await Promise.all(PURPOSES.map((purpose) => store.#route.connectionFor(store.#namesKey(), purpose)));
@@ -233,7 +240,7 @@ export class RedisStore implements Store {
   }
 }
 
-function lookUpFor(options: RedisStoreOptions): LookUp {
+function lookUpFor(options: RedisStoreOptions | RedisGroupOptions): LookUp {
   if (options.kind === "redis-sentinel") return sentinelLookUp(options, options);
   if (options.kind === "redis-cluster") return clusterLookUp(options, options);
   const { host, port } = options;

@@ -1,19 +1,20 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
 import { resolve } from "node:path";
 import { type Endpoint, endpointText, type RedisLogin, type RedisPlace } from "./redis-address.js";
-import type { RedisStoreOptions } from "./redis-store.js";
+import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
 
 /** In front of every key unless the URL says otherwise. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-type RedisKind = "redis" | "redis-sentinel" | "redis-cluster";
+type RedisKind = RedisPlace["kind"];
 
 export type StoreAddress =
   | { readonly kind: "memory" }
   | { readonly kind: "sqlite"; readonly path: string }
-  | (RedisStoreOptions & { readonly kind: RedisKind });
+  | (RedisStoreOptions & { readonly kind: "redis" })
+  | RedisGroupOptions;
 
 const FORMS =
   "memory:, sqlite:PATH, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], " +
@@ -98,7 +99,7 @@ function partsOf(text: string): Parts {
 }
 
 type ParsePlace = (parts: Parts) => {
-  readonly place: RedisPlace & { readonly kind: RedisKind };
+  readonly place: RedisPlace;
   readonly database: number;
 };
 
