@@ -26,6 +26,9 @@ export const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { a
  */
 export const SHORT_BOUNDS: Bounds = { epsMs: 300, gapMs: 60_000, touchEveryMs: 1_000 };
 
+/** For a store in the test's own process, where nothing lies between two clocks. */
+export const SMALL_BOUNDS: Bounds = { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 };
+
 /** Three years ago: the line lies far above everything that a test leases. */
 const LONG_AGO_MS = 1_700_000_000_000;
 
