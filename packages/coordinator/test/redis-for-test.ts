@@ -16,7 +16,9 @@ export async function ownServer(config: Record<string, string>, skip: Skip): Pro
   return await startRedisServer({ config });
 }
 
-export async function storeAt(url: string, options: Partial<RedisStoreOptions> = {}): Promise<RedisStore> {
+type StoreTiming = Partial<Pick<RedisStoreOptions, "now" | "bounds" | "quorumTimeoutMs">>;
+
+export async function storeAt(url: string, options: StoreTiming = {}): Promise<RedisStore> {
   const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
   // Nobody follows most test servers: waiting for acknowledgements would only take time.
@@ -25,7 +27,7 @@ export async function storeAt(url: string, options: Partial<RedisStoreOptions> =
   return store;
 }
 
-export async function newStoreAt(url: string, options?: Partial<RedisStoreOptions>): Promise<StoreInHand> {
+export async function newStoreAt(url: string, options?: StoreTiming): Promise<StoreInHand> {
   return withNamespace(await storeAt(url, options));
 }
 

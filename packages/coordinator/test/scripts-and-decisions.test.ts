@@ -18,10 +18,10 @@ import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter } from "../src/store.js";
 import { holderJsonOf } from "../src/stores/ledger-entry.js";
 import { recordAfter } from "../src/stores/namespace-record.js";
+import type { RedisAddress } from "../src/stores/redis-address.js";
 import { RedisConnection } from "../src/stores/redis-connection.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisSteps } from "../src/stores/redis-steps.js";
-import type { RedisStoreOptions } from "../src/stores/redis-store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { foundKeys, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
 import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
@@ -58,9 +58,12 @@ interface Table {
   readonly seen: Set<string>;
 }
 
+/** A server by itself: the scripts know nothing of groups. */
+type OneServer = RedisAddress & { readonly keyPrefix: string };
+
 async function tableAt(
-  address: RedisStoreOptions,
-  { admin = address, asked = {} }: { admin?: RedisStoreOptions; asked?: Partial<FoundServer> } = {},
+  address: OneServer,
+  { admin = address, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
 ): Promise<Table> {
   const redis = connected(admin);
   const clock = { nowMs: 0, serverMs: 0 };
@@ -239,11 +242,11 @@ async function ownServer(config: Record<string, string>, skip: (reason: string) 
   return await startRedisServer({ config });
 }
 
-function addressOf({ host, port }: RedisServer): RedisStoreOptions {
+function addressOf({ host, port }: RedisServer): OneServer {
   return { host, port, tls: false, database: 0, keyPrefix: "test:" };
 }
 
-function connected({ host, port, database, username, password }: RedisStoreOptions): Redis {
+function connected({ host, port, database, username, password }: OneServer): Redis {
   const user = username && password ? { username, password } : {};
   const redis = new Redis({ host, port, db: database, ...user });
   closing.push(() => redis.disconnect());

@@ -75,6 +75,10 @@ export class SettableStore implements Store {
     return [...this.#records.keys()];
   }
 
+  async preflight(): Promise<readonly Finding[]> {
+    return [];
+  }
+
   /** As it is now, for `restore`. */
   backup(): ReadonlyMap<string, KeptFields> {
     return new Map(this.#records);

@@ -327,7 +327,13 @@ export class NamespaceGuard {
     if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
     const { ledgerId: floor, generation: generationMin } = this.#remembered;
     await this.#take({ step: "touch", floor, generationMin });
-    await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
+    try {
+      await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
+    } catch (failure) {
+      // This coordinator leases no more in any case.
+      const { log, namespace } = this.#options;
+      log.error({ namespace, reason: (failure as Error).message }, "seal_failed");
+    }
     throw error;
   }
 
