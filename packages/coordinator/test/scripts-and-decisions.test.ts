@@ -117,7 +117,8 @@ async function answerOf(step: () => Promise<Outcome>): Promise<{ refused: object
       return { done };
     } catch (error) {
       const { message } = error as CoordinatorError;
-      if (!/Stream isn't writeable|the connection broke|being made anew/.test(message)) return { refused: errorTold(error as CoordinatorError) };
+      if (!/the connection (?:broke|is being made anew)/.test(message))
+        return { refused: errorTold(error as CoordinatorError) };
       // After a server that is no master the connection is made anew; until then nothing is sent.
       await pause();
     }
