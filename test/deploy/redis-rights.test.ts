@@ -57,8 +57,14 @@ test("the operator's are enough to look at everything and to recover, which the 
 
   const recover = async (user: string) =>
     callnumber([
-      ...["recover", "--store", urlOf(user), "--namespace", namespace, "--apply"],
-      ...["--witness-folder", await folderForTest()],
+      "recover",
+      "--apply",
+      "--store",
+      urlOf(user),
+      "--namespace",
+      namespace,
+      "--witness-folder",
+      await folderForTest(),
     ]);
   const before = await recordOf(namespace);
   expect(await recover("callnumber")).not.toMatchObject({ code: 0 });

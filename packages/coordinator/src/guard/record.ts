@@ -51,7 +51,7 @@ const SEAL_PATTERN = /^(?:-|moved|forked|[0-9a-f]{40})$/;
 export const GENERATION_MAX = 1e15 - 1;
 
 /** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
-export function wholeIn(text: string | undefined, max: number): number | undefined {
+function wholeIn(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !WHOLE.test(text)) return undefined;
   const number = Number(text);
   return number <= max ? number : undefined;
