@@ -58,7 +58,7 @@ export interface ConfirmStep extends StepBase {
 /** Ends leasing until `resume` or `recover`. */
 export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
-  /** `sealOf(secret)`, or one of the words that no secret lifts. */
+  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal(place)`, which may be set again, or `FORKED_SEAL`. */
   readonly seal: string;
 }
 
@@ -145,6 +145,8 @@ export interface NamespaceRecord {
   readonly generation: number;
   /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
   readonly phase: number;
+  /** Who sealed it, as guard/record.ts tells; `NO_SEAL` for nobody. */
+  readonly seal: string;
   readonly nodeCount: number;
   /** Key of the receipts. Never leaves the coordinator. */
   readonly receiptKey: string;

@@ -102,7 +102,7 @@ export class RedisStore implements Store {
     const answer = await this.#route.use(record, "reads", (connection) =>
       connection.run("read", [record], [namespace], { namespace }),
     );
-    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = ""] =
+    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal = ""] =
       answer as string[];
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`broken invariant: lua/read.lua let the store id "${storeId}" pass`);
@@ -116,6 +116,7 @@ export class RedisStore implements Store {
       changedAtMs: Number(changedAtMs),
       generation: Number(generation),
       phase: Number(phase),
+      seal,
       nodeCount: Number(nodeCount),
       receiptKey,
     };
