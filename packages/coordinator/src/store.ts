@@ -152,6 +152,13 @@ export interface NamespaceRecord {
   readonly receiptKey: string;
 }
 
+/** A lease as another store takes it over. */
+export interface LeaseCopy {
+  readonly entry: LedgerEntry;
+  /** Which only its holder knows: reports must bear it. */
+  readonly leaseNonce: string;
+}
+
 export interface ReportCommand {
   readonly nonce: string;
   readonly lastSequence: number | null;
@@ -216,6 +223,23 @@ export interface Store {
    * @throws CoordinatorError `store_unavailable`.
    */
   preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
+
+  /**
+   * Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`: the ledger as it stands, whether
+   * or not it has a record.
+   */
+  exportLeases(
+    namespace: string,
+    page: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]>;
+
+  /**
+   * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
+   * nothing is leased before all is there. A lease that is there already stays as it is.
+   * @throws CoordinatorError `store_replaced` when the ledger holds another lease there, `namespace_already_initialised` when
+   *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
+   */
+  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

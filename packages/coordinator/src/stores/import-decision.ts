@@ -1,0 +1,48 @@
+/** Which leases of another store a store takes over, as a pure function; lua/import.lua says the same for Redis. */
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { refused } from "../refusals.js";
+import type { LeaseCopy } from "../store.js";
+import { holderJsonOf } from "./ledger-entry.js";
+
+/** What stands in the store that takes them over. */
+export interface Importing {
+  readonly namespace: string;
+  readonly hasRecord: boolean;
+  /** 0 for none. */
+  readonly newestLedgerId: number;
+  readonly leaseAt: (lastLedgerId: number) => LeaseCopy | undefined;
+}
+
+/**
+ * Those of the copies, oldest first, that are not there yet.
+ * @throws CoordinatorError `store_replaced` when another lease stands where a copy belongs; `namespace_already_initialised`
+ *   when one is missing in a ledger that has its record, and so is complete.
+ */
+export function leasesToAppend(importing: Importing, copies: readonly LeaseCopy[]): readonly LeaseCopy[] {
+  const { namespace, hasRecord, leaseAt } = importing;
+  let newest = importing.newestLedgerId;
+  return copies.filter((copy) => {
+    const last = lastLedgerIdOf(copy.entry);
+    const there = leaseAt(last);
+    if (there !== undefined ? !isSameLease(there, copy) : newest > last - copy.entry.runCount) {
+      throw refused("FOREIGN", `its ledger holds another lease at run ${last}`, namespace);
+    }
+    if (there !== undefined) return false;
+    if (hasRecord) throw refused("ALREADY", "the record exists", namespace);
+    newest = last;
+    return true;
+  });
+}
+
+export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry, "progress">): number {
+  return ledgerIdOf(version, firstRun + runCount - 1);
+}
+
+/** The progress may differ: a holder may have reported meanwhile. */
+function isSameLease(one: LeaseCopy, other: LeaseCopy): boolean {
+  return keptOf(one) === keptOf(other);
+}
+
+function keptOf({ entry, leaseNonce }: LeaseCopy): string {
+  return JSON.stringify([lastLedgerIdOf(entry), entry.runCount, entry.leasedAtMs, holderJsonOf(entry), leaseNonce]);
+}
