@@ -1,8 +1,7 @@
 /** Which leases of another store a store takes over, as a pure function; lua/import.lua says the same for Redis. */
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { isSameLease, lastLedgerIdOf } from "../lease-copy.js";
 import { refused } from "../refusals.js";
 import type { LeaseCopy } from "../store.js";
-import { holderJsonOf } from "./ledger-entry.js";
 
 /** What stands in the store that takes them over. */
 export interface Importing {
@@ -32,17 +31,4 @@ export function leasesToAppend(importing: Importing, copies: readonly LeaseCopy[
     newest = last;
     return true;
   });
-}
-
-export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry, "progress">): number {
-  return ledgerIdOf(version, firstRun + runCount - 1);
-}
-
-/** The progress may differ: a holder may have reported meanwhile. */
-function isSameLease(one: LeaseCopy, other: LeaseCopy): boolean {
-  return keptOf(one) === keptOf(other);
-}
-
-function keptOf({ entry, leaseNonce }: LeaseCopy): string {
-  return JSON.stringify([lastLedgerIdOf(entry), entry.runCount, entry.leasedAtMs, holderJsonOf(entry), leaseNonce]);
 }

@@ -8,6 +8,7 @@ import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
 import type {
   Finding,
@@ -19,7 +20,7 @@ import type {
   StepCommand,
   Store,
 } from "../store.js";
-import { lastLedgerIdOf, leasesToAppend } from "./import-decision.js";
+import { leasesToAppend } from "./import-decision.js";
 import { holdsRun, type LedgerRange } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";

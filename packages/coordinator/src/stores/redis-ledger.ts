@@ -4,8 +4,8 @@
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
 import type { LeaseCopy } from "../store.js";
-import { lastLedgerIdOf } from "./import-decision.js";
 import { holderJsonOf, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {

@@ -1,8 +1,8 @@
 /** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { lastLedgerIdOf } from "../lease-copy.js";
 import type { LeaseCopy } from "../store.js";
-import { lastLedgerIdOf } from "./import-decision.js";
 import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
