@@ -10,6 +10,7 @@ import type { Lease } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import type { LeaseCopy, Store } from "../src/store.js";
+import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
   embeddedPlace,
@@ -18,9 +19,8 @@ import {
   type Place,
   redisPlace,
   runsOf,
-  SMALL_BOUNDS,
 } from "./places-for-move.js";
-import { init, NAMESPACE, storeIdForTest } from "./steps-for-move.js";
+import { init, recentStoreId } from "./steps-for-move.js";
 
 const MOVING_PROCESS = join(import.meta.dirname, "moving-process.mjs");
 const RANDOM_KILLS = 10;
@@ -96,7 +96,7 @@ describe.each(PAIRS)("a move from %s that is killed", (_, makeSource, makeTarget
 async function begun(makeSource: MakePlace, makeTarget: MakePlace): Promise<Moving> {
   const [from, to] = [await makeSource(), await makeTarget()];
   const source = await from.open();
-  await init(source, storeIdForTest({ rate: 16 }));
+  await init(source, recentStoreId());
   const coordinator = coordinatorOf(source);
   const leases: Lease[] = [];
   for (const runCount of [1, 4, 2, 1, 3, 1, 1]) leases.push(await leaseOf(coordinator, { runCount }));
@@ -153,7 +153,7 @@ function start({ from, to }: Moving, kill?: Kill): MovingProcess {
     sourceUrl: from.url,
     targetUrl: to.url,
     place: to.place,
-    bounds: SMALL_BOUNDS,
+    bounds: SHORT_BOUNDS,
     pageLeaseCount: 3,
     kill,
   };

@@ -8,6 +8,7 @@ import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
 import type { LeaseCopy, Store } from "../src/store.js";
+import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
   embeddedPlace,
@@ -18,9 +19,8 @@ import {
   redisPlace,
   redisPlaceAt,
   runsOf,
-  SMALL_BOUNDS,
 } from "./places-for-move.js";
-import { HOLDER, init, lease, NAMESPACE, RECEIPT_KEY, recover, seal, storeIdForTest } from "./steps-for-move.js";
+import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 
 const SECRET_SEAL = "a".repeat(40);
 
@@ -34,7 +34,7 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
     store: source,
     namespace: NAMESPACE,
     witness: NO_WITNESS,
-    bounds: SMALL_BOUNDS,
+    bounds: SHORT_BOUNDS,
     nodeCount: 1,
     pageLeaseCount: 3,
     target: { store: target, place, witness: targetWitness },
@@ -50,7 +50,7 @@ async function ledgerOf(store: Store): Promise<readonly LeaseCopy[]> {
 async function pair(makeSource: MakePlace = redisPlace, makeTarget: MakePlace = redisPlace) {
   const [from, to] = [await makeSource(), await makeTarget()];
   const [source, target] = [await from.open(), await to.open()];
-  const storeId = storeIdForTest({ rate: 16 });
+  const storeId = recentStoreId();
   await init(source, storeId);
   const old = coordinatorOf(source);
   const leases: Lease[] = [];
@@ -93,7 +93,7 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
     expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
     const current = coordinatorOf(target);
     expect(await current.run(NAMESPACE, 1)).toMatchObject({
-      lease: { holder: HOLDER, leasedAtMs: first.leasedAtMs, progress: { lastSequence: 99, state: "closed" } },
+      lease: { holder: holder, leasedAtMs: first.leasedAtMs, progress: { lastSequence: 99, state: "closed" } },
     });
     await current.report(NAMESPACE, 3, { nonce: second.nonce, lastSequence: 7, state: "open" });
     expect(await current.run(NAMESPACE, 3)).toMatchObject({ lease: { progress: { run: 3, lastSequence: 7 } } });
@@ -150,13 +150,13 @@ describe("refused, with both stores as they were", () => {
 
   test("when the target keeps the namespace of another store", async () => {
     const stores = await pair();
-    await init(stores.target, storeIdForTest());
+    await init(stores.target, recentStoreId());
     expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
   });
 
   test("when the target's place is remembered for another store", async () => {
     const stores = await pair();
-    const remembered = { storeId: storeIdForTest(), ledgerId: 5, generation: 0, nodeCount: 1 };
+    const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
     const targetWitness = { ...NO_WITNESS, read: () => remembered };
     expect(await refusal(stores, { targetWitness })).toMatchObject({ code: "store_replaced" });
   });
@@ -250,7 +250,7 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
   await linkUp(replica.url);
   const [source, to] = [await redisPlaceAt(master.url).open(), await redisPlace()];
   const target = await to.open();
-  const storeId = storeIdForTest({ rate: 16 });
+  const storeId = recentStoreId();
   await init(source, storeId, { nodeCount: 2 });
   await lease(source, storeId);
   await replica.kill("SIGSTOP");
@@ -306,9 +306,9 @@ test("an old store that was restored from before the move is refused: its copy l
 });
 
 test("a source that jumped by a clock ahead of ours, by less than eps, is waited for", async () => {
-  const bounds = { ...SMALL_BOUNDS, epsMs: 1_500 };
+  const bounds = { ...SHORT_BOUNDS, epsMs: 1_500 };
   const [from, to] = [await redisPlace(), await redisPlace()];
-  const storeId = storeIdForTest({ rate: 16 });
+  const storeId = recentStoreId();
   const ahead = { bounds, now: () => Date.now() + 1_400 };
   const early = await from.open(ahead);
   await init(early, storeId);
@@ -323,7 +323,7 @@ test("a source that jumped by a clock ahead of ours, by less than eps, is waited
 
 function anyRequest() {
   const nonce = "nonce-0123456789";
-  return { runCount: 1, nonce, holder: HOLDER, lastRun: null, receipt: null, sentAtMs: Date.now() };
+  return { runCount: 1, nonce, holder: holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
 }
 
 async function linkUp(url: string): Promise<void> {

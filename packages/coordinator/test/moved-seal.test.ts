@@ -1,7 +1,8 @@
 /** The seal of a store that was moved: it names where to, nothing lifts it, and it may be set again to hear the quorum. */
 import { afterEach, describe, expect, test } from "vitest";
 import { isMovedSeal, MOVED_PLACE_LENGTH_MAX, MOVED_SEAL, movedSeal, placeInSeal } from "../src/guard/record.js";
-import { claim, init, lease, NAMESPACE, recover, seal, storeIdForTest } from "./steps-for-move.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
@@ -17,7 +18,7 @@ describe.each<[string, OpenForTest]>([
   async function sealed() {
     const { store, reopen, remove } = await open();
     toRemove.push(remove);
-    const storeId = storeIdForTest();
+    const storeId = recentStoreId();
     await init(store, storeId);
     await lease(store, storeId);
     await seal(store, storeId, movedSeal(PLACE));
@@ -57,7 +58,7 @@ describe.each<[string, OpenForTest]>([
   test("is not set over a pause", async () => {
     const { store, remove } = await open();
     toRemove.push(remove);
-    const storeId = storeIdForTest();
+    const storeId = recentStoreId();
     await init(store, storeId);
     await seal(store, storeId, "a".repeat(40));
     await expect(seal(store, storeId, movedSeal(PLACE))).rejects.toMatchObject({ code: "store_sealed" });
@@ -72,7 +73,7 @@ describe.each<[string, OpenForTest]>([
         message: expect.stringContaining(PLACE),
       });
     }
-    await expect(seal(store, storeIdForTest(), movedSeal(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
+    await expect(seal(store, recentStoreId(), movedSeal(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
     expect(await store.readNamespace(NAMESPACE)).toEqual(before);
   });
 });

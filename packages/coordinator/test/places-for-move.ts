@@ -14,10 +14,8 @@ import { MemoryStore } from "../src/stores/memory-store.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { describeStore, parseStoreUrl } from "../src/stores/store-url.js";
-import { HOLDER, NAMESPACE, newNonce } from "./steps-for-move.js";
+import { holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 
-/** `epsMs` covers the pauses of a busy machine: a jump makes a test wait for twice as long. */
-export const SMALL_BOUNDS: Bounds = { epsMs: 150, gapMs: 6_000, touchEveryMs: 100 };
 const LEASE_TRIES_MAX = 200;
 
 export interface PlaceOptions {
@@ -37,7 +35,7 @@ export interface Place {
 export type MakePlace = () => Promise<Place>;
 
 export const memoryPlace: MakePlace = async () => {
-  const store = new MemoryStore({ bounds: SMALL_BOUNDS });
+  const store = new MemoryStore({ bounds: SHORT_BOUNDS });
   return { url: "memory:", place: `memory:${randomUUID()}`, open: async () => store };
 };
 
@@ -46,7 +44,7 @@ export const embeddedPlace: MakePlace = async () => {
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, "store.db");
   const open = async (options?: PlaceOptions) =>
-    closedAtEnd(new SqliteStore({ path, create: true, bounds: SMALL_BOUNDS, ...options }));
+    closedAtEnd(new SqliteStore({ path, create: true, bounds: SHORT_BOUNDS, ...options }));
   return { url: `sqlite:${path}`, place: `sqlite:${path}`, open };
 };
 
@@ -58,7 +56,7 @@ export function redisPlaceAt(serverUrl: string): Place {
   const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error(`${serverUrl} is no Redis`);
   const open = async (options?: PlaceOptions) =>
-    closedAtEnd(await RedisStore.open({ ...address, bounds: SMALL_BOUNDS, quorumTimeoutMs: 300, ...options }));
+    closedAtEnd(await RedisStore.open({ ...address, bounds: SHORT_BOUNDS, quorumTimeoutMs: 300, ...options }));
   return { url, place: describeStore(address), open };
 }
 
@@ -68,7 +66,7 @@ function closedAtEnd(store: Store): Store {
 }
 
 export function coordinatorOf(store: Store, options: PlaceOptions = {}): Coordinator {
-  return new Coordinator({ store, name: `coordinator of ${store.kind}`, bounds: SMALL_BOUNDS, ...options });
+  return new Coordinator({ store, name: `coordinator of ${store.kind}`, bounds: SHORT_BOUNDS, ...options });
 }
 
 /** Leases; waits where the coordinator says that waiting helps, as a client does. */
@@ -78,7 +76,7 @@ export async function leaseOf(
 ): Promise<Lease> {
   const lastRun = last === undefined ? null : last.version * 2 ** 30 + last.firstRun + last.runCount - 1;
   for (let tries = 1; ; tries++) {
-    const request = { runCount, nonce: newNonce(), holder: HOLDER, lastRun, receipt: last?.receipt ?? null };
+    const request = { runCount, nonce: randomUUID(), holder: holder, lastRun, receipt: last?.receipt ?? null };
     try {
       return await coordinator.lease(NAMESPACE, { ...request, sentAtMs: Date.now() });
     } catch (error) {

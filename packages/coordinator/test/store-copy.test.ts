@@ -9,8 +9,9 @@ import type { LeaseCopy, Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
+import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
-import { claim, HOLDER, init, lease, NAMESPACE, recover, storeIdForTest } from "./steps-for-move.js";
+import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
@@ -32,7 +33,7 @@ const copies: readonly LeaseCopy[] = [
     firstRun: firstRun as number,
     runCount: runCount as number,
     leasedAtMs: 1_790_000_000_000 + (firstRun as number),
-    holder: HOLDER,
+    holder: holder,
     coordinator: "old",
     progress: firstRun === 4 ? { run: 4, lastSequence: 10, state: "open", reportedAtMs: 1_790_000_099_000 } : null,
   },
@@ -67,7 +68,7 @@ async function wholeLedger(store: Store, limit = 100): Promise<readonly LeaseCop
 describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) => {
   test("gives the leases oldest first, with their nonces and what was reported, a page at a time", async () => {
     const store = await opened(open);
-    const storeId = storeIdForTest();
+    const storeId = recentStoreId();
     await init(store, storeId);
     for (const runCount of [1, 5, 2])
       await lease(store, storeId, { runCount, leaseNonce: `nonce-of-lease-of-${runCount}` });
@@ -94,7 +95,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   test("leases nothing and lists nothing before the record is made; nobody may begin a new store over it", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, copies);
-    const storeId = storeIdForTest();
+    const storeId = recentStoreId();
     const refused = { code: "namespace_not_initialised" };
     await expect(lease(store, storeId)).rejects.toMatchObject(refused);
     await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject(refused);
@@ -107,7 +108,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   test("has it all once the record is made: leases are found, listed, dated, and their holders may report", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, copies);
-    await recover(store, storeIdForTest(), { floor: lastLedgerIdOf(third.entry) });
+    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third.entry) });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
     expect(await store.findLease(NAMESPACE, 71)).toEqual(third.entry);
     expect(await store.findLease(NAMESPACE, 5)).toBeUndefined();
@@ -133,7 +134,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   test("keeps what was reported there meanwhile", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, copies);
-    await recover(store, storeIdForTest(), { floor: lastLedgerIdOf(third.entry) });
+    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third.entry) });
     await store.report(NAMESPACE, 1, { nonce: first.leaseNonce, lastSequence: 5, state: "open" });
     await store.importLeases(NAMESPACE, copies);
     expect((await store.findLease(NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 5 });
@@ -147,7 +148,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     ["another nonce", changed(second, {}, "nonce-of-a-stranger")],
     ["other runs that end alike", changed(third, { firstRun: 71, runCount: 63 })],
     ["another time", changed(second, { leasedAtMs: 1_790_000_000_000 })],
-    ["another holder", changed(second, { holder: { ...HOLDER, pid: 1 } })],
+    ["another holder", changed(second, { holder: { ...holder, pid: 1 } })],
     ["another coordinator", changed(second, { coordinator: "another" })],
     ["runs that overlap", changed(third, { firstRun: 100 })],
     ["a lease that is missing among the others", changed(third, { firstRun: 6, runCount: 1 })],
@@ -167,7 +168,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   test("adds nothing to a ledger that has its record", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, [first, second]);
-    const storeId = storeIdForTest();
+    const storeId = recentStoreId();
     await recover(store, storeId, { floor: lastLedgerIdOf(third.entry) });
     for (const phase of ["claimed", "claimed by a coordinator"]) {
       await store.importLeases(NAMESPACE, [first, second]);
