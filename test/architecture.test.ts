@@ -54,7 +54,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, refusals and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|errors|refusals|guard\/(bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-copy|errors|refusals|guard\/(bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because: "the guard and the operator's verbs know ports only: they hold for every store, a simulated one too",

@@ -29,7 +29,7 @@ local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
 word, detail = faultOfServer(nodeCount)
 if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
-if kept and kept.ph == 'moved' then return refuse('MOVED', '') end
+if kept and isMovedSeal(kept.ph) then return refuse('MOVED', placeInSeal(kept.ph)) end
 if kept then
   word, detail = faultOfSilence(kept)
   if word then return refuse(word, detail) end

@@ -34,6 +34,14 @@ describe("steps of the same moment", () => {
     ]);
   });
 
+  test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });
+    const again = inHand(await storeAt(url, { bounds: SHORT_BOUNDS }), { storeId });
+    await clientAt(url).call("CLIENT", "PAUSE", 2 * SHORT_BOUNDS.epsMs);
+    expect((await again.lease()).firstRun).toBe(1);
+  });
+
   test("more than the server likes at once go one batch after the other, and none is lost", async ({ skip }) => {
     const { url } = await ownServer({}, skip);
     const { lease, read } = await newStoreAt(url);
