@@ -1,4 +1,7 @@
-/** The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns. */
+/**
+ * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns.
+ * Guarantees: G6 (docs/guarantees.md).
+ */
 
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";

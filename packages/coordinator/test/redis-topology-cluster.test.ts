@@ -1,4 +1,7 @@
-/** A store on a Cluster: each namespace at the node that serves its slot, found again by itself after whatever moves it. */
+/**
+ * A store on a Cluster: each namespace at the node that serves its slot, found again by itself after whatever moves it.
+ * Guarantees: G3 (docs/guarantees.md).
+ */
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";

@@ -1,6 +1,7 @@
 /**
  * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
  * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
+ * Guarantees: G5 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
