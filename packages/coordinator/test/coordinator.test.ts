@@ -215,6 +215,28 @@ describe("a coordinator that touches", () => {
     expect(store.steps.length).toBe(stepCount);
   });
 
+  test("lets a touch end that is under way, before whoever stops it goes on", async () => {
+    const { store, coordinator } = await touching();
+    let isUnderWay = false;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    store.before = () => {
+      isUnderWay = true;
+      return ended;
+    };
+    await until(async () => isUnderWay);
+    let hasStopped = false;
+    const stopped = coordinator.stopTouching().then(() => {
+      hasStopped = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasStopped).toBe(false);
+    end();
+    await stopped;
+  });
+
   test("goes on touching through refusals, and is ready again when they end", async () => {
     const { store, coordinator } = await touching();
     expect(await coordinator.mustBeReady()).toEqual([NAMESPACE]);
