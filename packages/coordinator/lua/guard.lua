@@ -6,6 +6,7 @@
   ARGV of every step  1 namespace · 2 nonce · 3 store id · 4 the coordinator's clock, ms · 5 eps, ms · 6 gap, ms
                       7 whether a long silence is accepted, 0 or 1 · from 8 on: the step's own
   Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }
+  Guarantees: G2 (docs/guarantees.md).
 ]]
 local BURST_RUNS = 65536
 local ROOM_SHARE = 64

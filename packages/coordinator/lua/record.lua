@@ -19,6 +19,7 @@
   A script refuses with one leading word, the caller's nonce and a detail, and changes nothing; the adapter reads no more:
     EMPTY   no record                     CORRUPT  a record or key that no script of ours wrote
     VERSION a schema of another release   MISUSE   a bad argument: a bug of the caller
+  Guarantees: G5 (docs/guarantees.md).
 ]]
 local SCHEMA = '2'
 local RUN_MAX = 2 ^ 30 - 1

@@ -1,4 +1,7 @@
-/** What only the Redis store must do: send once, believe no answer but its own, and say what ails the server. */
+/**
+ * What only the Redis store must do: send once, believe no answer but its own, and say what ails the server.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
 import { describe, expect, test } from "vitest";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";

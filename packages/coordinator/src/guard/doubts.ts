@@ -1,6 +1,7 @@
 /**
  * When a store may not be believed: the tests that every step of the guard begins with, in the order in which they refuse.
  * Pure; lua/guard.lua says the same for Redis.
+ * Guarantees: G3, G6 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";

@@ -8,6 +8,7 @@
  *
  * Claim before jump, with the quorum in between: a node that has not heard of the claim may still lease below the old mark.
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
+ * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
@@ -129,8 +130,6 @@ export class NamespaceGuard {
       return this.#take(step).catch((error: unknown) => this.#mustBeFork(error));
     });
     const { after, runCount: granted } = outcome;
-    mustBeFresh(outcome, this.#remembered.ledgerId, this.#options.now(), this.#options.bounds.epsMs);
-    this.#remember(outcome);
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
       storeId,
@@ -144,28 +143,23 @@ export class NamespaceGuard {
 
   /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
   async touch(): Promise<void> {
-    const outcome = await this.#settled(() => {
+    await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
       return this.#take({ step: "touch", floor, generationMin });
     });
-    this.#remember(outcome);
   }
 
   /** Ends leasing, with all refusals of a lease. @throws CoordinatorError */
   async seal(seal: string): Promise<Outcome> {
-    const outcome = await this.#settled(() => {
+    return await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
       return this.#take({ step: "seal", floor, generationMin, seal });
     });
-    this.#remember(outcome);
-    return outcome;
   }
 
   /** Lifts a seal that nothing has moved under. @throws CoordinatorError `claim_raced`: then only `recover` helps. */
   async resume(step: Omit<ResumeStep, "step" | "storeId" | "nonce" | "isSilenceAccepted">): Promise<Outcome> {
-    const outcome = await this.#take({ step: "resume", ...step });
-    this.#remember(outcome);
-    return outcome;
+    return await this.#take({ step: "resume", ...step });
   }
 
   /** The record as it stands. @throws CoordinatorError; `store_emptied` when it is gone. */
@@ -238,12 +232,10 @@ export class NamespaceGuard {
     try {
       const { generation: generationMin } = this.#remembered;
       const claimed = await this.#take({ step: "claim", generation, generationMin });
-      this.#remember(claimed);
       const { ledgerId: floor } = this.#remembered;
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
       const { highWaterMark: mark, epoch } = confirmed.after;
       log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
-      this.#remember(confirmed);
       this.#receiptKey = (await this.readRecord()).receiptKey;
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -261,7 +253,7 @@ export class NamespaceGuard {
 
   /** One step, judged: what it rejects with has no effect that anybody may use. */
   async #take(own: OwnCommand): Promise<Outcome> {
-    const { store, namespace } = this.#options;
+    const { store, namespace, now, bounds } = this.#options;
     const command = {
       ...own,
       storeId: this.#remembered.storeId,
@@ -274,7 +266,10 @@ export class NamespaceGuard {
     } catch (error) {
       throw asEmptied(error, namespace, this.#remembered);
     }
+    // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
     mustCount(outcome, command);
+    if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
+    this.#remember(outcome);
     return outcome;
   }
 

@@ -1,6 +1,7 @@
 /**
  * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
  * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
+ * Guarantees: G5 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -54,7 +55,7 @@ const SEAL_PATTERN = /^(?:-|forked|[0-9a-f]{40})$/;
 export const GENERATION_MAX = 1e15 - 1;
 
 /** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
-export function wholeIn(text: string | undefined, max: number): number | undefined {
+function wholeIn(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !WHOLE.test(text)) return undefined;
   const number = Number(text);
   return number <= max ? number : undefined;

@@ -2,6 +2,7 @@
  * The steps of the guard on Redis: one connection, one batch at a time. What is asked while a batch is under way waits and
  * goes together: every step, then WAIT for the quorum, then a look whether the server is still who it was, all in one round
  * trip. Nothing here is sent twice.
+ * Guarantees: G4 (docs/guarantees.md).
  */
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";

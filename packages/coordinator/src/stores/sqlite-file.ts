@@ -1,6 +1,7 @@
 /**
  * Opens the file of the embedded store: alone, durable, where it was made, and never by accident a new one.
  * Knows SQLite; knows nothing of runs. From here on the file is opened through SQLite only.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";

@@ -5,6 +5,7 @@
  * Written after each commit and before its answers. A process that is killed in between leaves a marker that is older than the
  * store: they disagree, which is a doubt. What must never be left is a marker that is older than an answer: a store put back to
  * that state would agree with it. So one that can't be rewritten is removed, and if that fails too, nothing is answered.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import {
