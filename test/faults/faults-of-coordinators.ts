@@ -1,4 +1,7 @@
-/** Faults of coordinators: killed, frozen, with a wrong clock, against a clone, beside a stale restore. */
+/**
+ * Faults of coordinators: killed, frozen, with a wrong clock, against a clone, beside a stale restore.
+ * Guarantees: G3, G6, G7, G8 (docs/guarantees.md).
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { type Fault, fault } from "./fault.js";
 import { recover } from "./recovering.js";

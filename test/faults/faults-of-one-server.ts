@@ -1,4 +1,7 @@
-/** Faults of a single server: crashes, lost and restored states, other hands. The numbers are those of the design's list. */
+/**
+ * Faults of a single server: crashes, lost and restored states, other hands. The numbers are those of the design's list.
+ * Guarantees: G3, G5 (docs/guarantees.md).
+ */
 import { cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Redis } from "ioredis";

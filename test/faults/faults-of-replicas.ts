@@ -1,4 +1,7 @@
-/** Faults of a master with two replicas: lag, promotion, split brain, taking back, nodes that freeze. */
+/**
+ * Faults of a master with two replicas: lag, promotion, split brain, taking back, nodes that freeze.
+ * Guarantees: G3, G4 (docs/guarantees.md).
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import type { DisposableRedisServer } from "../redis/redis-server.js";
 import { type Fault, fault } from "./fault.js";

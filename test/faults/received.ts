@@ -1,6 +1,7 @@
 /**
  * What importers received, and whether any of it came twice. Exact: every run of every lease is kept. Not what a store says was leased,
  * but what reached somebody who would have made numbers from it.
+ * Guarantees: G2 (docs/guarantees.md).
  */
 export interface ReceivedLease {
   readonly importer: string;

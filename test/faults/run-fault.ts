@@ -1,4 +1,7 @@
-/** Runs one fault, some times over, and says what came of it. */
+/**
+ * Runs one fault, some times over, and says what came of it.
+ * Guarantees: G10 (docs/guarantees.md).
+ */
 import type { RedisBinary } from "../redis/redis-binary.js";
 import type { Fault } from "./fault.js";
 import { World } from "./world.js";

@@ -4,6 +4,7 @@
  *
  * Invariant: a (run, sequence) leaves this object at most once. `#sequence` only rises within a run, stops at its end,
  * and a run is only ever begun at 0.
+ * Guarantees: G9 (docs/guarantees.md).
  */
 import { type CallNumber, callNumbersOfRun, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";

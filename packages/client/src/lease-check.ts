@@ -1,6 +1,7 @@
 /**
  * Checks an answer before a single number is made from it. By hand: a schema library would be larger than the client.
  * An answer that fails is never used, whatever it holds; its runs are burnt.
+ * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";

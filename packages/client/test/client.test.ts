@@ -1,3 +1,4 @@
+/** Guarantees: G9 (docs/guarantees.md). */
 import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";

@@ -2,6 +2,7 @@
   The first half of settling a doubt. The mark stays: before the quorum has the claim, another node may still lease.
   ARGV 8 generation as it was seen · 9 least generation
   Refuses as `ours`, and: RACED <generation>.
+  Guarantees: G3 (docs/guarantees.md).
 ]]
 local seen, generationMin = whole(ARGV[8], NUMBER_MAX), whole(ARGV[9], NUMBER_MAX)
 if not seen or not generationMin then return refuse('MISUSE', 'claim takes numbers') end

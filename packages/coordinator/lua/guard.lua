@@ -6,6 +6,7 @@
   ARGV of every step  1 namespace · 2 nonce · 3 store id · 4 the coordinator's clock, ms · 5 eps, ms · 6 gap, ms
                       7 whether a long silence is accepted, 0 or 1 · from 8 on: the step's own
   Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }
+  Guarantees: G2 (docs/guarantees.md).
 ]]
 local BURST_RUNS = 65536
 local ROOM_SHARE = 64
@@ -86,13 +87,14 @@ local function faultOfSilence(record)
 end
 
 local function refusalOfSeal(record)
-  if record.ph == 'moved' then return 'MOVED', '' end
+  if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
   if record.ph == 'forked' then return 'FORKED', '0' end
   return 'SEALED', ''
 end
 
--- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail.
-local function ours(mayBeSealed, nodeCount)
+-- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that bears
+-- `ownSeal` passes, however long it was silent.
+local function ours(mayBeSealed, nodeCount, ownSeal)
   local record, word, detail = readRecord(KEYS[1], NAMESPACE)
   if not record then return nil, word, detail end
   word, detail = faultOfLedger()
@@ -101,8 +103,9 @@ local function ours(mayBeSealed, nodeCount)
   word, detail = faultOfServer(nodeCount or record.n)
   if not word then word, detail = faultOfClocks() end
   if word then return nil, word, detail end
-  if record.p == SEALED and not (mayBeSealed and record.ph ~= 'moved' and record.ph ~= 'forked') then
-    return nil, refusalOfSeal(record)
+  if record.p == SEALED then
+    if record.ph == ownSeal then return record end
+    if not (mayBeSealed and not isMovedSeal(record.ph) and record.ph ~= 'forked') then return nil, refusalOfSeal(record) end
   end
   word, detail = faultOfSilence(record)
   if word then return nil, word, detail end

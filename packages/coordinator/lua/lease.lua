@@ -7,6 +7,7 @@
 
   The record is written first, the ledger entry last, without pcall: an error in between burns the runs, which is safe;
   the other order could leave an entry for runs that are leased again.
+  Guarantees: G1 (docs/guarantees.md).
 ]]
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local floor, generationMin = whole(ARGV[8], LEDGER_ID_MAX), whole(ARGV[9], NUMBER_MAX)

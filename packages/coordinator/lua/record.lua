@@ -13,12 +13,13 @@
     p    0 open, 1 claimed and not yet confirmed, 2 sealed
     n    number of data nodes, this one included
     rk   key of the receipts, 64 hex digits
-    ph   what lifts the seal: "-", "moved", "forked", or the SHA-1 of a secret
+    ph   what lifts the seal: "-", "moved" and the place it moved to, "forked", or the SHA-1 of a secret
     k    checksum: SHA-1 over all other fields, a line each, in this order
 
   A script refuses with one leading word, the caller's nonce and a detail, and changes nothing; the adapter reads no more:
     EMPTY   no record                     CORRUPT  a record or key that no script of ours wrote
     VERSION a schema of another release   MISUSE   a bad argument: a bug of the caller
+  Guarantees: G5 (docs/guarantees.md).
 ]]
 local SCHEMA = '2'
 local RUN_MAX = 2 ^ 30 - 1
@@ -69,6 +70,15 @@ local function matchesWhole(text, pattern, lengthMin, lengthMax)
   return type(text) == 'string' and #text >= lengthMin and #text <= lengthMax and string.match(text, pattern) ~= nil
 end
 
+-- "moved", or "moved" and a place of 1 to 400 characters.
+local function isMovedSeal(text)
+  return text == 'moved' or matchesWhole(text, '^moved [!-~]+$', 7, 406)
+end
+
+local function placeInSeal(text)
+  return string.sub(text, 7)
+end
+
 -- The fields of a store id, or nil.
 local function parseStoreId(text)
   if type(text) ~= 'string' then return nil end
@@ -116,7 +126,7 @@ local function recordIn(fields, namespace)
     and record.n >= 1
     and matchesWhole(fields.ep, '^[0-9a-zA-Z:-]+$', 1, 128)
     and matchesWhole(fields.rk, '^[0-9a-f]+$', 64, 64)
-    and (fields.ph == '-' or fields.ph == 'moved' or fields.ph == 'forked' or matchesWhole(fields.ph, '^[0-9a-f]+$', 40, 40))
+    and (fields.ph == '-' or isMovedSeal(fields.ph) or fields.ph == 'forked' or matchesWhole(fields.ph, '^[0-9a-f]+$', 40, 40))
   if not isSound then return nil, 'CORRUPT', "a field of the record is missing or can't be" end
   if fields.k ~= checksumOf(fields) then return nil, 'CORRUPT', 'the checksum of the record is wrong' end
   if record.ver == 0 and record.c < record.id.first - 1 then return nil, 'CORRUPT', 'the mark is below the first run' end

@@ -29,7 +29,7 @@ local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
 word, detail = faultOfServer(nodeCount)
 if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
-if kept and kept.ph == 'moved' then return refuse('MOVED', '') end
+if kept and isMovedSeal(kept.ph) then return refuse('MOVED', placeInSeal(kept.ph)) end
 if kept then
   word, detail = faultOfSilence(kept)
   if word then return refuse(word, detail) end
@@ -49,7 +49,6 @@ word, detail = faultOfGeneration(generation)
 if word then return refuse(word, detail) end
 record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
-local fields = save(record)
--- Fields that are not ours do no harm; a time to live does.
+-- Fields that are not ours do no harm; a time to live does. First, so that a user without the right to it changes nothing.
 redis.call('PERSIST', KEYS[1])
-return answer(fields, 0)
+return answer(save(record), 0)

@@ -2,6 +2,7 @@
  * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
  * Knows the store only through `Store`, and nothing of HTTP.
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
+ * Guarantees: G6 (docs/guarantees.md).
  */
 
 import { randomBytes } from "node:crypto";

@@ -98,8 +98,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   },
   MOVED: {
     code: "store_moved",
-    tell: (namespace) =>
-      `namespace "${namespace}" was moved to another store; this one leases no more. Point the coordinator at the new one`,
+    tell: (namespace, place) =>
+      `namespace "${namespace}" was moved to ${place || "another store"}; this one leases no more. Point the coordinator at the new one`,
   },
   FORKED: {
     code: "store_forked",

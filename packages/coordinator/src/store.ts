@@ -58,7 +58,7 @@ export interface ConfirmStep extends StepBase {
 /** Ends leasing until `resume` or `recover`. */
 export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
-  /** `sealOf(secret)`, or one of the words that no secret lifts. */
+  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal(place)`, which may be set again, or `FORKED_SEAL`. */
   readonly seal: string;
 }
 
@@ -145,9 +145,18 @@ export interface NamespaceRecord {
   readonly generation: number;
   /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
   readonly phase: number;
+  /** Who sealed it, as guard/record.ts tells; `NO_SEAL` for nobody. */
+  readonly seal: string;
   readonly nodeCount: number;
   /** Key of the receipts. Never leaves the coordinator. */
   readonly receiptKey: string;
+}
+
+/** A lease as another store takes it over. */
+export interface LeaseCopy {
+  readonly entry: LedgerEntry;
+  /** Which only its holder knows: reports must bear it. */
+  readonly leaseNonce: string;
 }
 
 export interface ReportCommand {
@@ -214,6 +223,23 @@ export interface Store {
    * @throws CoordinatorError `store_unavailable`.
    */
   preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
+
+  /**
+   * Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`: the ledger as it stands, whether
+   * or not it has a record.
+   */
+  exportLeases(
+    namespace: string,
+    page: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]>;
+
+  /**
+   * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
+   * nothing is leased before all is there. A lease that is there already stays as it is.
+   * @throws CoordinatorError `store_replaced` when the ledger holds another lease there, `namespace_already_initialised` when
+   *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
+   */
+  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

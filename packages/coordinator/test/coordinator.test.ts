@@ -1,4 +1,7 @@
-/** The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns. */
+/**
+ * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns.
+ * Guarantees: G6 (docs/guarantees.md).
+ */
 
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
@@ -210,6 +213,28 @@ describe("a coordinator that touches", () => {
     const stepCount = store.steps.length;
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(store.steps.length).toBe(stepCount);
+  });
+
+  test("lets a touch end that is under way, before whoever stops it goes on", async () => {
+    const { store, coordinator } = await touching();
+    let isUnderWay = false;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    store.before = () => {
+      isUnderWay = true;
+      return ended;
+    };
+    await until(async () => isUnderWay);
+    let hasStopped = false;
+    const stopped = coordinator.stopTouching().then(() => {
+      hasStopped = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasStopped).toBe(false);
+    end();
+    await stopped;
   });
 
   test("goes on touching through refusals, and is ready again when they end", async () => {

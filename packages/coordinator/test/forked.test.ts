@@ -1,4 +1,7 @@
-/** Two copies of a store: noticed when a holder proves to have a run that this one never leased, and by nothing less. */
+/**
+ * Two copies of a store: noticed when a holder proves to have a run that this one never leased, and by nothing less.
+ * Guarantees: G7 (docs/guarantees.md).
+ */
 import { describe, expect, test } from "vitest";
 import { receiptOf } from "../src/guard/receipt.js";
 import type { Log } from "../src/log.js";

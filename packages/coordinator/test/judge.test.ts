@@ -1,4 +1,7 @@
-/** What the guard does not believe of a step that was done: it is burnt, and never handed out, neither now nor later. */
+/**
+ * What the guard does not believe of a step that was done: it is burnt, and never handed out, neither now nor later.
+ * Guarantees: G2, G4 (docs/guarantees.md).
+ */
 import { describe, expect, test } from "vitest";
 import type { Outcome } from "../src/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";

@@ -1,4 +1,7 @@
-/** How a guard settles a doubt: claim, quorum, confirm; once for all who wait, and once for all coordinators. */
+/**
+ * How a guard settles a doubt: claim, quorum, confirm; once for all who wait, and once for all coordinators.
+ * Guarantees: G3, G10 (docs/guarantees.md).
+ */
 import { describe, expect, test } from "vitest";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";

@@ -9,7 +9,7 @@ import type { StepCommand, Store } from "../src/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
 /** `end` begins near the end of the run space; `none` is never made. */
-export type Name = "main" | "end" | "none";
+type Name = "main" | "end" | "none";
 export type StoreIds = Readonly<Record<Name, string>>;
 
 export interface Play {
@@ -27,7 +27,7 @@ interface Known {
 const SECRET = "secret";
 const GENERATION = [0, 0, 0, 0, 0, 0, 1, -1];
 
-export const play = {
+const play = {
   lease: ({
     name = "main",
     isForeign = false,

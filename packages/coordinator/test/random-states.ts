@@ -42,7 +42,24 @@ const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** Numbers that `tonumber` takes, or JavaScript does, and that no field may hold; and some that it may. */
-const BAD_WORDS = ["", "x", "NaN", "nan", "inf", "1e3", "-1", "+1", "0x10", " 1", "1 ", "1.0", "1\n", "٣", "007"];
+const BAD_WORDS = [
+  "",
+  "x",
+  "NaN",
+  "nan",
+  "inf",
+  "1e3",
+  "-1",
+  "+1",
+  "0x10",
+  " 1",
+  "1 ",
+  "1.0",
+  "1\n",
+  "٣",
+  "007",
+  "0000000000000007",
+];
 const BIG_WORDS = [
   "9007199254740993",
   "1000000000000000",
@@ -85,21 +102,28 @@ const THRESHOLDS_MS: Readonly<Record<Threshold, (bounds: Bounds) => number>> = {
   year: () => YEAR_MS,
 };
 
-/** An instant by its distance from now: mostly right now, else around a threshold. */
+/** An instant by its distance from now: right now, or some part of eps beside it, or around a threshold. */
 function instant(...thresholds: readonly Threshold[]) {
-  const around = fc.record({
-    threshold: fc.constantFrom(...thresholds),
+  return fc.record({
+    threshold: fc.oneof(
+      { weight: 3, arbitrary: fc.constant("none" as const) },
+      { weight: 1, arbitrary: fc.constantFrom(...thresholds) },
+    ),
     sign: fc.constantFrom(1, -1),
     besideMs: beside,
+    partOfEps: fc.constantFrom(0, 0.3, 0.9),
   });
-  return fc.oneof(
-    { weight: 3, arbitrary: fc.constant({ threshold: "none", sign: 1, besideMs: 0 } as const) },
-    { weight: 1, arbitrary: around },
-  );
 }
-type Instant = { readonly threshold: Threshold; readonly sign: number; readonly besideMs: number };
-const distanceMs = ({ threshold, sign, besideMs }: Instant, bounds: Bounds) =>
-  sign * (THRESHOLDS_MS[threshold](bounds) + besideMs);
+type Instant = {
+  readonly threshold: Threshold;
+  readonly sign: number;
+  readonly besideMs: number;
+  readonly partOfEps: number;
+};
+function distanceMs({ threshold, sign, besideMs, partOfEps }: Instant, bounds: Bounds): number {
+  if (threshold === "none") return Math.round(sign * partOfEps * bounds.epsMs);
+  return sign * (THRESHOLDS_MS[threshold](bounds) + besideMs);
+}
 
 /** Mostly `usual`. */
 function seldom<T>(usual: T, ...others: readonly T[]): fc.Arbitrary<T> {

@@ -1,4 +1,7 @@
-/** What only the Redis store must do: send once, believe no answer but its own, and say what ails the server. */
+/**
+ * What only the Redis store must do: send once, believe no answer but its own, and say what ails the server.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
 import { describe, expect, test } from "vitest";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -32,6 +35,14 @@ describe("steps of the same moment", () => {
       { reason: { code: "store_went_back" } },
       { value: { firstRun: 2, runCount: 3 } },
     ]);
+  });
+
+  test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });
+    const again = inHand(await storeAt(url, { bounds: SHORT_BOUNDS }), { storeId });
+    await clientAt(url).call("CLIENT", "PAUSE", 2 * SHORT_BOUNDS.epsMs);
+    expect((await again.lease()).firstRun).toBe(1);
   });
 
   test("more than the server likes at once go one batch after the other, and none is lost", async ({ skip }) => {

@@ -1,9 +1,13 @@
-/** A store on a Cluster: each namespace at the node that serves its slot, found again by itself after whatever moves it. */
+/**
+ * A store on a Cluster: each namespace at the node that serves its slot, found again by itself after whatever moves it.
+ * Guarantees: G3 (docs/guarantees.md).
+ */
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluster-redis.js";
 import { command, info, until } from "../../../test/redis/redis-command.js";
+import { freePort } from "../../../test/redis/redis-server.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { slotOf } from "../src/stores/redis-slot.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
@@ -174,6 +178,30 @@ test("does not send a step after the slot that has moved: it is refused, and not
   const again = () => store.step(name, { ...step, nonce: randomBytes(12).toString("base64url") });
   const { after } = await until("the store finds the new node", again, () => true);
   expect(after.generation).toBe(generation + 1);
+});
+
+test.each([
+  ["whole, and has seen fewer fail-overs", [0, 16_383], 1],
+  ["not whole, whatever it has seen", [0, 100], 99],
+] as const)("does not believe a node whose Cluster is %s", async (_, [firstSlot, lastSlot], epoch) => {
+  const cluster = await startClusterRedis();
+  const stranger = await startRedisServer({
+    config: { "cluster-enabled": "yes", "cluster-port": `${await freePort()}` },
+  });
+  await command(stranger, "CLUSTER", "SET-CONFIG-EPOCH", epoch);
+  await command(stranger, "CLUSTER", "ADDSLOTSRANGE", firstSlot, lastSlot);
+  const isWhole = lastSlot === 16_383;
+  const state = async () => String(await command(stranger, "CLUSTER", "INFO"));
+  await until("the stranger has made up its mind", state, (text) => text.includes("cluster_state:ok") === isWhole);
+  const own = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(",");
+  const other = `${stranger.host}:${stranger.port}`;
+  for (const hosts of [`${other},${own}`, `${own},${other}`]) {
+    const { coordinator } = await redisCoordinatorAt(
+      `redis-cluster://${hosts}?prefix=${randomBytes(4).toString("hex")}:`,
+    );
+    for (const name of NAMES.slice(0, 3)) await coordinator.initNamespace(name, INIT);
+  }
+  expect(await command(stranger, "DBSIZE")).toBe(0);
 });
 
 test("says so when a URL names a Cluster and finds a single server, or the other way round", async () => {

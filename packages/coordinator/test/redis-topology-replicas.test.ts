@@ -1,4 +1,7 @@
-/** A store on one server with replicas: what counts is what enough nodes have, and only a master leases. */
+/**
+ * A store on one server with replicas: what counts is what enough nodes have, and only a master leases.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";

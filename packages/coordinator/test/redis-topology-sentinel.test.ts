@@ -1,4 +1,7 @@
-/** A store on a Sentinel group: the way to the master is found again by itself, and no fail-over leases a run twice. */
+/**
+ * A store on a Sentinel group: the way to the master is found again by itself, and no fail-over leases a run twice.
+ * Guarantees: G3 (docs/guarantees.md).
+ */
 import { beforeEach, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sentinel-redis.js";

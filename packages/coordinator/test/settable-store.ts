@@ -93,6 +93,8 @@ export class SettableStore implements Store {
   findLease = keepsNoLedger;
   listLeases = keepsNoLedger;
   firstLeaseSince = keepsNoLedger;
+  exportLeases = keepsNoLedger;
+  importLeases = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];
   }

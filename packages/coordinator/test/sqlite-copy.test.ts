@@ -1,4 +1,7 @@
-/** Copies of an embedded store: made by hand, by a move, by a backup. None leases before an operator has said that the original is gone. */
+/**
+ * Copies of an embedded store: made by hand, by a move, by a backup. None leases before an operator has said that the original is gone.
+ * Guarantees: G11 (docs/guarantees.md).
+ */
 import { existsSync, statSync } from "node:fs";
 import { copyFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

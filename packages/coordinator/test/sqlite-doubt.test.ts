@@ -1,6 +1,7 @@
 /**
  * What the embedded store notices while it is open: a clock that leaps, a record that another hand has changed, files that go away.
  * And what it makes of a long silence.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,7 @@
 /**
  * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the request and the answer;
  * and a restart marker that can't be written.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -20,6 +20,7 @@ function recordOf(lifeMs: number, firstRun: number, highWaterMark: number) {
     changedAtMs: NOW_MS - 5,
     generation: 0,
     phase: 0,
+    seal: "-",
     nodeCount: 1,
     receiptKey: "",
   };

@@ -2,6 +2,7 @@
  * What every store must do with the steps of the guard: which are refused, with what code, and that a refusal changes nothing.
  * A part of the definition of a store (store-contract.ts). Which state leads to which refusal in every corner is compared with
  * random states, in scripts-and-decisions.test.ts.
+ * Guarantees: G1, G2 (docs/guarantees.md).
  */
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";

@@ -71,6 +71,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           changedAtMs: after.changedAtMs,
           generation: 0,
           phase: 0,
+          seal: "-",
           nodeCount: 1,
           receiptKey: RECEIPT_KEY,
         });

@@ -1,4 +1,7 @@
-/** One seeded script, played on two stores, and every answer compared: what the contract does not think of, this finds. */
+/**
+ * One seeded script, played on two stores, and every answer compared: what the contract does not think of, this finds.
+ * Guarantees: G1 (docs/guarantees.md).
+ */
 import { isDeepStrictEqual } from "node:util";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import fc from "fast-check";

@@ -1,4 +1,7 @@
-/** What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed. */
+/**
+ * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -66,8 +66,9 @@ export function initCommand(): Command {
 }
 
 /** Without the key of the receipts, which nobody needs to see. */
-function told({ receiptKey: _, ...record }: NamespaceRecord): Omit<NamespaceRecord, "receiptKey"> {
-  return record;
+function told(record: NamespaceRecord): Omit<NamespaceRecord, "receiptKey"> {
+  const { receiptKey: _, ...rest } = record;
+  return rest;
 }
 
 /** What everybody should read who begins a space of runs. */

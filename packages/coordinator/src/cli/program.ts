@@ -2,6 +2,7 @@
 
 import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
+import { backupCommand } from "./backup-command.js";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { decodeCommand } from "./decode-command.js";
 import { doctorCommand } from "./doctor-command.js";
@@ -35,6 +36,7 @@ const COMMANDS = [
   resumeCommand,
   recoverCommand,
   doctorCommand,
+  backupCommand,
 ];
 
 export async function runProgram(argv: readonly string[]): Promise<void> {

@@ -71,7 +71,7 @@ async function recover(options: Options): Promise<void> {
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
-  const { store } = await openStore(address, { create: false });
+  const { store } = await openStore(address, { create: false, acceptCopy: true });
   const witness = witnessesOf(address, witnessFolder)(namespace);
   const floors: readonly Floor[] = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
   const asked = {

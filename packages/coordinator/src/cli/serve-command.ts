@@ -37,6 +37,7 @@ interface Options {
   readonly json?: boolean;
   readonly witnessFolder: string;
   readonly accept: readonly string[];
+  readonly allowNetworkFileSystem?: boolean;
 }
 
 /** Words for the person at the terminal. */
@@ -71,6 +72,12 @@ export function serveCommand(): Command {
     )
     .addOption(witnessFolderOption())
     .addOption(acceptOption())
+    .addOption(
+      switchOption(
+        "allow-network-file-system",
+        "keep an embedded store on a file system that other machines could use too: none of them ever may",
+      ),
+    )
     .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
     .addOption(
       switchOption(
@@ -100,7 +107,10 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const address = parseStoreUrl(options.store);
-  const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
+  const opened = await openStore(address, {
+    create: options.create ?? stderr.isTTY,
+    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
+  });
   try {
     const coordinator = new Coordinator({
       store: opened.store,

@@ -2,6 +2,7 @@
  * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
  * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
  * same for Redis, and random states are played on both and compared answer by answer.
+ * Guarantees: G1 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX } from "@callnumber/protocol/codec";
@@ -31,7 +32,7 @@ import {
   undoubted,
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
-import { GENERATION_MAX, type GuardRecord, MOVED_SEAL, NO_SEAL, PHASES, readRecord } from "./record.js";
+import { GENERATION_MAX, type GuardRecord, isMovedSeal, NO_SEAL, PHASES, placeInSeal, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
@@ -103,7 +104,12 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
   return { record: { ...touched(record, situation), mark, phase: PHASES.open }, runCount: 0 };
 }
 
+/** The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. */
 function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
+  if (isMovedSeal(step.seal)) {
+    const moved = ours(situation, step, { mayBeSealed: false, ownSeal: step.seal });
+    if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, situation), runCount: 0 };
+  }
   const record = undoubted(situation, step);
   if (isRefusal(record)) return record;
   return {
@@ -155,7 +161,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
-  if (kept?.seal === MOVED_SEAL) return refusal("MOVED", "");
+  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", placeInSeal(kept.seal));
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;

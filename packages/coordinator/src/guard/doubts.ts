@@ -1,11 +1,12 @@
 /**
  * When a store may not be believed: the tests that every step of the guard begins with, in the order in which they refuse.
  * Pure; lua/guard.lua says the same for Redis.
+ * Guarantees: G3, G6 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { FoundKeys, FoundServer } from "./found.js";
-import { FORKED_SEAL, type GuardRecord, MOVED_SEAL, PHASES, readRecord } from "./record.js";
+import { FORKED_SEAL, type GuardRecord, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** All that a decision looks at. */
@@ -18,11 +19,22 @@ export interface Situation {
   readonly bounds: Pick<Bounds, "epsMs" | "gapMs">;
 }
 
-/** The record, when it is ours, the server is the one to ask, and no clock lies. */
+/**
+ * The record, when it is ours, the server is the one to ask, and no clock lies. A record that bears `ownSeal` passes, however
+ * long it was silent: nothing was leased from it meanwhile.
+ */
 export function ours(
   situation: Situation,
   step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
-  { mayBeSealed, nodeCount }: { readonly mayBeSealed: boolean; readonly nodeCount?: number | undefined },
+  {
+    mayBeSealed,
+    nodeCount,
+    ownSeal,
+  }: {
+    readonly mayBeSealed: boolean;
+    readonly nodeCount?: number | undefined;
+    readonly ownSeal?: string;
+  },
 ): GuardRecord | Refusal {
   const { keys, namespace } = situation;
   if (keys.record === "none") return refusal("EMPTY", "no record");
@@ -35,7 +47,10 @@ export function ours(
   if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
   const unfit = faultOfServer(situation, nodeCount ?? record.nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
-  if (record.phase === PHASES.sealed && !(mayBeSealed && isLiftable(record))) return refusalOfSeal(record);
+  if (record.phase === PHASES.sealed) {
+    if (record.seal === ownSeal) return record;
+    if (!(mayBeSealed && isLiftable(record))) return refusalOfSeal(record);
+  }
   return faultOfSilence(situation, record, step.isSilenceAccepted) ?? record;
 }
 
@@ -95,13 +110,13 @@ export function faultOfSilence(situation: Situation, record: GuardRecord, isAcce
 }
 
 function refusalOfSeal({ seal }: GuardRecord): Refusal {
-  if (seal === MOVED_SEAL) return refusal("MOVED", "");
+  if (isMovedSeal(seal)) return refusal("MOVED", placeInSeal(seal));
   if (seal === FORKED_SEAL) return refusal("FORKED", 0);
   return refusal("SEALED", "");
 }
 
 function isLiftable({ seal }: GuardRecord): boolean {
-  return seal !== MOVED_SEAL && seal !== FORKED_SEAL;
+  return !isMovedSeal(seal) && seal !== FORKED_SEAL;
 }
 
 export function clocksOf({ server, nowMs }: Situation): { readonly earliestMs: number; readonly latestMs: number } {

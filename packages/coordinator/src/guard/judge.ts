@@ -1,6 +1,7 @@
 /**
  * The last look at a step before anybody acts on it: who answered, whether enough nodes have it, whether the store is still
  * the one that did it. What fails is burnt.
+ * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";

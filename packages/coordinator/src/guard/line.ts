@@ -1,6 +1,7 @@
 /**
  * The clock line of a store: above it no run is ever leased, so everything leased so far lies below, whatever was forgotten.
  * It follows from the store id alone: whoever pins the id, pins the line. lua/record.lua says the same for Redis.
+ * Guarantees: G2 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { StoreIdFields } from "../store-id.js";

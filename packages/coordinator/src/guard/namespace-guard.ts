@@ -8,6 +8,7 @@
  *
  * Claim before jump, with the quorum in between: a node that has not heard of the claim may still lease below the old mark.
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
+ * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";

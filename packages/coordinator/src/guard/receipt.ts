@@ -1,6 +1,7 @@
 /**
  * Receipts: proof that this store leased a run. A run without one is a claim that anybody could make, and would let anybody
  * stop all leasing.
+ * Guarantees: G7 (docs/guarantees.md).
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 

@@ -1,6 +1,7 @@
 /**
  * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
  * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
+ * Guarantees: G5 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -19,7 +20,7 @@ export type KeptFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", s
 export type FoundFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
-/** In `ph`: no seal · sealed for good, by `move` · sealed because two copies of the store were met. */
+/** In `ph`: no seal · sealed for good, by `move` · sealed because two copies of the store were met. `movedSeal` names where to. */
 export const NO_SEAL = "-";
 export const MOVED_SEAL = "moved";
 export const FORKED_SEAL = "forked";
@@ -38,7 +39,7 @@ export interface GuardRecord {
   readonly phase: number;
   readonly nodeCount: number;
   readonly receiptKey: string;
-  /** SHA-1 of the secret that lifts the seal, or one of the words above. */
+  /** SHA-1 of the secret that lifts the seal, or one of those above. */
   readonly seal: string;
 }
 
@@ -47,11 +48,14 @@ const TIME_MAX_MS = 1e15 - 1;
 export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
-const SEAL_PATTERN = /^(?:-|moved|forked|[0-9a-f]{40})$/;
+/** A place's characters, without spaces, in the seal of a move. */
+export const MOVED_PLACE_LENGTH_MAX = 400;
+const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_PLACE_LENGTH_MAX}}))?$`);
+const SEAL_PATTERN = /^(?:-|forked|[0-9a-f]{40})$/;
 export const GENERATION_MAX = 1e15 - 1;
 
 /** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
-export function wholeIn(text: string | undefined, max: number): number | undefined {
+function wholeIn(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !WHOLE.test(text)) return undefined;
   const number = Number(text);
   return number <= max ? number : undefined;
@@ -60,6 +64,23 @@ export function wholeIn(text: string | undefined, max: number): number | undefin
 export function checksumOf(fields: FoundFields): string {
   const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
   return createHash("sha1").update(text).digest("hex");
+}
+
+/**
+ * The seal of a store that was moved to a place: 1 to 400 printable ASCII characters, no spaces. It names the place, so that a
+ * move that was cut short goes on to where it began to, and nowhere else: two places that took it over would lease the same runs.
+ */
+export function movedSeal(place: string): string {
+  return `${MOVED_SEAL} ${place}`;
+}
+
+export function isMovedSeal(seal: string): boolean {
+  return MOVED_PATTERN.test(seal);
+}
+
+/** Where a moved store went; empty when its seal does not say. */
+export function placeInSeal(seal: string): string {
+  return MOVED_PATTERN.exec(seal)?.[1] ?? "";
 }
 
 /** The record in what was found, or the refusal. */
@@ -85,7 +106,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
     nodeCount < 1 ||
     !EPOCH_PATTERN.test(ep) ||
     !RECEIPT_KEY_PATTERN.test(rk) ||
-    !SEAL_PATTERN.test(ph)
+    !(SEAL_PATTERN.test(ph) || isMovedSeal(ph))
   ) {
     return refusal("CORRUPT", "a field of the record is missing or can't be");
   }

@@ -29,9 +29,6 @@ const FENCES: ReadonlySet<ErrorCode> = new Set([
   "run_space_exhausted",
 ]);
 
-/** Refusals that say nothing of the store: the namespace goes on leasing to others. */
-const PASSING: ReadonlySet<ErrorCode> = new Set(["run_beyond_mark"]);
-
 export type GuardState = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
 
 export function isDoubt(error: unknown): error is CoordinatorError {
@@ -45,7 +42,6 @@ export function openSince(sinceMs: number): GuardState {
 /** The state after a refusal; the same state keeps its beginning. */
 export function stateAfter(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
   const { code, message } = error;
-  if (PASSING.has(code)) return before;
   // Said only by a store against which nothing else stands: the doubt, or the fence, is over.
   if (code === "line_reached") return before.state === "open" ? before : openSince(nowMs);
   const state = FENCES.has(code) ? "fenced" : "in_doubt";

@@ -4,6 +4,7 @@
  *
  * Written at every range that is handed out, in place and without a sync: that outlives the process. Now and then written anew
  * and synced: that outlives the machine.
+ * Guarantees: G8 (docs/guarantees.md).
  */
 import { createHash, randomUUID } from "node:crypto";
 import {

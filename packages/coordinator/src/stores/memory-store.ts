@@ -8,8 +8,19 @@ import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
-import type { Finding, LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import type {
+  Finding,
+  LeaseCopy,
+  LeaseStep,
+  NamespaceRecord,
+  Outcome,
+  ReportCommand,
+  StepCommand,
+  Store,
+} from "../store.js";
+import { leasesToAppend } from "./import-decision.js";
 import { holdsRun, type LedgerRange } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
@@ -20,7 +31,8 @@ interface KeptLease extends LedgerRange {
 }
 
 interface KeptNamespace {
-  fields: KeptFields;
+  /** Undefined while a ledger is taken over from another store. */
+  fields: KeptFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
 }
@@ -51,7 +63,7 @@ export class MemoryStore implements Store {
     const situation = {
       namespace,
       keys: {
-        record: kept === undefined ? "none" : "hash",
+        record: kept?.fields === undefined ? "none" : "hash",
         fields: kept?.fields ?? {},
         expires: false,
         ledger: kept === undefined ? "none" : "stream",
@@ -75,11 +87,12 @@ export class MemoryStore implements Store {
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return namespaceRecordIn(this.#kept(namespace).fields, namespace);
+    const { fields } = this.#kept(namespace);
+    return namespaceRecordIn(fields, namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    return [...this.#namespaces.keys()].sort();
+    return [...this.#namespaces].flatMap(([name, { fields }]) => (fields === undefined ? [] : [name])).sort();
   }
 
   async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
@@ -123,12 +136,38 @@ export class MemoryStore implements Store {
     ];
   }
 
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    const ledger = this.#namespaces.get(namespace)?.ledger ?? [];
+    const begin = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > afterLedgerId);
+    return ledger.slice(begin, begin + limit).map(copyOf);
+  }
+
+  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    const { fields, ledger } = this.#namespaces.get(namespace) ?? { fields: undefined, ledger: [] };
+    const importing = {
+      namespace,
+      hasRecord: fields !== undefined,
+      newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
+      leaseAt: (ledgerId: number) => {
+        const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
+        return lease?.lastLedgerId === ledgerId ? copyOf(lease) : undefined;
+      },
+    };
+    for (const { entry, leaseNonce: nonce } of leasesToAppend(importing, copies)) {
+      ledger.push({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, nonce, entry });
+    }
+    if (ledger.length > 0) this.#namespaces.set(namespace, { fields, ledger });
+  }
+
   async close(): Promise<void> {}
 
-  #kept(namespace: string): KeptNamespace {
-    const kept = this.#namespaces.get(namespace);
-    if (kept === undefined) throw notInitialised(namespace);
-    return kept;
+  #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
+    const { fields, ledger } = this.#namespaces.get(namespace) ?? {};
+    if (fields === undefined || ledger === undefined) throw notInitialised(namespace);
+    return { fields, ledger };
   }
 
   #leaseAt(namespace: string, ledgerId: number): KeptLease | undefined {
@@ -148,6 +187,10 @@ function keptLease(
   const firstRun = lastRun - runCount + 1;
   const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
   return { lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry };
+}
+
+function copyOf({ entry, nonce }: KeptLease): LeaseCopy {
+  return { entry, leaseNonce: nonce };
 }
 
 /** Index of the first item that holds, where all later ones hold too; the length when none does. */

@@ -8,7 +8,7 @@ import type { NamespaceRecord, RecordAfter } from "../store.js";
 export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
-  const { storeId, id, version, mark, changedAtMs, generation, phase, nodeCount, receiptKey } = record;
+  const { storeId, id, version, mark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
   return {
     namespace,
     storeId,
@@ -18,6 +18,7 @@ export function namespaceRecordIn(found: FoundFields, namespace: string): Namesp
     changedAtMs,
     generation,
     phase,
+    seal,
     nodeCount,
     receiptKey,
   };

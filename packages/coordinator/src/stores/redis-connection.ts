@@ -104,12 +104,14 @@ export class RedisConnection {
 
   /**
    * Sends commands in one write, on one connection, each at most once, and answers for each what it answered or the error
-   * that it refused with. The scripts of `EVALSHA` are known to the server before.
+   * that it refused with. The scripts of `EVALSHA` are known to the server before; only then the commands are made, so that the
+   * clock that they tell is not older than their way.
    * @throws CoordinatorError `store_unavailable` when not all of them were answered, by this connection.
    */
-  async together(commands: readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
+  async together(makeCommands: () => readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
     await this.#loadScripts(context);
     const life = this.#life;
+    const commands = makeCommands();
     const answers = await this.ask(context, async (redis) => {
       const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
       return results.map(([error, answer]) => {

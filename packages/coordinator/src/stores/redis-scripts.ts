@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 /** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
 const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "resume", "recover", "init"] as const;
-export type ScriptName = (typeof STEP_SCRIPTS)[number] | "check" | "read" | "report" | "lease-since";
+export type ScriptName = (typeof STEP_SCRIPTS)[number] | "check" | "read" | "report" | "lease-since" | "import";
 
 /** Those that are sent by their SHA-1 alone, so that a connection must have loaded them before. */
 export const SCRIPTS_SENT_BY_SUM: readonly ScriptName[] = [...STEP_SCRIPTS, "check"];

@@ -2,6 +2,7 @@
  * The steps of the guard on Redis: one connection, one batch at a time. What is asked while a batch is under way waits and
  * goes together: every step, then WAIT for the quorum, then a look whether the server is still who it was, all in one round
  * trip. Nothing here is sent twice.
+ * Guarantees: G4 (docs/guarantees.md).
  */
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
@@ -61,19 +62,19 @@ export class RedisSteps {
     const { connection, quorumTimeoutMs } = this.#options;
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
     const namespaces = [...new Map(batch.map((waiting) => [waiting.namespace, waiting])).values()];
-    const steps = batch.map((waiting) => this.#wordsOf(waiting));
     const wait: Words[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
     const checkNonce = batch[0]?.command.nonce ?? "";
     const checks = namespaces.map(({ keys }) => RedisConnection.evalsha("check", [keys.record], [checkNonce]));
+    const words = () => [...batch.map((waiting) => this.#wordsOf(waiting)), ...wait, ...checks];
     let answers: readonly unknown[];
     try {
-      answers = await connection.together([...steps, ...wait, ...checks], { namespace: batch[0]?.namespace ?? "" });
+      answers = await connection.together(words, { namespace: batch[0]?.namespace ?? "" });
     } catch (error) {
       for (const { reject } of batch) reject(error);
       return;
     }
-    const acknowledged = quorum > 0 ? answers[steps.length] : 0;
-    const checkedAt = steps.length + wait.length;
+    const acknowledged = quorum > 0 ? answers[batch.length] : 0;
+    const checkedAt = batch.length + wait.length;
     batch.forEach((waiting, index) => {
       const { namespace, resolve, reject } = waiting;
       const checkIndex = checkedAt + namespaces.findIndex((one) => one.namespace === namespace);

@@ -6,7 +6,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
-import type { Finding, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { holdsRun } from "./ledger-entry.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
@@ -16,6 +16,7 @@ import type { ServerUse } from "./redis-facts.js";
 import { inspectServers } from "./redis-inspection.js";
 import {
   entryOf,
+  importParametersOf,
   type KeptLease,
   keysOf,
   leaseOf,
@@ -30,6 +31,8 @@ import { sentinelLookUp } from "./redis-sentinels.js";
 import { RedisSteps } from "./redis-steps.js";
 
 const QUORUM_TIMEOUT_MS = 1_000;
+/** More would make one script block the server for longer than others like. */
+const IMPORT_LEASES_MAX = 256;
 
 type NodesOf = ServerUse["namespaces"][number];
 
@@ -102,7 +105,7 @@ export class RedisStore implements Store {
     const answer = await this.#route.use(record, "reads", (connection) =>
       connection.run("read", [record], [namespace], { namespace }),
     );
-    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = ""] =
+    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal = ""] =
       answer as string[];
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`broken invariant: lua/read.lua let the store id "${storeId}" pass`);
@@ -116,6 +119,7 @@ export class RedisStore implements Store {
       changedAtMs: Number(changedAtMs),
       generation: Number(generation),
       phase: Number(phase),
+      seal,
       nodeCount: Number(nodeCount),
       receiptKey,
     };
@@ -181,6 +185,29 @@ export class RedisStore implements Store {
       holdings.set(connection, [...(holdings.get(connection) ?? []), held]);
     }
     return await inspectServers(holdings, { asOperator });
+  }
+
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    const { ledger } = this.#keys(namespace);
+    const found = await this.#ask(namespace, ledger, (redis) =>
+      redis.xrange(ledger, `${afterLedgerId + 1}-0`, "+", "COUNT", limit),
+    );
+    const leases = found.map((entry) => leaseOf(entry as StreamEntry));
+    const entries = await this.#entries(namespace, leases);
+    return leases.map(({ nonce }, index) => ({ entry: entries[index] as LedgerEntry, leaseNonce: nonce }));
+  }
+
+  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    const { record, ledger, holders, reports } = this.#keys(namespace);
+    for (let at = 0; at < copies.length; at += IMPORT_LEASES_MAX) {
+      const parameters = copies.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
+      await this.#route.use(record, "reads", (connection) =>
+        connection.run("import", [record, ledger, holders, reports], [namespace, ...parameters], { namespace }),
+      );
+    }
   }
 
   async close(): Promise<void> {

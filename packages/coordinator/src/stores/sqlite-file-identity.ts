@@ -4,6 +4,7 @@
  *
  * A file that is moved within its file system stays the same file, and one that is written over in place too: that nothing was
  * forgotten is not decided here (see guard/adopt.ts). Where a file system keeps no birth time, inodes alone are compared.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { chmodSync, statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";

@@ -1,6 +1,7 @@
 /**
  * Opens the file of the embedded store: alone, durable, where it was made, and never by accident a new one.
  * Knows SQLite; knows nothing of runs. From here on the file is opened through SQLite only.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
@@ -144,7 +145,7 @@ function notLocal(path: string, networkFileSystem: string): CoordinatorError {
   return new CoordinatorError(
     "store_unavailable",
     `the store ${path} would lie on a network file system (${networkFileSystem}), where a lock can't be relied on and two machines could ` +
-      "lease the same runs. Put it on a local disk, or use Redis; or allow it by name (network-file-system), when one machine alone ever uses it",
+      "lease the same runs. Put it on a local disk, or use Redis; or say --allow-network-file-system, when one machine alone ever uses it",
   );
 }
 

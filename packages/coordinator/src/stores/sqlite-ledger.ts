@@ -1,7 +1,9 @@
 /** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
+import type { LeaseCopy } from "../store.js";
+import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
 const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
@@ -14,6 +16,8 @@ const STATEMENTS = {
   addHolder: "INSERT INTO holders (json) VALUES (?)",
   add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
   atOrAfter: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT 1`,
+  at: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id = ?`,
+  after: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id > ? ORDER BY last_ledger_id LIMIT ?`,
   below: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id < ? ORDER BY last_ledger_id DESC LIMIT ?`,
   since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
   setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
@@ -88,6 +92,25 @@ export class SqliteLedger {
     return row && entryOf(row);
   }
 
+  copiesAfter(namespaceId: number, ledgerId: number, limit: number): readonly LeaseCopy[] {
+    const rows = this.#statements.after.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
+    return rows.map(copyOf);
+  }
+
+  /** The lease whose last run that is. */
+  copyAt(namespaceId: number, lastLedgerId: number): LeaseCopy | undefined {
+    const row = this.#statements.at.get(namespaceId, lastLedgerId) as unknown as LeaseRow | undefined;
+    return row && copyOf(row);
+  }
+
+  /** Writes down a lease of another store, with what was reported on it. */
+  addCopy(namespaceId: number, { entry, leaseNonce: nonce }: LeaseCopy): void {
+    const { runCount, leasedAtMs, progress } = entry;
+    const lastLedgerId = lastLedgerIdOf(entry);
+    this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(entry), nonce });
+    if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
+  }
+
   #rowOf(namespaceId: number, ledgerId: number): LeaseRow | undefined {
     const row = this.#statements.atOrAfter.get(namespaceId, ledgerId) as unknown as LeaseRow | undefined;
     return row !== undefined && holdsRun(rangeOf(row), ledgerId) ? row : undefined;
@@ -97,6 +120,10 @@ export class SqliteLedger {
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
   }
+}
+
+function copyOf(row: LeaseRow): LeaseCopy {
+  return { entry: entryOf(row), leaseNonce: row.nonce };
 }
 
 function entryOf(row: LeaseRow): LedgerEntry {

@@ -4,6 +4,7 @@
  *   opening ── the restart marker and the record agree ──▶ the record's own epoch: leasing goes on densely
  *   opening ── anything else ──▶ an epoch that no record knows: the next step is refused as a doubt, and jumps
  *   running ── a record is not as this process left it, or the wall clock leapt ──▶ a new epoch, likewise, for all namespaces
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
 import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../guard/adopt.js";

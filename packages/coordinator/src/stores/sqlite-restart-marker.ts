@@ -10,6 +10,7 @@
  *
  * What must never be left is a marker that says less than what was answered: a store put back to that would agree with it. So
  * one that can't be rewritten is removed, and if that fails too, nothing is committed any more.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import {

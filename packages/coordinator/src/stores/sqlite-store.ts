@@ -13,7 +13,17 @@ import type { FoundKeys } from "../guard/found.js";
 import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
-import type { Finding, LeaseStep, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import type {
+  Finding,
+  LeaseCopy,
+  LeaseStep,
+  NamespaceRecord,
+  Outcome,
+  ReportCommand,
+  StepCommand,
+  Store,
+} from "../store.js";
+import { leasesToAppend } from "./import-decision.js";
 import { holderJsonOf } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
@@ -42,13 +52,18 @@ export interface SqliteStoreOptions {
   readonly machine?: Partial<Machine>;
 }
 
-type NamespaceRow = KeptFields & { readonly id: number; readonly name: string };
+/** All fields are empty while the ledger is taken over from another store: the record comes last. */
+type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
+  readonly id: number;
+  readonly name: string;
+};
 
 const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
 
 const STATEMENTS = {
   namespace: "SELECT * FROM namespaces WHERE name = ?",
   namespaces: "SELECT * FROM namespaces ORDER BY name",
+  addName: "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
   saveRecord: `INSERT INTO namespaces (name, ${KEPT_COLUMNS.join(", ")}) VALUES (?, ${KEPT_COLUMNS.map(() => "?").join(", ")})
     ON CONFLICT (name) DO UPDATE SET ${KEPT_COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`,
 } as const;
@@ -170,6 +185,34 @@ export class SqliteStore implements Store {
     return this.#turns.read(() => sqliteFindings({ path, networkFileSystem, isMarking, restarts }));
   }
 
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    return this.#turns.read(() => {
+      const row = this.#rowIfThere(namespace);
+      return row === undefined ? [] : this.#ledger.copiesAfter(row.id, afterLedgerId, limit);
+    });
+  }
+
+  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
+      const row = this.#rowIfThere(namespace);
+      const there = {
+        namespace,
+        hasRecord: hasRecord(row),
+        newestLedgerId: row === undefined ? 0 : this.#ledger.mark(row.id),
+        leaseAt: (ledgerId: number) => row && this.#ledger.copyAt(row.id, ledgerId),
+      };
+      const missing = leasesToAppend(there, copies);
+      if (missing.length === 0) return;
+      this.#statements.addName.run(namespace);
+      const { id } = this.#statements.namespace.get(namespace) as { id: number };
+      for (const copy of missing) this.#ledger.addCopy(id, copy);
+    });
+  }
+
   async close(): Promise<void> {
     if (!this.#turns.close()) return;
     this.#life.close();
@@ -188,28 +231,28 @@ export class SqliteStore implements Store {
   }
 
   #rows(): NamespaceRow[] {
-    return this.#statements.namespaces.all() as unknown as NamespaceRow[];
+    return (this.#statements.namespaces.all() as unknown as NamespaceRow[]).filter(hasRecord);
   }
 
-  #rowIfMade(namespace: string): NamespaceRow | undefined {
+  #rowIfThere(namespace: string): NamespaceRow | undefined {
     return this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
   }
 
   #row(namespace: string): NamespaceRow {
-    const row = this.#rowIfMade(namespace);
-    if (row === undefined) throw notInitialised(namespace);
+    const row = this.#rowIfThere(namespace);
+    if (!hasRecord(row)) throw notInitialised(namespace);
     return row;
   }
 
   #found(namespace: string): FoundKeys {
-    const row = this.#rowIfMade(namespace);
-    const isMade = row !== undefined;
+    const row = this.#rowIfThere(namespace);
+    const isThere = row !== undefined;
     return {
-      record: isMade ? "hash" : "none",
-      fields: isMade ? foundFields(row) : {},
+      record: hasRecord(row) ? "hash" : "none",
+      fields: isThere ? foundFields(row) : {},
       expires: false,
-      ledger: isMade ? "stream" : "none",
-      ledgerMark: isMade ? this.#ledger.mark(row.id) : 0,
+      ledger: isThere ? "stream" : "none",
+      ledgerMark: isThere ? this.#ledger.mark(row.id) : 0,
       holders: "hash",
     };
   }
@@ -238,6 +281,10 @@ export class SqliteStore implements Store {
     keepIdentity(this.#file.database, this.path);
     this.#hasAcceptedCopy = true;
   }
+}
+
+function hasRecord(row: NamespaceRow | undefined): row is NamespaceRow {
+  return row !== undefined && KEPT_COLUMNS.some((name) => row[name] !== null);
 }
 
 /** A column that is empty is a field that is missing. */
