@@ -35,7 +35,7 @@ const RULES: readonly Rule[] = [
     because:
       "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
-    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process))$/,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process|v8))$/,
   },
   {
     because: "the coordinator's rules know ports only: no HTTP, no store, no command",
