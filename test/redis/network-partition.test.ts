@@ -2,8 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type Network, partitionUnavailable, startNetwork } from "./network-partition.js";
-import { command, commands, info, until, untilInfo } from "./redis-command.js";
-import { startReplicatedRedis } from "./replicated-redis.js";
+import { command, commands, info, until } from "./redis-command.js";
+import { startReplicatedRedis, untilCaughtUp, untilLinked } from "./replicated-redis.js";
 import { startSentinelRedis } from "./sentinel-redis.js";
 import { ownServerUnavailable } from "./test-redis.js";
 
@@ -52,11 +52,8 @@ describe("a network of hosts", () => {
     expect(await command(replica, "GET", "mark")).toBe("1");
 
     await network.heal(1);
-    await until(
-      "the replica has the write",
-      () => command(replica, "GET", "mark"),
-      (mark) => mark === "2",
-    );
+    await untilCaughtUp(replica, master);
+    expect(await command(replica, "GET", "mark")).toBe("2");
   });
 
   it("has two masters while three hosts with Sentinels are parted, and one when they are healed", async () => {
@@ -73,7 +70,7 @@ describe("a network of hosts", () => {
     expect(await command(promoted, "INCR", "mark"), "a plain counter repeats itself here").toBe(1);
 
     await network.heal(0);
-    await untilInfo(master, { role: "slave", master_host: promoted.host, master_link_status: "up" });
+    await untilLinked(master, promoted);
     expect(await redis.waitForMaster()).toBe(promoted);
   });
 

@@ -1,6 +1,7 @@
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, it } from "vitest";
-import { command, info, until, untilInfo } from "./redis-command.js";
+import { command, info, until } from "./redis-command.js";
+import { untilLinked } from "./replicated-redis.js";
 import { startSentinelRedis } from "./sentinel-redis.js";
 import { ownServerUnavailable, type RedisServer } from "./test-redis.js";
 
@@ -22,7 +23,7 @@ describe("a master watched by Sentinels", () => {
     expect(await masterFoundBySentinels(sentinelHosts, masterName)).toBe(promoted.port);
 
     await master.start();
-    await untilInfo(master, { role: "slave", master_port: `${promoted.port}`, master_link_status: "up" });
+    await untilLinked(master, promoted);
 
     await end();
     for (const server of [...nodes, ...sentinels]) {
@@ -38,7 +39,7 @@ describe("a master watched by Sentinels", () => {
     const uponThaw = info(master);
     await master.kill("SIGCONT");
     expect((await uponThaw).role).toBe("master");
-    await untilInfo(master, { role: "slave", master_port: `${promoted.port}` });
+    await untilLinked(master, promoted);
   });
 
   it("is replaced by a majority only: one Sentinel of three does nothing until another one is back", async () => {
