@@ -16,7 +16,9 @@ FROM node:${NODE_VERSION}-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app .
-# Nothing in the image belongs to this user: it runs as well with a read-only file system.
+# A volume that is put there gets the owner of this folder. Nothing else in the image belongs to this user: it runs as well with
+# a read-only file system.
+RUN install --directory --owner=node --group=node /var/lib/callnumber-witness
 USER node
 EXPOSE 7300
 # The image has no curl, and needs none.

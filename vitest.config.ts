@@ -13,8 +13,8 @@ export default defineConfig({
     // Tests start and kill real servers: each file gets a process of its own.
     pool: "forks",
     maxWorkers: 2,
-    globalSetup: ["test/seed-of-run.ts", "test/redis/global-setup.ts"],
-    setupFiles: ["test/end-with-run.ts", "test/seed.ts"],
+    globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
+    setupFiles: ["test/end-with-run.ts", "test/seed.ts", "test/environment.ts"],
     // A time limit is a safety net and proves nothing: wide enough for a slow, shared machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -50,10 +50,22 @@ const RULES: readonly Rule[] = [
       /^packages\/coordinator\/src\/(stores|cli)\/|^packages\/coordinator\/src\/store$|ioredis|@photostructure/,
   },
   {
-    because: "stores know the port, the store id, errors and refusals: the rules above them may change without them",
+    because:
+      "stores know the port, the store id, errors, refusals and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|errors|refusals)|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-copy|errors|refusals|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+  },
+  {
+    because: "the guard and the operator's verbs know ports only: they hold for every store, a simulated one too",
+    files: /^packages\/coordinator\/src\/(guard|operator)\//,
+    forbidden: /^packages\/coordinator\/src\/(stores|http|cli|coordinator)\b|ioredis|@photostructure|fastify|commander/,
+  },
+  {
+    because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
+    files:
+      /^packages\/coordinator\/src\/guard\/(adopt|bounds|decisions|doubts|found|judge|line|quorum|record|refusal|state)\./,
+    forbidden: /^node:(?!crypto$)/,
   },
   {
     because: "only the Redis adapter knows the Redis client",
@@ -144,7 +156,7 @@ function sourceFiles(folder: string): SourceFile[] {
       const path = relative(REPOSITORY, join(folder, name)).replaceAll("\\", "/");
       const text = readFileSync(join(folder, name), "utf8");
       // Types alone leave no trace at run time, but they are knowledge too: they count.
-      const specifiers = [...text.matchAll(/\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name_]) => name_ as string);
+      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name_]) => name_ as string);
       return { path, text, imports: specifiers.map((specifier) => fromRoot(path, specifier)) };
     });
 }

@@ -18,14 +18,14 @@ describe("help", () => {
   test("without arguments shows how to begin", async () => {
     const { code, stdout } = await callnumber([]);
     expect(code).toBe(0);
-    for (const word of ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init", "To try it:"])
-      expect(stdout).toContain(word);
+    const everyday = ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init"];
+    for (const word of [...everyday, "pause", "resume", "recover", "To try it:"]) expect(stdout).toContain(word);
   });
 
   test("of every command explains its settings, with their names in the environment", async () => {
     const { stdout } = await callnumber([]);
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(9);
+    expect(commands).toHaveLength(14);
     for (const command of commands) {
       const help = await callnumber([command, "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
@@ -129,7 +129,9 @@ describe("with a coordinator on the embedded store", () => {
       /RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 2\/0\n1 .*closed at 1\/2\n$/s,
     );
     expect((await callnumber(["run", "1", ...to])).stdout).toContain("used up to 2");
-    expect((await callnumber(["status", ...to])).stdout).toMatch(/high-water mark +run 2/);
+    expect((await callnumber(["status", ...to])).stdout).toMatch(
+      /high-water mark +run 2, last lease at .*\n.*guard +open since .*; generation \d+, 1 data node\n +room +65,\d{3} runs/s,
+    );
 
     const inspected = await callnumber(["inspect", made[2] as string, ...to]);
     expect(inspected).toMatchObject({
@@ -161,7 +163,9 @@ describe("with a coordinator on the embedded store", () => {
     const again = await serve(`sqlite:${path}`);
     expect(again.output().stderr).not.toContain("NEW STORE");
     const after = await callnumber(["next", "--coordinator", again.url]);
-    expect(await callnumber(["decode", after.stdout.trim()])).toMatchObject({ stdout: "0,3,0\n" });
+    // Where nothing vouches for the file, a start is a doubt: the runs go on above the clock line, and not at 3.
+    const decoded = /^0,(\d+),0\n$/.exec((await callnumber(["decode", after.stdout.trim()])).stdout);
+    expect(Number(decoded?.[1])).toBeGreaterThan(2);
   });
 
   test("serve makes no new store by itself, and says where it looked", async () => {
@@ -304,6 +308,10 @@ describe("mistakes", () => {
     [["serve", "--store", "memory:", "--namespace", "lists", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
     [["init", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--first-run", "0"], {}, 2, /--first-run.*from 1 to 1073741823/s],
+    [["init", "--rate", "17"], {}, 2, /--rate.*from 1 to 16/s],
+    [["init", "--nodes", "0"], {}, 2, /--nodes.*from 1 to 99/s],
+    [["pause", "--store", "memory:"], {}, 2, /only a store in Redis is paused.*callnumber serve/s],
+    [["recover", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
     [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],
     [["run", "one"], {}, 2, /'one'.*whole number/s],

@@ -40,6 +40,25 @@ describe("docs/errors.md", () => {
   });
 });
 
+describe("docs/guarantees.md", () => {
+  const guarantees = [...read("docs/guarantees.md").matchAll(/^\*\*(G\d+)\.(.*?)\n\n/gms)].map(([, id, text]) => {
+    const files = [...(text as string).matchAll(/`([\w./-]+\.(?:ts|lua))`/g)].map(([, file]) => file as string);
+    return [id as string, text as string, files] as const;
+  });
+
+  test("numbers its guarantees", () => {
+    expect(guarantees.map(([id]) => id)).toEqual(guarantees.map((_, index) => `G${index + 1}`));
+    expect(guarantees.length).toBeGreaterThan(9);
+  });
+
+  test.each(guarantees)("%s is enforced and shown by files that name it", (id, text, files) => {
+    expect(text).toContain("_Enforced in_");
+    expect(text).toContain("_Shown by_");
+    const silent = files.filter((file) => !new RegExp(`Guarantees: [^\n]*\\b${id}\\b`).test(read(file)));
+    expect(silent, `these files don't say that they enforce or show ${id}`).toEqual([]);
+  });
+});
+
 describe("every document", () => {
   test("is found", () => {
     expect(documents).toEqual(

@@ -2,6 +2,7 @@
 import { createClient, httpSource, type LeaseSource } from "@callnumber/client";
 import { Coordinator, createServer, openStore } from "@callnumber/coordinator";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { RECEIPT_PATTERN } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 
 interface Way {
@@ -19,7 +20,14 @@ const WAYS: Readonly<Record<string, (coordinator: Coordinator) => Promise<Way>>>
 };
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const request = { runCount: 2, nonce: "nonce-0123456789", holder, lastRun: null };
+const request = {
+  runCount: 2,
+  nonce: "nonce-0123456789",
+  holder,
+  lastRun: null,
+  receipt: null,
+  sentAtMs: Date.now(),
+};
 
 describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   let way: Way | undefined;
@@ -37,8 +45,11 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   test("leases runs upwards and echoes the nonce", async () => {
     const { source: leases } = await source();
     const first = await leases.lease("main", request);
-    const second = await leases.lease("main", { ...request, nonce: "nonce-of-the-second", lastRun: 11 });
+    const evidence = { lastRun: 11, receipt: first.receipt };
+    const second = await leases.lease("main", { ...request, nonce: "nonce-of-the-second", ...evidence });
     expect(first).toMatchObject({ namespace: "main", version: 0, firstRun: 10, runCount: 2, nonce: request.nonce });
+    expect(first.receipt).toMatch(RECEIPT_PATTERN);
+    expect(second.receipt).not.toBe(first.receipt);
     expect(second).toMatchObject({ firstRun: 12, nonce: "nonce-of-the-second", storeId: first.storeId });
   });
 
@@ -58,7 +69,12 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
   test("refuses with the codes of the protocol", async () => {
     const { source: leases } = await source();
     await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_initialised" });
-    await expect(leases.lease("main", { ...request, lastRun: 10 })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    for (const receipt of [null, "r".repeat(43)]) {
+      const forged = { ...request, lastRun: 10, receipt };
+      await expect(leases.lease("main", forged)).rejects.toMatchObject({ code: "run_beyond_mark" });
+    }
+    const ahead = { ...request, sentAtMs: Date.now() + 60_000 };
+    await expect(leases.lease("main", ahead)).rejects.toMatchObject({ code: "clocks_disagree" });
     const report = { nonce: request.nonce, lastSequence: 3, state: "open" } as const;
     await expect(leases.report("main", 10, report)).rejects.toMatchObject({ code: "run_not_leased" });
   });

@@ -20,17 +20,19 @@ refuse() {
 coordinator_hash=$(hash_of CALLNUMBER_REDIS_PASSWORD)
 operator_hash=$(hash_of CALLNUMBER_REDIS_OPERATOR_PASSWORD)
 
-# What the scripts and the ledger need, and on our keys alone. Nothing here deletes, renames or sets a key aside.
+# What the scripts, the ledger and the look before leasing need, and on our keys alone; test/deploy tries that nothing is missing
+# and nothing too much. Nothing here deletes, renames or sets a key aside. For a database other than 0, +select is needed too.
 coordinator="+ping +hello +info +time +wait
   +eval +evalsha +script|load
-  +type +exists +ttl +hget +hmget +hset +hsetnx +hexists +hgetall +hkeys +hlen
-  +xadd +xrange +xrevrange +xlen"
+  +type +ttl +hget +hmget +hset +hsetnx +hkeys +hlen
+  +xadd +xrange +xrevrange
+  +cluster|info +cluster|slots"
 
-# To look at everything, take backups and shut down. It cannot flush, delete or change the configuration either, nor make
-# this server a copy of another: a lost counter is the one thing that must not happen by a slip.
+# To look at everything, recover a record (PERSIST), take backups and shut down. It cannot flush, delete or change the
+# configuration either, nor make this server a copy of another: a lost counter is the one thing that must not happen by a slip.
 operator="$coordinator
   +@read +@connection +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
-  +bgsave +bgrewriteaof +lastsave +shutdown"
+  +persist +bgsave +bgrewriteaof +lastsave +shutdown"
 
 # Everybody is the default user until they log in.
 echo "user default off resetpass resetkeys resetchannels -@all"

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy between a client and a real Redis that loses, doubles, holds and reorders answers, on order.
- * Knows which answer belongs to which command, and nothing of what they mean. Commands always arrive.
+ * A TCP proxy between a client and a real Redis that does to answers, on order, what networks do: to the answer of one command, or to
+ * whatever passes. Knows which answer belongs to which command, and nothing of what they mean. Commands always arrive.
  */
 
 import type { AddressInfo } from "node:net";
@@ -11,6 +11,14 @@ export interface FaultyProxy {
   readonly port: number;
   /** From now on answers are swallowed; commands still arrive. */
   swallowAnswers(): void;
+  /** From now on answers are held back; commands still arrive. */
+  holdAnswers(): void;
+  /** Lets the answers go that were held back, on whatever is left of their connections. */
+  releaseAnswers(): void;
+  /** From now on each answer is given once more, in front of the next one. */
+  repeatAnswers(): void;
+  /** Of the next answers only so many bytes pass; then every connection is cut, and all is as before. */
+  cutInAnswers(byteCount: number): void;
   /**
    * The fault that shall happen to the answer of the next command that matches, whoever sends it. The order counts once;
    * of several orders that match, the first one given. Not for connections that subscribe: their messages answer no command.
@@ -22,10 +30,16 @@ export interface FaultyProxy {
   close(): Promise<void>;
 }
 
+/** What becomes of a piece of an answer. */
+type Fault = (chunk: Buffer, client: Socket) => void;
+
+const PASS: Fault = (chunk, client) => client.write(chunk);
+
 export async function startFaultyProxy(target: { readonly host: string; readonly port: number }): Promise<FaultyProxy> {
   const sockets = new Set<Socket>();
   const orders: StrikeOrder[] = [];
-  let swallows = false;
+  const held: (() => void)[] = [];
+  let fault = PASS;
 
   const orderFor = (command: string) => {
     const index = orders.findIndex(({ matching }) => matching.test(command));
@@ -43,16 +57,14 @@ export async function startFaultyProxy(target: { readonly host: string; readonly
       });
     }
     const stream = new AnswerStream(orderFor, {
-      write: (bytes) => void client.write(bytes),
+      write: (bytes) => fault(bytes, client),
       cut: () => void client.destroy(),
     });
     client.on("data", (chunk) => {
       stream.commandBytes(chunk);
       upstream.write(chunk);
     });
-    upstream.on("data", (chunk) => {
-      if (!swallows) stream.answerBytes(chunk);
-    });
+    upstream.on("data", (chunk) => stream.answerBytes(chunk));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const cutAll = () => {
@@ -61,7 +73,32 @@ export async function startFaultyProxy(target: { readonly host: string; readonly
   return {
     port: (server.address() as AddressInfo).port,
     swallowAnswers() {
-      swallows = true;
+      fault = () => {};
+    },
+    holdAnswers() {
+      fault = (chunk, client) => held.push(() => PASS(chunk, client));
+    },
+    releaseAnswers() {
+      fault = PASS;
+      for (const release of held.splice(0)) release();
+    },
+    repeatAnswers() {
+      const before = new Map<Socket, Buffer>();
+      fault = (chunk, client) => {
+        client.write(Buffer.concat([before.get(client) ?? Buffer.alloc(0), chunk]));
+        before.set(client, chunk);
+      };
+    },
+    cutInAnswers(byteCount) {
+      let left = byteCount;
+      fault = (chunk, client) => {
+        const passed = chunk.subarray(0, left);
+        left -= passed.length;
+        if (left > 0) return PASS(passed, client);
+        fault = PASS;
+        // Not before the last piece has gone out.
+        client.write(passed, cutAll);
+      };
     },
     strikeNext(fault, matching = /^/) {
       const order = new StrikeOrder(fault, matching);
@@ -69,7 +106,7 @@ export async function startFaultyProxy(target: { readonly host: string; readonly
       return order;
     },
     heal() {
-      swallows = false;
+      fault = PASS;
       orders.length = 0;
       cutAll();
     },

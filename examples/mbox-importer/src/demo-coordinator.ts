@@ -1,6 +1,7 @@
 /** A coordinator for the demo: the real command as a real process, with an embedded store in a folder of the demo. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -20,7 +21,8 @@ export class DemoCoordinator {
 
   /** Starts it on a free port and waits until it listens. Rejects with what it said when it ends before that. */
   static async start(storePath: string): Promise<DemoCoordinator> {
-    const args = ["serve", "--store", `sqlite:${storePath}`, "--create", "--port", "0", "--log-level", "silent"];
+    const store = ["--store", `sqlite:${storePath}`, "--create", "--witness-folder", `${dirname(storePath)}/witness`];
+    const args = ["serve", ...store, "--port", "0", "--log-level", "silent"];
     const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "ignore", "pipe"] });
     const said: string[] = [];
     for await (const line of createInterface({ input: child.stderr })) {

@@ -4,6 +4,7 @@
  *
  * Invariant: a (run, sequence) leaves this object at most once. `#sequence` only rises within a run, stops at its end,
  * and a run is only ever begun at 0.
+ * Guarantees: G9 (docs/guarantees.md).
  */
 import { type CallNumber, callNumbersOfRun, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";
@@ -55,7 +56,7 @@ export class Client implements AsyncDisposable {
    * A loop that never yields starves the answers of the coordinator: use `next()` or `take()` in long loops.
    * @throws ClientError `no_run_ready` when no run is in hand (one is then asked for in the background);
    *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
-   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_went_back`, `store_replaced`).
+   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`).
    */
   nextSync(): CallNumber {
     if (this.#sequence >= this.#stopAt && !this.#lookAround()) {

@@ -43,8 +43,8 @@ const FORGETFUL_STORE: ReadonlySet<ClientErrorCode> = new Set([
   "other_store",
   "run_not_rising",
   "run_beyond_mark",
-  "store_went_back",
   "store_replaced",
+  "store_forked",
 ]);
 
 interface Waiter {
@@ -71,6 +71,8 @@ export class LeaseBuffer {
 
   #storeId: string | undefined;
   #lastRun: number | null = null;
+  /** Of the lease that `#lastRun` came with. */
+  #receipt: string | null = null;
   #lastLeaseRunCount = 0;
   #lastLeaseAtMs = 0;
   /** How many runs the next request asks for, spares apart. */
@@ -209,7 +211,8 @@ export class LeaseBuffer {
     const { source, namespace, holder } = this.#settings;
     const nonce = newNonce();
     const runCount = this.#runCountToAsk();
-    const request = { runCount, nonce, holder, lastRun: this.#lastRun };
+    const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
+    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now() };
     this.#abort = new AbortController();
     const answer = await this.#request((options) => source.lease(namespace, request, options), this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
@@ -229,6 +232,7 @@ export class LeaseBuffer {
     this.#stock.add(lease);
     this.#storeId = lease.storeId;
     this.#lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
+    this.#receipt = lease.receipt;
     this.#lastLeaseRunCount = lease.runCount;
     this.#lastLeaseAtMs = performance.now();
     this.#isDry = false;

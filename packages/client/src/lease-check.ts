@@ -1,9 +1,10 @@
 /**
  * Checks an answer before a single number is made from it. By hand: a schema library would be larger than the client.
  * An answer that fails is never used, whatever it holds; its runs are burnt.
+ * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
 
 export interface Expected {
@@ -23,11 +24,13 @@ export interface Expected {
  */
 export function checkedLease(answer: unknown, expected: Expected): Lease {
   // A copy that nobody else holds: what was checked is what will be used.
-  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce } = (answer ?? {}) as Lease;
-  const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce });
+  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt } = (answer ?? {}) as Lease;
+  const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt });
   if (lease.nonce !== expected.nonce) throw notUnderstood("it does not echo the nonce of the request");
   if (lease.namespace !== expected.namespace) throw notUnderstood("it is for another namespace");
   if (typeof lease.storeId !== "string" || lease.storeId === "") throw notUnderstood("it names no store");
+  if (typeof lease.receipt !== "string" || !RECEIPT_PATTERN.test(lease.receipt))
+    throw notUnderstood("it bears no receipt");
   mustBeWithin("version", lease.version, 0, VERSION_MAX);
   mustBeWithin("runCount", lease.runCount, 1, expected.runCountMax);
   mustBeWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);

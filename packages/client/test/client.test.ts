@@ -1,3 +1,4 @@
+/** Guarantees: G9 (docs/guarantees.md). */
 import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
@@ -356,7 +357,7 @@ describe("answers that can't be", () => {
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
 
-  test.each(["run_beyond_mark", "store_went_back", "store_replaced"])(
+  test.each(["run_beyond_mark", "store_replaced", "store_forked"])(
     "%s means that runs were forgotten: the client makes no more numbers, in the middle of its run",
     async (refused) => {
       const source = new ScriptedSource().answer((lease) => lease, refusal(refused));

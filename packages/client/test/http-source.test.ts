@@ -10,6 +10,8 @@ const request: LeaseRequest = {
   nonce: "nonce-0123456789",
   holder: { name: "x", host: "h", pid: 1, labels: {} },
   lastRun: null,
+  receipt: null,
+  sentAtMs: 1_795_000_000_000,
 };
 
 interface Answer {

@@ -44,6 +44,7 @@ export class ScriptedSource implements LeaseSource {
         runCount,
         leasedAtMs: 1,
         nonce,
+        receipt: receiptFor(this.mark + runCount),
       };
       this.mark += runCount;
       const answer = this.#answers.shift() ?? this.#everyAnswer;
@@ -58,6 +59,11 @@ export class ScriptedSource implements LeaseSource {
   async report(_namespace: string, run: number, request: ReportRequest): Promise<void> {
     this.reports.push({ ...request, run });
   }
+}
+
+/** What this source gives as proof of a lease that ends with that run. */
+function receiptFor(lastRun: number): string {
+  return String(lastRun).padStart(43, "r");
 }
 
 /** A refusal as a coordinator gives it. */

@@ -1,11 +1,18 @@
 --[[
   Makes the record of a namespace, once.
-  KEYS 1 record · 2 ledger
-  ARGV 1 namespace · 2 store id · 3 last run leased (first run - 1) · 4 time of init, ms
-  Answers OK. Refuses: ALREADY, CORRUPT (a ledger without its record: something was lost, nothing may begin here), MISUSE.
+  ARGV 8 nodes · 9 key of the receipts
+  Refuses: ALREADY, CORRUPT (a ledger without its record: something was lost, nothing may begin here), NOEPOCH, REPLICA, NODES, CLOCK.
 ]]
-if not whole(ARGV[3], RUN_MAX) or not whole(ARGV[4], 10 ^ 15) then return refuse('MISUSE', 'init takes numbers') end
-if redis.call('EXISTS', KEYS[1]) == 1 then return refuse('ALREADY', 'the record exists') end
-if redis.call('EXISTS', KEYS[2]) == 1 then return refuse('CORRUPT', 'there is a ledger, but no record') end
-redis.call('HSET', KEYS[1], 'v', SCHEMA, 'ns', ARGV[1], 'sid', ARGV[2], 'ver', '0', 'c', ARGV[3], 't', ARGV[4])
-return redis.status_reply('OK')
+local nodes = whole(ARGV[8], NODE_COUNT_MAX)
+local id = parseStoreId(STORE_ID_ASKED)
+if not id then return refuse('MISUSE', 'not a store id') end
+if not nodes or nodes < 1 or not matchesWhole(ARGV[9], '^[0-9a-f]+$', 64, 64) then return refuse('MISUSE', 'init takes numbers and a key') end
+if kindOf(KEYS[1]) ~= 'none' then return refuse('ALREADY', 'the record exists') end
+if kindOf(KEYS[2]) ~= 'none' then return refuse('CORRUPT', 'there is a ledger, but no record') end
+local word, detail = faultOfServer(nodes)
+if not word then word, detail = faultOfClocks() end
+if word then return refuse(word, detail) end
+return answer(save({
+  ns = NAMESPACE, sid = STORE_ID_ASKED, ver = 0, c = id.first - 1, t = 0, ep = server.epoch, g = 0, p = OPEN, n = nodes,
+  rk = ARGV[9], ph = '-',
+}), 0)

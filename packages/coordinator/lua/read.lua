@@ -1,9 +1,12 @@
 --[[
-  Reads the record of a namespace, with all checks.
+  Reads the record of a namespace, with all checks of the record and none of the guard.
   KEYS 1 record
   ARGV 1 namespace
-  Answers { store id, version, last run leased, time of the last write in ms }. Refuses: EMPTY, CORRUPT, VERSION.
+  Answers { store id, version, mark, t, generation, phase, nodes, key of the receipts, seal }. Refuses: EMPTY, CORRUPT, VERSION, FOREIGN.
 ]]
-local record, refusal = readRecord(KEYS[1], ARGV[1])
-if not record then return refusal end
-return { record.sid, digits(record.ver), digits(record.c), digits(record.t) }
+local record, word, detail = readRecord(KEYS[1], ARGV[1])
+if not record then return refuse(word, detail) end
+return {
+  record.sid, digits(record.ver), digits(record.c), digits(record.t), digits(record.g), digits(record.p), digits(record.n), record.rk,
+  record.ph,
+}

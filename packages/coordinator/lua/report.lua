@@ -12,8 +12,8 @@ local REPORT_BYTES = 11
 local LEASES_PER_FIELD = 64
 local CLOSED = 2
 
-local record, refusal = readRecord(KEYS[1], ARGV[1])
-if not record then return refusal end
+local record, word, detail = readRecord(KEYS[1], ARGV[1])
+if not record then return refuse(word, detail) end
 if not isAbsentOr(KEYS[2], 'stream') then return refuse('CORRUPT', 'the ledger is no stream') end
 if not isAbsentOr(KEYS[3], 'hash') then return refuse('CORRUPT', 'the reports are no hash') end
 local id = whole(ARGV[2], (VERSION_MAX + 1) * VERSION_WEIGHT)

@@ -2,7 +2,11 @@
  * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
  * Knows the store only through `Store`, and nothing of HTTP.
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
+ * Guarantees: G6 (docs/guarantees.md).
  */
+
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   CallNumberError,
   decodeCallNumber,
@@ -28,14 +32,20 @@ import {
   runOfLedgerId,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
+import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
+import { mustCount } from "./guard/judge.js";
+import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
+import { NODE_COUNT_MAX } from "./guard/record.js";
+import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
 import { notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
-import type { GrantedRuns, NamespaceRecord, Store } from "./store.js";
-import { newStoreId, RATE_DEFAULT } from "./store-id.js";
+import type { NamespaceRecord, Store } from "./store.js";
+import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 
 export interface CoordinatorOptions {
   readonly store: Store;
@@ -44,68 +54,137 @@ export interface CoordinatorOptions {
   readonly log?: Log;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
+  /** The bounds of the guard; others than the default are for tests. */
+  readonly bounds?: Bounds;
+  /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
+  readonly witnessOf?: (namespace: string) => Witness;
+  /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
+  readonly overrides?: readonly string[];
+  /** How often the store's servers are looked at, ms. Default 60,000. */
+  readonly preflightEveryMs?: number;
+  /** How a pause is made, and what randomises it; for simulations. */
+  readonly pause?: (pauseMs: number) => Promise<void>;
+  readonly random?: () => number;
 }
+
+export interface InitOptions {
+  /** 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
+  readonly firstRun?: number;
+  /** By how many runs a second the clock line rises, 1 to 16, default 2. Never changes. */
+  readonly rate?: number;
+  /** How many data nodes could be promoted, 1 to 99, default 1. */
+  readonly nodeCount?: number;
+}
+
+/** What is told of a witness that can't be read. */
+const UNREADABLE = { storeId: "?", ledgerId: "?" } as const;
 
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
-
-interface Seen {
-  readonly storeId: string;
-  /** The greatest ledger id known to be leased. */
-  readonly ledgerId: number;
-}
 
 export class Coordinator {
   readonly name: string;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
-  /** What this coordinator knows of each namespace. Losing it loses a warning, nothing else. */
-  readonly #seen = new Map<string, Seen>();
+  readonly #guardOptions: Omit<NamespaceGuardOptions, "namespace" | "witness">;
+  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #preflight: PreflightWatch;
+  #touching: ReturnType<typeof setInterval> | undefined;
+  #touched: Promise<void> = Promise.resolve();
 
-  constructor({ store, name, log = SILENT_LOG, now = Date.now }: CoordinatorOptions) {
+  constructor({
+    store,
+    name,
+    log = SILENT_LOG,
+    now = Date.now,
+    bounds = DEFAULT_BOUNDS,
+    witnessOf = () => NO_WITNESS,
+    overrides = [],
+    preflightEveryMs = PREFLIGHT_EVERY_MS,
+    pause = async (pauseMs) => void (await delay(pauseMs)),
+    random = Math.random,
+  }: CoordinatorOptions) {
     this.name = name;
     this.#store = store;
     this.#log = log;
     this.#now = now;
+    this.#witnessOf = witnessOf;
+    this.#guardOptions = { store, bounds, now, log, pause, random };
+    this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
   }
 
   /**
-   * Makes a namespace that leases from `firstRun` (1 to 2^30 - 1, default 1) upwards. Give an archive that already holds
-   * numbers a first run above all of them.
-   * @throws RangeError or TypeError for a bad name or run. CoordinatorError `namespace_already_initialised`.
+   * Makes a namespace: once, before its first lease.
+   * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_already_initialised`;
+   *   `store_emptied` when it is remembered here that the namespace was leased from; whatever stands against leasing.
    */
   async initNamespace(
     namespace: string,
-    { firstRun = 1 }: { readonly firstRun?: number } = {},
+    { firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 }: InitOptions = {},
   ): Promise<NamespaceRecord> {
     mustBeNamespace(namespace);
     mustBeWithin("firstRun", firstRun, 1, RUN_MAX);
-    const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate: RATE_DEFAULT });
-    const record = await this.#store.createNamespace(namespace, storeId);
-    this.#log.info({ namespace, storeId, firstRun }, "init");
-    return record;
+    mustBeWithin("rate", rate, 1, RATE_MAX);
+    mustBeWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
+    this.#mustNotBeRemembered(namespace);
+    const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
+    const command = {
+      step: "init",
+      storeId,
+      nonce: randomBytes(12).toString("base64url"),
+      isSilenceAccepted: false,
+      nodeCount,
+      receiptKey: randomBytes(32).toString("hex"),
+    } as const;
+    mustCount(await this.#store.step(namespace, command), command);
+    this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
+    return await this.#store.readNamespace(namespace);
   }
 
   /**
-   * Leases 1 to 64 fresh, contiguous runs; fewer than asked at the end of the run space.
+   * Leases 1 to 64 fresh, contiguous runs; fewer than asked when the run space or the room under the clock line is scarce.
    * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
-   * @throws CoordinatorError `run_beyond_mark`, `run_space_exhausted`, `namespace_not_initialised`: the mark did not
-   *   move. `store_went_back`, `store_replaced`: what it moved by is burnt. `store_unavailable`: it may have moved.
-   *   RangeError or TypeError for misuse.
+   * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
     mustBeNamespace(namespace);
     mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
-    const { runCount, nonce, holder, lastRun } = request;
+    const { runCount, nonce, holder, lastRun, receipt, sentAtMs } = request;
     mustBeNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
-    if (lastRun !== null) await this.#mustBeKnown(namespace, lastRun, request);
-    const floor = this.#greatestSeen(namespace);
-    const granted = await this.#store.lease(namespace, { runCount, floor, holder, coordinator: this.name, nonce });
-    this.#mustBeFresh(namespace, granted);
+    this.#mustBeOurTime(namespace, sentAtMs, request);
+    await this.#preflight.mustPass(namespace);
+    const guard = await this.#guardOf(namespace);
+    const lease = await guard.lease({ runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt });
+    const { receipt: receiptOfLease, ...granted } = lease;
     this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
-    return { namespace, ...granted, nonce };
+    return { namespace, ...granted, nonce, receipt: receiptOfLease };
+  }
+
+  /**
+   * Touches the record of every namespace that is served, now and then every `touchEveryMs`, until `stopTouching`: so that
+   * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
+   * store's servers, too, before it leases anything, and each minute.
+   */
+  startTouching(): void {
+    this.#preflight.start();
+    const touch = () => {
+      this.#touched = this.#touchAll();
+    };
+    this.#touching ??= setInterval(touch, this.#guardOptions.bounds.touchEveryMs);
+    touch();
+  }
+
+  /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
+  async stopTouching(): Promise<void> {
+    clearInterval(this.#touching);
+    this.#touching = undefined;
+    await Promise.all([this.#touched, this.#preflight.stop()]);
+    for (const guard of await Promise.allSettled(this.#guards.values())) {
+      if (guard.status === "fulfilled") guard.value.close();
+    }
   }
 
   /**
@@ -160,23 +239,34 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusAnswer> {
     mustBeNamespace(namespace);
     const nowMs = this.#now();
-    const record = await this.#store.readNamespace(namespace);
+    const guard = await this.#guardOf(namespace);
+    const record = await guard.readRecord();
     const windows = await Promise.all(
       rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
         return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
       }),
     );
-    return { ...statusOf(record, windows, nowMs), store: this.#store.kind, coordinator: this.name };
+    const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
+    const status = statusOf(record, newest, windows, nowMs);
+    const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
+    return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };
   }
 
   /**
    * Whether leases can be expected to succeed: resolves to the namespaces that are served.
-   * @throws CoordinatorError `namespace_not_initialised` when there is none; whatever the store says of one of them.
+   * @throws CoordinatorError `namespace_not_initialised` when there is none; for one that is in doubt or fenced, why.
    */
   async mustBeReady(): Promise<readonly string[]> {
     const served: string[] = [];
-    for (const namespace of await this.#store.listNamespaces()) {
-      if (await this.#hasRecord(namespace)) served.push(namespace);
+    for (const namespace of await this.#knownNamespaces()) {
+      const guard = await this.#guardIfMade(namespace);
+      if (guard === undefined) continue;
+      const { state, code, explanation } = guard.state;
+      if (state !== "open" && code !== null)
+        throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+      await this.#preflight.mustPass(namespace);
+      await guard.readRecord();
+      served.push(namespace);
     }
     if (served.length > 0) return served;
     throw new CoordinatorError(
@@ -186,53 +276,83 @@ export class Coordinator {
   }
 
   /** A name may outlive its record, or stand before it. */
-  async #hasRecord(namespace: string): Promise<boolean> {
+  async #guardIfMade(namespace: string): Promise<NamespaceGuard | undefined> {
     try {
-      await this.#store.readNamespace(namespace);
-      return true;
+      return await this.#guardOf(namespace);
     } catch (error) {
-      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return false;
+      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
       throw error;
     }
   }
 
-  /** A holder that has a run which this store never leased met another store, or this one before it went back. */
-  async #mustBeKnown(namespace: string, lastRun: number, { holder }: LeaseRequest): Promise<void> {
-    if (lastRun <= this.#greatestSeen(namespace)) return;
-    const { version, highWaterMark } = await this.#store.readNamespace(namespace);
-    const mark = ledgerIdOf(version, highWaterMark);
-    if (lastRun <= mark) return;
-    this.#log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
+  /** The guard is kept once it knows its store; before that every request may find out anew. */
+  #guardOf(namespace: string): Promise<NamespaceGuard> {
+    const known = this.#guards.get(namespace);
+    if (known !== undefined) return known;
+    const opening = this.#openGuard(namespace);
+    this.#guards.set(namespace, opening);
+    opening.catch(() => this.#guards.delete(namespace));
+    return opening;
+  }
+
+  async #openGuard(namespace: string): Promise<NamespaceGuard> {
+    const witness = this.#witnessOf(namespace);
+    try {
+      return await NamespaceGuard.open({ ...this.#guardOptions, namespace, witness });
+    } catch (error) {
+      witness.close();
+      throw error;
+    }
+  }
+
+  /** Those that the store lists, and those that it held before it was emptied. */
+  async #knownNamespaces(): Promise<ReadonlySet<string>> {
+    return new Set([...(await this.#store.listNamespaces()), ...this.#guards.keys()]);
+  }
+
+  async #touchAll(): Promise<void> {
+    const tell = (error: Error) => this.#log.warn({ reason: error.message }, "touch_failed");
+    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+    const namespaces = await this.#knownNamespaces().catch((error: Error) => {
+      tell(error);
+      return this.#guards.keys();
+    });
+    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
+  }
+
+  /** A refusal is kept by the guard as its state, and told there. */
+  async #touch(namespace: string): Promise<void> {
+    try {
+      await (await this.#guardOf(namespace)).touch();
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      this.#log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+    }
+  }
+
+  #mustNotBeRemembered(namespace: string): void {
+    const witness = this.#witnessOf(namespace);
+    const remembered = witness.read();
+    witness.close();
+    if (remembered === undefined) return;
+    const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
     throw new CoordinatorError(
-      "run_beyond_mark",
-      `the last run held is ${lastRun}, but this store's last one is ${mark}: the store has gone back in time, or is another one. ` +
-        "Nothing was leased. Stop the importers and tell the operator",
+      "store_emptied",
+      `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +
+        `and a new store would lease them again. If that one is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
     );
   }
 
-  /** The last look before runs leave the house; what fails it is burnt. Compared with what is known now, not when it was asked. */
-  #mustBeFresh(namespace: string, { storeId, version, firstRun, runCount }: GrantedRuns): void {
-    const first = ledgerIdOf(version, firstRun);
-    const seen = this.#seen.get(namespace);
-    if (seen !== undefined && seen.storeId !== storeId) {
-      throw new CoordinatorError(
-        "store_replaced",
-        `the runs of namespace "${namespace}" came from store ${seen.storeId}, and now from ${storeId}; they were burnt. ` +
-          "Somebody put another store in its place. Bring the right one back, then start this coordinator again",
-      );
-    }
-    if (seen !== undefined && first <= seen.ledgerId) {
-      throw new CoordinatorError(
-        "store_went_back",
-        `the store granted run ${first} of namespace "${namespace}", but run ${seen.ledgerId} was leased already; it was burnt. ` +
-          "Stop the coordinators and bring the newest state of the store back",
-      );
-    }
-    this.#seen.set(namespace, { storeId, ledgerId: first + runCount - 1 });
-  }
-
-  #greatestSeen(namespace: string): number {
-    return this.#seen.get(namespace)?.ledgerId ?? 0;
+  /** On one host there is only one clock, and somebody must notice that it lies. */
+  #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
+    mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+    const aheadMs = sentAtMs - this.#now();
+    if (aheadMs <= this.#guardOptions.bounds.epsMs) return;
+    this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");
+    throw new CoordinatorError(
+      "clocks_disagree",
+      `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
+    );
   }
 }
 

@@ -5,13 +5,16 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 export class CoordinatorError extends Error {
   override readonly name = "CoordinatorError";
   readonly retryAfterMs: number | undefined;
+  /** The record's generation, where a doubt was found: whoever settles it claims from there. */
+  readonly generation: number | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly generation?: number } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
+    this.generation = options.generation;
   }
 }

@@ -31,12 +31,13 @@ export function rateWindowsMsOf(record: NamespaceRecord, nowMs: number): readonl
 
 export function statusOf(
   record: NamespaceRecord,
+  newest: LedgerEntry | undefined,
   windows: readonly RateWindow[],
   nowMs: number,
-): Omit<StatusAnswer, "store" | "coordinator"> {
-  const { namespace, storeId, version, firstRun, highWaterMark, changedAtMs } = record;
+): Omit<StatusAnswer, "store" | "coordinator" | "guard"> {
+  const { namespace, storeId, version, firstRun, highWaterMark } = record;
   const firstRunOfVersion = version === 0 ? firstRun : 0;
-  const runsLeased = highWaterMark - firstRunOfVersion + 1;
+  const runsUsed = highWaterMark - firstRunOfVersion + 1;
   const runsLeft = RUN_MAX - highWaterMark;
   const lifeMs = lifeMsOf(record, nowMs);
   return {
@@ -45,10 +46,10 @@ export function statusOf(
     version,
     firstRun,
     highWaterMark,
-    runsLeased,
+    runsUsed,
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
-    lastLeaseAtMs: runsLeased > 0 ? changedAtMs : null,
+    lastLeaseAtMs: newest?.leasedAtMs ?? null,
     rates: windows.map(({ windowMs, oldest }) => {
       const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
       // A namespace younger than the window is measured over its life, but never over less than a minute.

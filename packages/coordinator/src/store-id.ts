@@ -8,7 +8,7 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 
 /** Whole runs per second by which the room for leases grows after a doubt. */
 export const RATE_DEFAULT = 2;
-const RATE_MAX = 16;
+export const RATE_MAX = 16;
 
 const PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(\d{1,10})\.(\d{1,15})\.(\d{1,2})$/;
 

@@ -2,8 +2,136 @@
  * The port to what keeps the state. Every method that changes something is one atomic step in the store.
  * What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
  */
-import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { ErrorCode, Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 
+/** What every step is told. */
+interface StepBase {
+  /** The only store that the step may touch. */
+  readonly storeId: string;
+  /** New and random for each step; the answer echoes it. */
+  readonly nonce: string;
+  /** Somebody vouches for the clock although the store was silent for very long. */
+  readonly isSilenceAccepted: boolean;
+}
+
+/** What a step that needs an undoubted store compares it with. */
+interface Remembered {
+  /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
+  readonly floor: number;
+  /** The greatest generation that the caller has seen; 0 for none. */
+  readonly generationMin: number;
+}
+
+/** Leases runs: raises the mark and writes the ledger entry. */
+export interface LeaseStep extends StepBase, Remembered {
+  readonly step: "lease";
+  /** 1 to `LEASE_RUN_COUNT_MAX`. */
+  readonly runCount: number;
+  /** Ledger id of a run that a holder proved to have from this store; 0 for none. */
+  readonly held: number;
+  readonly holder: Holder;
+  readonly coordinator: string;
+  /** The nonce of the holder's request, kept in the ledger: reports must bear it. */
+  readonly leaseNonce: string;
+}
+
+/** Writes the time, so that no silence arises while a coordinator runs. */
+export interface TouchStep extends StepBase, Remembered {
+  readonly step: "touch";
+}
+
+/** The first half of settling a doubt: whoever claims last may confirm. */
+export interface ClaimStep extends StepBase {
+  readonly step: "claim";
+  /** As it was seen; another one means that somebody else claimed meanwhile. */
+  readonly generation: number;
+  readonly generationMin: number;
+}
+
+/** The second half, once the quorum has the claim: the jump onto the line. */
+export interface ConfirmStep extends StepBase {
+  readonly step: "confirm";
+  readonly generation: number;
+  readonly floor: number;
+}
+
+/** Ends leasing until `resume` or `recover`. */
+export interface SealStep extends StepBase, Remembered {
+  readonly step: "seal";
+  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal(place)`, which may be set again, or `FORKED_SEAL`. */
+  readonly seal: string;
+}
+
+/** Lifts a seal, if nothing has changed since. */
+export interface ResumeStep extends StepBase {
+  readonly step: "resume";
+  readonly secret: string;
+  /** Mark and generation as they were when it was sealed; the mark as ledger id. */
+  readonly mark: number;
+  readonly generation: number;
+  readonly nodeCount: number | undefined;
+}
+
+/** Makes the record anew on the line, to be claimed by the next coordinator. */
+export interface RecoverStep extends StepBase {
+  readonly step: "recover";
+  readonly floor: number;
+  readonly generationMin: number;
+  readonly nodeCount: number | undefined;
+  /** For a record that is gone; one that is there keeps its own. */
+  readonly receiptKey: string;
+}
+
+/** Makes the record of a namespace, once. */
+export interface InitStep extends StepBase {
+  readonly step: "init";
+  readonly nodeCount: number;
+  readonly receiptKey: string;
+}
+
+export type StepCommand =
+  | LeaseStep
+  | TouchStep
+  | ClaimStep
+  | ConfirmStep
+  | SealStep
+  | ResumeStep
+  | RecoverStep
+  | InitStep;
+
+/** The record as a step left it. */
+export interface RecordAfter {
+  readonly nonce: string;
+  readonly storeId: string;
+  readonly version: number;
+  /** The greatest run ever leased, or jumped to. */
+  readonly highWaterMark: number;
+  /** Never goes back, even when the clock does. */
+  readonly changedAtMs: number;
+  readonly epoch: string;
+  readonly generation: number;
+  readonly nodeCount: number;
+}
+
+/** How the store stood a moment later, after the quorum had the step. */
+export interface CheckAnswer {
+  readonly nonce: string;
+  readonly role: string;
+  readonly epoch: string;
+  readonly generation: number;
+}
+
+/** All that is known of a step that was not refused. Whether it may be believed is the guard's decision. */
+export interface Outcome {
+  readonly after: RecordAfter;
+  /** The runs granted, those up to the mark; 0 for every step but a lease. */
+  readonly runCount: number;
+  /** How many other nodes have acknowledged it. */
+  readonly acknowledgedCount: number;
+  readonly check: CheckAnswer;
+}
+
+/** A namespace as it stands, without any judgement but that it can be read. */
 export interface NamespaceRecord {
   readonly namespace: string;
   readonly storeId: string;
@@ -12,28 +140,23 @@ export interface NamespaceRecord {
   readonly firstRun: number;
   /** The greatest run ever leased; `firstRun - 1` when none was. Only rises. */
   readonly highWaterMark: number;
-  /** Time of the last lease, or of `init`. Never goes back, even when the clock does. */
+  /** Time of the last write. Never goes back, even when the clock does. */
   readonly changedAtMs: number;
+  readonly generation: number;
+  /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
+  readonly phase: number;
+  /** Who sealed it, as guard/record.ts tells; `NO_SEAL` for nobody. */
+  readonly seal: string;
+  readonly nodeCount: number;
+  /** Key of the receipts. Never leaves the coordinator. */
+  readonly receiptKey: string;
 }
 
-export interface LeaseCommand {
-  /** 1 to `LEASE_RUN_COUNT_MAX`. */
-  readonly runCount: number;
-  /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
-  readonly floor: number;
-  readonly holder: Holder;
-  readonly coordinator: string;
-  readonly nonce: string;
-}
-
-/** Fresh runs, `firstRun` upwards. */
-export interface GrantedRuns {
-  readonly storeId: string;
-  readonly version: number;
-  readonly firstRun: number;
-  /** May be less than asked, at the end of the run space. */
-  readonly runCount: number;
-  readonly leasedAtMs: number;
+/** A lease as another store takes it over. */
+export interface LeaseCopy {
+  readonly entry: LedgerEntry;
+  /** Which only its holder knows: reports must bear it. */
+  readonly leaseNonce: string;
 }
 
 export interface ReportCommand {
@@ -42,29 +165,39 @@ export interface ReportCommand {
   readonly state: Progress["state"];
 }
 
+/** What a look at the store's servers found: a reason to lease nothing, or something that an operator should know. */
+export interface Finding {
+  /** What leases are refused with; undefined for a warning. */
+  readonly code: ErrorCode | undefined;
+  /** The same text as long as it is the same finding. */
+  readonly what: string;
+  /** The line of configuration that ends it, or what to type. */
+  readonly remedy: string;
+  /** The name by which an operator accepts it; undefined where the steps refuse in any case. */
+  readonly override: string | undefined;
+  /** Those that it concerns; undefined for all. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
 export interface Store {
   /** How the store is called in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
+  /** Whether one process at a time can have it open: then a witness that matches vouches for a long silence. */
+  readonly isExclusive: boolean;
 
   /**
-   * Makes the record of a namespace, once.
-   * @throws CoordinatorError `namespace_already_initialised`; nothing is changed.
+   * Does one step of the guard, atomically; what is written is durable when it resolves, as far as the store can.
+   * A run is never granted twice. When this rejects without a refusal of its own, runs may be burnt.
+   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: not known whether
+   *   the step was done.
    */
-  createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord>;
+  step(namespace: string, command: StepCommand): Promise<Outcome>;
 
-  /** @throws CoordinatorError `namespace_not_initialised`. */
+  /** @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
   readNamespace(namespace: string): Promise<NamespaceRecord>;
 
   /** The names of all namespaces, sorted. */
   listNamespaces(): Promise<readonly string[]>;
-
-  /**
-   * Raises the high-water mark and writes the ledger entry, in one step; durable when it resolves, as far as the store can.
-   * A run is never granted twice. When this rejects without a refusal of its own, runs may be burnt.
-   * @throws CoordinatorError `namespace_not_initialised`, `store_went_back`, `run_space_exhausted`, `store_corrupt`: nothing
-   *   is changed. `store_unavailable`: not known whether the mark moved.
-   */
-  lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns>;
 
   /**
    * Notes how far a holder got. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
@@ -83,6 +216,30 @@ export interface Store {
 
   /** The oldest lease granted at `timeMs` or later, or undefined. */
   firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
+
+  /**
+   * Looks at the servers that keep the state, as far as the coordinator's own rights reach: whether they could lose or repeat
+   * what they hold. `asOperator`: also at what only an operator's user may ask. Changes nothing.
+   * @throws CoordinatorError `store_unavailable`.
+   */
+  preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
+
+  /**
+   * Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`: the ledger as it stands, whether
+   * or not it has a record.
+   */
+  exportLeases(
+    namespace: string,
+    page: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]>;
+
+  /**
+   * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
+   * nothing is leased before all is there. A lease that is there already stays as it is.
+   * @throws CoordinatorError `store_replaced` when the ledger holds another lease there, `namespace_already_initialised` when
+   *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
+   */
+  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

@@ -1,82 +1,105 @@
-/** The rules that stand above every store, seen with a store that goes back in time. */
+/**
+ * The rules that stand above every store: whom a coordinator leases to, what it tells the store, and what it burns.
+ * Guarantees: G6 (docs/guarantees.md).
+ */
 
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { Coordinator } from "../src/coordinator.js";
+import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
+import { EPS_MS } from "../src/guard/bounds.js";
 import type { Log } from "../src/log.js";
-import type { GrantedRuns, LeaseCommand } from "../src/store.js";
+import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { until } from "./redis-for-test.js";
+import { Clock, SettableStore } from "./settable-store.js";
 
-const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
-const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null };
+const evidence = { lastRun: null, receipt: null };
+const lease = (own: object = {}) => {
+  const asked = { runCount: 1, nonce: "nonce-0123456789", holder, sentAtMs: Date.now() };
+  return { ...asked, ...evidence, ...own };
+};
 
-/** Ignores what the caller knows, as a careless store would. */
+/** Ignores what the caller knows, as a careless store would, and grants what it is told to. */
 class ForgetfulStore extends MemoryStore {
   grantFrom: number | undefined;
-  override async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    const granted = await super.lease(namespace, { ...command, floor: 0 });
-    return this.grantFrom === undefined ? granted : { ...granted, firstRun: this.grantFrom };
+  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
+    const outcome = await super.step(namespace, { ...command, floor: 0 } as StepCommand);
+    if (this.grantFrom === undefined || command.step !== "lease") return outcome;
+    const highWaterMark = this.grantFrom + outcome.runCount - 1;
+    return { ...outcome, after: { ...outcome.after, highWaterMark } };
   }
 }
 
-async function coordinatorOn(store: MemoryStore, log?: Log): Promise<Coordinator> {
-  const coordinator = new Coordinator({ store, name: "test", ...(log ? { log } : {}) });
-  await coordinator.initNamespace("main");
+async function coordinatorOn(store: MemoryStore, options: Partial<CoordinatorOptions> = {}): Promise<Coordinator> {
+  const coordinator = new Coordinator({ store, name: "test", ...options });
+  await coordinator.initNamespace(NAMESPACE);
   return coordinator;
+}
+
+function listening(): { log: Log; events: string[] } {
+  const events: string[] = [];
+  const note = (_: object, event: string) => void events.push(event);
+  return { events, log: { debug: note, info: note, warn: note, error: note } };
 }
 
 describe("a coordinator", () => {
   test("burns what a store grants below a run that was leased already", async () => {
     const store = new ForgetfulStore();
     const coordinator = await coordinatorOn(store);
-    await coordinator.lease("main", { ...request, runCount: 10 });
+    await coordinator.lease(NAMESPACE, lease({ runCount: 10 }));
     store.grantFrom = 10;
-    await expect(coordinator.lease("main", request)).rejects.toMatchObject({ code: "store_went_back" });
+    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "lease_burnt" });
     store.grantFrom = 12;
-    expect((await coordinator.lease("main", request)).firstRun).toBe(12);
+    expect((await coordinator.lease(NAMESPACE, lease())).firstRun).toBe(12);
   });
 
   test("burns a run that a store grants to two at the same time", async () => {
     const store = new ForgetfulStore();
     const coordinator = await coordinatorOn(store);
     store.grantFrom = 7;
-    const outcomes = await Promise.allSettled([coordinator.lease("main", request), coordinator.lease("main", request)]);
-    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    const outcomes = await Promise.allSettled([
+      coordinator.lease(NAMESPACE, lease()),
+      coordinator.lease(NAMESPACE, lease()),
+    ]);
+    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "lease_burnt" } }]);
   });
 
   test("burns what comes from another store than before", async () => {
     const store = new MemoryStore();
     const coordinator = await coordinatorOn(store);
-    await coordinator.lease("main", request);
-    const lease = store.lease.bind(store);
-    store.lease = async (namespace, command) => ({ ...(await lease(namespace, command)), storeId: "another" });
-    await expect(coordinator.lease("main", request)).rejects.toMatchObject({ code: "store_replaced" });
+    await coordinator.lease(NAMESPACE, lease());
+    const step = store.step.bind(store);
+    store.step = async (namespace, command) => {
+      const outcome = await step(namespace, command);
+      return { ...outcome, after: { ...outcome.after, storeId: "another" } };
+    };
+    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_replaced" });
   });
 
   test("tells the store what it knows, so that a store which went back refuses by itself", async () => {
     const store = new MemoryStore();
-    const floors: number[] = [];
-    const lease = store.lease.bind(store);
-    store.lease = (namespace, command) => {
-      floors.push(command.floor);
-      return lease(namespace, command);
+    const floors: (number | undefined)[] = [];
+    const step = store.step.bind(store);
+    store.step = (namespace, command) => {
+      if (command.step === "lease") floors.push(command.floor);
+      return step(namespace, command);
     };
     const coordinator = await coordinatorOn(store);
-    await coordinator.lease("main", { ...request, runCount: 10 });
-    await coordinator.lease("main", request);
-    await coordinator.lease("main", request);
+    await coordinator.lease(NAMESPACE, lease({ runCount: 10 }));
+    await coordinator.lease(NAMESPACE, lease());
+    await coordinator.lease(NAMESPACE, lease());
     expect(floors).toEqual([0, 10, 11]);
   });
 
   test("counts as known what a holder has only up to the mark", async () => {
-    const events: string[] = [];
-    const note = (_: object, event: string) => void events.push(event);
-    const coordinator = await coordinatorOn(new MemoryStore(), { debug: note, info: note, warn: note, error: note });
-    await coordinator.lease("main", { ...request, runCount: 5 });
-    await expect(coordinator.lease("main", { ...request, lastRun: 6 })).rejects.toMatchObject({
+    const { log, events } = listening();
+    const coordinator = await coordinatorOn(new MemoryStore(), { log });
+    await coordinator.lease(NAMESPACE, lease({ runCount: 5 }));
+    await expect(coordinator.lease(NAMESPACE, lease({ lastRun: 6 }))).rejects.toMatchObject({
       code: "run_beyond_mark",
     });
-    expect((await coordinator.lease("main", { ...request, lastRun: 5 })).firstRun).toBe(6);
+    expect((await coordinator.lease(NAMESPACE, lease({ lastRun: 5 }))).firstRun).toBe(6);
     expect(events).toEqual(["init", "lease", "run_beyond_mark", "lease"]);
   });
 
@@ -84,29 +107,190 @@ describe("a coordinator", () => {
     const store = new MemoryStore();
     const pair = [await coordinatorOn(store), new Coordinator({ store, name: "other" })];
     const leases = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => pair[index % 2]!.lease("main", request)),
+      Array.from({ length: 100 }, (_, index) => pair[index % 2]!.lease(NAMESPACE, lease())),
     );
     expect(new Set(leases.map(({ firstRun }) => firstRun)).size).toBe(100);
   });
 
-  test.each([0, RUN_MAX + 1, 1.5, Number.NaN])("refuses to begin at run %s", async (firstRun) => {
-    const coordinator = new Coordinator({ store: new MemoryStore(), name: "test" });
-    await expect(coordinator.initNamespace("main", { firstRun })).rejects.toThrow(RangeError);
+  test("answers with the nonce of the request and a receipt, and writes no receipt into its log", async () => {
+    const told: object[] = [];
+    const note = (fields: object) => void told.push(fields);
+    const coordinator = await coordinatorOn(new MemoryStore(), {
+      log: { debug: note, info: note, warn: note, error: note },
+    });
+    const granted = await coordinator.lease(NAMESPACE, lease({ nonce: "nonce-of-somebody" }));
+    expect(granted).toMatchObject({ namespace: NAMESPACE, nonce: "nonce-of-somebody" });
+    expect(granted.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(JSON.stringify(told)).not.toContain(granted.receipt);
+  });
+
+  test.each([
+    ["firstRun", [0, RUN_MAX + 1, 1.5, Number.NaN]],
+    ["rate", [0, 17, 1.5, Number.NaN]],
+    ["nodeCount", [0, 100, 1.5, Number.NaN]],
+  ])("refuses to begin with a bad %s", async (name, values) => {
+    const store = new MemoryStore();
+    const coordinator = new Coordinator({ store, name: "test" });
+    for (const value of values) {
+      await expect(coordinator.initNamespace(NAMESPACE, { [name]: value })).rejects.toThrow(RangeError);
+    }
+    expect(await store.listNamespaces()).toEqual([]);
   });
 
   test("refuses misuse before it asks the store", async () => {
     const coordinator = await coordinatorOn(new MemoryStore());
     for (const runCount of [0, 65, 1.5, Number.NaN]) {
-      await expect(coordinator.lease("main", { ...request, runCount })).rejects.toThrow(RangeError);
+      await expect(coordinator.lease(NAMESPACE, lease({ runCount }))).rejects.toThrow(RangeError);
     }
-    await expect(coordinator.lease("Main", request)).rejects.toThrow(TypeError);
+    for (const sentAtMs of [-1, 1.5, Number.NaN, undefined]) {
+      await expect(coordinator.lease(NAMESPACE, lease({ sentAtMs }))).rejects.toThrow(RangeError);
+    }
+    await expect(coordinator.lease("Main", lease())).rejects.toThrow(TypeError);
     for (const bad of [{ nonce: undefined }, { nonce: "short" }, { holder: undefined }]) {
-      await expect(coordinator.lease("main", { ...request, ...bad } as never)).rejects.toThrow(TypeError);
+      await expect(coordinator.lease(NAMESPACE, lease(bad))).rejects.toThrow(TypeError);
     }
-    const report = { nonce: request.nonce, lastSequence: 0, state: "open" } as const;
-    await expect(coordinator.report("main", 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
-    await expect(coordinator.report("main", 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
-    await expect(coordinator.run("main", -1)).rejects.toThrow(RangeError);
-    expect((await coordinator.status("main")).runsLeased).toBe(0);
+    const report = { nonce: lease().nonce, lastSequence: 0, state: "open" } as const;
+    await expect(coordinator.report(NAMESPACE, 1, { ...report, lastSequence: 16_384 })).rejects.toThrow(RangeError);
+    await expect(coordinator.report(NAMESPACE, 1, { ...report, state: "shut" as never })).rejects.toThrow(TypeError);
+    await expect(coordinator.run(NAMESPACE, -1)).rejects.toThrow(RangeError);
+    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
+  });
+});
+
+describe("the clock of a holder", () => {
+  test("ahead of the coordinator's by more than eps is refused: one of them lies, and somebody must notice", async () => {
+    const { log, events } = listening();
+    const timeMs = Date.now();
+    const now = () => timeMs;
+    const coordinator = await coordinatorOn(new MemoryStore({ now }), { log, now });
+    await expect(coordinator.lease(NAMESPACE, lease({ sentAtMs: timeMs + EPS_MS + 1 }))).rejects.toMatchObject({
+      code: "clocks_disagree",
+      message: expect.stringContaining(`holder's clock is ${EPS_MS + 1} ms ahead`),
+    });
+    expect(events).toEqual(["init", "clocks_disagree"]);
+    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
+  });
+
+  test("ahead by no more, or behind as a request that took its time, is none of its business", async () => {
+    const timeMs = Date.now();
+    const now = () => timeMs;
+    const coordinator = await coordinatorOn(new MemoryStore({ now }), { now });
+    for (const sentAtMs of [timeMs + EPS_MS, timeMs, timeMs - 3_600_000, 0]) {
+      await coordinator.lease(NAMESPACE, lease({ sentAtMs }));
+    }
+    expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(4);
+  });
+});
+
+describe("a coordinator that touches", () => {
+  /** On a store whose past can be set. */
+  async function touching() {
+    const clock = new Clock();
+    const store = new SettableStore(clock);
+    const { now, pause } = clock;
+    const bounds = { ...SHORT_BOUNDS, touchEveryMs: 5 };
+    const coordinator = new Coordinator({ store, name: "test", now, pause, bounds });
+    await coordinator.initNamespace(NAMESPACE);
+    coordinator.startTouching();
+    return { clock, store, coordinator };
+  }
+
+  test("leaves no silence, and settles a doubt before anybody asks for a run", async () => {
+    const { clock, store, coordinator } = await touching();
+    clock.timeMs += 1_000;
+    await until(async () => (await store.readNamespace(NAMESPACE)).changedAtMs === clock.timeMs);
+    store.server.epoch = "second:life:0";
+    await until(async () => (await store.readNamespace(NAMESPACE)).highWaterMark > 0);
+    await coordinator.stopTouching();
+    expect(store.stepNames()).toEqual(expect.arrayContaining(["touch", "claim", "confirm"]));
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
+  });
+
+  test("touches no more when it is told to stop", async () => {
+    const { store, coordinator } = await touching();
+    await until(async () => store.steps.length > 2);
+    await coordinator.stopTouching();
+    const stepCount = store.steps.length;
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(store.steps.length).toBe(stepCount);
+  });
+
+  test("lets a touch end that is under way, before whoever stops it goes on", async () => {
+    const { store, coordinator } = await touching();
+    let isUnderWay = false;
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    store.before = () => {
+      isUnderWay = true;
+      return ended;
+    };
+    await until(async () => isUnderWay);
+    let hasStopped = false;
+    const stopped = coordinator.stopTouching().then(() => {
+      hasStopped = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasStopped).toBe(false);
+    end();
+    await stopped;
+  });
+
+  test("goes on touching through refusals, and is ready again when they end", async () => {
+    const { store, coordinator } = await touching();
+    expect(await coordinator.mustBeReady()).toEqual([NAMESPACE]);
+    Object.assign(store.server, { role: "slave" });
+    await untilRefused("store_is_replica");
+    Object.assign(store.server, { role: "master" });
+    await until(
+      async () =>
+        await coordinator.mustBeReady().then(
+          () => true,
+          () => false,
+        ),
+    );
+    const { storeId } = await store.readNamespace(NAMESPACE);
+    await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40)));
+    await untilRefused("store_sealed");
+    await coordinator.stopTouching();
+
+    async function untilRefused(code: string): Promise<void> {
+      await until(
+        async () =>
+          await coordinator.mustBeReady().then(
+            () => false,
+            (error) => error.code === code,
+          ),
+      );
+    }
+  });
+});
+
+describe("the status", () => {
+  test("tells how the guard stands: open, with room up to the line", async () => {
+    const coordinator = await coordinatorOn(new MemoryStore());
+    await coordinator.lease(NAMESPACE, lease({ runCount: 64 }));
+    const { guard } = await coordinator.status(NAMESPACE);
+    expect(guard).toMatchObject({ state: "open", code: null, generation: 0, nodeCount: 1 });
+    expect(guard.roomRuns).toBeGreaterThan(60_000);
+    expect(guard.roomRuns).toBeLessThanOrEqual(65_537);
+  });
+
+  test("tells why nothing is leased, since when, and what to type", async () => {
+    const store = new MemoryStore();
+    const coordinator = await coordinatorOn(store);
+    const { storeId } = await store.readNamespace(NAMESPACE);
+    await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40)));
+    const beforeMs = Date.now();
+    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_sealed" });
+    const { guard } = await coordinator.status(NAMESPACE);
+    expect(guard).toMatchObject({
+      state: "fenced",
+      code: "store_sealed",
+      explanation: expect.stringContaining("callnumber resume"),
+    });
+    expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
+    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_sealed" });
   });
 });

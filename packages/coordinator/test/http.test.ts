@@ -13,21 +13,33 @@ import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
+import { receiptOf } from "../src/guard/receipt.js";
 import { createServer, type Server } from "../src/http/server.js";
-import type { GrantedRuns, LeaseCommand } from "../src/store.js";
+import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { commandsFor } from "./commands-for-test.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const leaseBody = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null };
+const leaseBody = {
+  runCount: 1,
+  nonce: "nonce-0123456789",
+  holder,
+  lastRun: null,
+  receipt: null,
+  // Long ago, as of a request that took its time: a holder's clock may be behind.
+  sentAtMs: 1_700_000_000_000,
+};
 
 /** A store whose leases wait until they are let go: for what happens while a request is in flight. */
 class GatedStore extends MemoryStore {
   gate: Promise<void> = Promise.resolve();
   onAsked = () => {};
-  override async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    this.onAsked();
-    await this.gate;
-    return super.lease(namespace, command);
+  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
+    if (command.step === "lease") {
+      this.onAsked();
+      await this.gate;
+    }
+    return super.step(namespace, command);
   }
 }
 
@@ -105,6 +117,10 @@ describe("lease", () => {
     ["65 runs", { ...leaseBody, runCount: 65 }, "runCount"],
     ["a number as text", { ...leaseBody, runCount: "1" }, "runCount"],
     ["no nonce", { ...leaseBody, nonce: undefined }, "nonce"],
+    ["no receipt, nor that there is none", { ...leaseBody, receipt: undefined }, "receipt"],
+    ["a receipt that can't be", { ...leaseBody, receipt: "short" }, "receipt"],
+    ["no clock", { ...leaseBody, sentAtMs: undefined }, "sentAtMs"],
+    ["a clock that can't be", { ...leaseBody, sentAtMs: -1 }, "sentAtMs"],
     ["no holder", { ...leaseBody, holder: undefined }, "holder"],
     ["a bad label", { ...leaseBody, holder: { ...holder, labels: { "": "x" } } }, "labels"],
     ["an array", [], "expected object"],
@@ -141,6 +157,35 @@ describe("lease", () => {
       code: "namespace_not_initialised",
       message: expect.stringContaining("callnumber init --namespace other"),
     });
+  });
+
+  test("bears a receipt, with which a run is evidence of two stores, and without which it is none", async () => {
+    const { body } = await lease({ ...leaseBody, runCount: 2 });
+    const { storeId, receiptKey } = await store.readNamespace("main");
+    expect(body.receipt).toBe(receiptOf(receiptKey, storeId, 2));
+    const forged = await lease({ ...leaseBody, lastRun: 3, receipt: body.receipt });
+    expect([forged.status, forged.body.code]).toEqual([400, "run_beyond_mark"]);
+    const forked = await lease({ ...leaseBody, lastRun: 3, receipt: receiptOf(receiptKey, storeId, 3) });
+    expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
+    expect((await lease()).body.code).toBe("store_forked");
+  });
+
+  test("refuses a holder whose clock is ahead, for as long as it is", async () => {
+    const { status, body } = await lease({ ...leaseBody, sentAtMs: Date.now() + 60_000 });
+    expect([status, body.code]).toEqual([503, "clocks_disagree"]);
+    expect(await mark()).toBe(0);
+  });
+
+  test("above the clock line waits: told in milliseconds, and in whole seconds for who reads headers", async () => {
+    const { storeId } = await store.readNamespace("main");
+    const { claim, confirm } = commandsFor(storeId);
+    await store.step("main", claim(0));
+    await store.step("main", confirm(1));
+    const { status, body, headers } = await lease();
+    expect([status, body.code]).toEqual([503, "line_reached"]);
+    expect(body.retryAfterMs).toBeGreaterThan(0);
+    expect(headers.get("retry-after")).toBe(String(Math.ceil(body.retryAfterMs / 1000)));
+    expect((await get("/readyz")).status).toBe(200);
   });
 
   test("touches no store before the whole body has arrived", async () => {
@@ -219,8 +264,9 @@ describe("runs", () => {
 
   test("of a rare holder are found by following the cursor, in pages of bounded work", async () => {
     await lease({ ...leaseBody, holder: { ...holder, name: "rare" } });
+    const commands = commandsFor((await store.readNamespace("main")).storeId);
     for (let count = 0; count < 12_000; count++) {
-      await store.lease("main", { runCount: 1, floor: 0, holder, coordinator: "test", nonce: leaseBody.nonce });
+      await store.step("main", commands.lease({ holder, leaseNonce: leaseBody.nonce }));
     }
     const first = runsAnswerSchema.parse((await get("/v1/namespaces/main/runs?holder=rare")).body);
     expect(first.leases).toEqual([]);
@@ -289,13 +335,14 @@ describe("status", () => {
       store: "memory",
       coordinator: "test",
       highWaterMark: 0,
-      runsLeased: 0,
+      runsUsed: 0,
       lastLeaseAtMs: null,
     });
     expect(empty.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
     await lease({ ...leaseBody, runCount: 64 });
     const used = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
-    expect(used).toMatchObject({ highWaterMark: 64, runsLeased: 64, runsLeft: 2 ** 30 - 1 - 64 });
+    expect(used).toMatchObject({ highWaterMark: 64, runsUsed: 64, runsLeft: 2 ** 30 - 1 - 64 });
+    expect(used.guard).toMatchObject({ state: "open", code: null, generation: 0, nodeCount: 1 });
     expect(used.callNumbersLeft).toBe((2 ** 30 - 65) * 16_384);
     // A minute is the shortest life that a rate is measured over: 64 runs a minute.
     expect(used.rates.map(({ runs }) => runs)).toEqual([64]);
@@ -327,6 +374,20 @@ describe("the surface", () => {
       throw new CoordinatorError("store_corrupt", "x");
     };
     expect((await get("/readyz")).body.code).toBe("store_corrupt");
+  });
+
+  test("is not ready while a namespace is fenced, and says why", async () => {
+    const { storeId } = await store.readNamespace("main");
+    await store.step("main", commandsFor(storeId).seal("a".repeat(40)));
+    expect((await lease()).body.code).toBe("store_sealed");
+    const { status, body } = await get("/readyz");
+    expect([status, body.code, body.message]).toEqual([
+      503,
+      "store_sealed",
+      expect.stringContaining("callnumber resume"),
+    ]);
+    const { guard } = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
+    expect(guard).toMatchObject({ state: "fenced", code: "store_sealed" });
   });
 
   test.each(["/v1/namespaces/%zz/status", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`])(

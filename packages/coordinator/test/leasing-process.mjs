@@ -1,31 +1,85 @@
 /**
- * A process for tests to kill or to starve: opens an embedded store and leases, `atOnce` at a time, until it ends.
- * Writes a line for each lease that was answered, and `failed <code>` when the store fails.
- * Arguments: path of the store, leases at once.
+ * A process for tests to kill, to starve and to start again: opens an embedded store and does what its standard input says.
+ * Argument: JSON with `path`, `bounds`, and what the tests change: `machine` (`bootId`, `markerFolders`), `clockShiftMs`,
+ * `markerFault`, `witnessFolder`, `touches`; with `initRate` it makes file and namespace first.
+ * Input, a line each: `lease N` leases N times one run, all at once; `forever N` the same again and again; `read` reads the
+ * database file as any program would; `stop`.
+ * Output, a line each: `made` with the store id, `open` with how the start was judged, a run for each lease that was answered, `done` after each `lease`, and
+ * `refused CODE`, after which it ends.
  */
-import { writeSync } from "node:fs";
-import { Coordinator, openStore } from "@callnumber/coordinator";
+import { readFileSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { breakMarker } from "./marker-faults.mjs";
 
-const [path, atOnce] = process.argv.slice(2);
-const { store } = await openStore({ kind: "sqlite", path }, { create: false });
-const coordinator = new Coordinator({ store, name: "leasing-process" });
+const options = JSON.parse(process.argv[2]);
+const { path, bounds, machine, clockShiftMs = 0, markerFault, witnessFolder, touches, initRate } = options;
+const tell = (text) => writeSync(1, `${text}\n`);
+breakMarker(markerFault);
+
+// Only now: what is broken must be broken before it is imported.
+const { Coordinator } = await import("../dist/coordinator.js");
+const { openWitness } = await import("../dist/guard/witness-folder.js");
+const { thisMachine } = await import("../dist/stores/sqlite-machine.js");
+const { SqliteStore } = await import("../dist/stores/sqlite-store.js");
+
 const holder = { name: "test", host: "h", pid: process.pid, labels: {} };
-writeSync(1, "ready\n");
+const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, receipt: null };
 
-for (;;) {
-  const leases = Array.from({ length: Number(atOnce) }, async () => {
-    const lease = await coordinator.lease("main", { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null });
-    writeSync(1, `${lease.firstRun}\n`);
+try {
+  const clockOffsetMs = () => thisMachine().clockOffsetMs() + clockShiftMs;
+  const create = initRate !== undefined;
+  const store = new SqliteStore({ path, create, bounds, machine: { ...machine, clockOffsetMs } });
+  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: path, namespace });
+  const coordinator = new Coordinator({
+    store,
+    name: "leasing-process",
+    bounds,
+    ...(witnessFolder ? { witnessOf } : {}),
   });
-  const outcomes = await Promise.allSettled(leases);
-  const failed = outcomes.find(({ status }) => status === "rejected");
-  if (failed) {
-    writeSync(1, `failed ${failed.reason.code}\n`);
-    // Once more: a store that failed must go on refusing.
-    const again = await coordinator
-      .lease("main", { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null })
-      .catch((error) => error);
-    writeSync(1, `again ${again.code ?? again.firstRun}\n`);
-    process.exit(0);
+  if (create) tell(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
+  tell(`open ${store.restarts.get("main")}`);
+  if (touches) coordinator.startTouching();
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line === "stop") break;
+    await obey(line, coordinator);
+  }
+  await coordinator.stopTouching();
+  await store.close();
+} catch (error) {
+  if (error.code === undefined) throw error;
+  tell(`refused ${error.code}`);
+}
+process.exit(0);
+
+async function obey(line, coordinator) {
+  const [word, count] = line.split(" ");
+  if (word === "read") readFileSync(path);
+  if (word === "read") tell("done");
+  if (word === "lease") {
+    await leaseAtOnce(coordinator, Number(count));
+    tell("done");
+  }
+  if (word === "forever") for (;;) await leaseAtOnce(coordinator, Number(count));
+}
+
+async function leaseAtOnce(coordinator, count) {
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, () => leaseOne(coordinator)));
+  const refused = outcomes.find(({ status }) => status === "rejected");
+  if (refused === undefined) return;
+  // Once more: a store that failed must go on refusing.
+  tell(`refused ${refused.reason.code}`);
+  await leaseOne(coordinator);
+}
+
+async function leaseOne(coordinator) {
+  for (;;) {
+    try {
+      return tell((await coordinator.lease("main", { ...request, sentAtMs: Date.now() })).firstRun);
+    } catch (error) {
+      // After a jump, until the line has risen.
+      if (error.code !== "line_reached") throw error;
+      await delay(error.retryAfterMs);
+    }
   }
 }

@@ -1,197 +1,196 @@
-/** What only the Redis store must do: send once, trust no key that another hand has touched, and say what ails the server. */
-import { randomUUID } from "node:crypto";
-import { RUN_MAX } from "@callnumber/protocol/codec";
-import { Redis } from "ioredis";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
-import {
-  ownServerUnavailable,
-  type RedisServer,
-  sharedRedis,
-  startRedisServer,
-} from "../../../test/redis/test-redis.js";
-import { RedisStore } from "../src/stores/redis-store.js";
-import { parseStoreUrl } from "../src/stores/store-url.js";
-import { leaseCommand, reportCommand, storeIdFrom } from "./store-contract.js";
+/**
+ * What only the Redis store must do: send once, believe no answer but its own, and say what ails the server.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
+import { describe, expect, test } from "vitest";
+import type { RedisStore } from "../src/stores/redis-store.js";
+import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { clientAt, newStoreAt, ownServer, storeAt, throughProxy, until, untilDone } from "./redis-for-test.js";
+import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
-const closing: (() => Promise<unknown> | unknown)[] = [];
+const unavailable = expect.objectContaining({ code: "store_unavailable" });
 
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
+describe("steps of the same moment", () => {
+  test("go together: one look at the server for all of them, and for each namespace", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const main = await newStoreAt(url);
+    const other = await withNamespace(main.store, { namespace: "other" });
+    const redis = clientAt(url);
+    const before = await evalshaCalls();
+    const leases = Array.from({ length: 50 }, (_, count) => (count % 2 === 0 ? main : other).lease());
+    expect(await Promise.all(leases)).toHaveLength(50);
+    expect((await evalshaCalls()) - before).toBe(50 + 2);
+
+    async function evalshaCalls(): Promise<number> {
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);
+    }
+  });
+
+  test("are each judged alone: what one is refused does not touch the others", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { lease } = await newStoreAt(url);
+    const outcomes = await Promise.allSettled([lease(), lease({ floor: 100 }), lease({ runCount: 3 })]);
+    expect(outcomes).toMatchObject([
+      { value: { firstRun: 1 } },
+      { reason: { code: "store_went_back" } },
+      { value: { firstRun: 2, runCount: 3 } },
+    ]);
+  });
+
+  test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });
+    const again = inHand(await storeAt(url, { bounds: SHORT_BOUNDS }), { storeId });
+    await clientAt(url).call("CLIENT", "PAUSE", 2 * SHORT_BOUNDS.epsMs);
+    expect((await again.lease()).firstRun).toBe(1);
+  });
+
+  test("more than the server likes at once go one batch after the other, and none is lost", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { lease, read } = await newStoreAt(url);
+    const leases = await Promise.all(Array.from({ length: 600 }, () => lease()));
+    expect(new Set(leases.map(({ firstRun }) => firstRun)).size).toBe(600);
+    expect((await read()).highWaterMark).toBe(600);
+  });
 });
 
-async function storeAt(url: string): Promise<RedisStore> {
-  const address = parseStoreUrl(url);
-  if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
-  const store = await RedisStore.open(address);
-  closing.push(() => store.close());
-  return store;
-}
-
-function withPrefix(url: string, prefix: string): string {
-  const full = new URL(url);
-  full.searchParams.set("prefix", prefix);
-  return full.href;
-}
-
-describe("keys that another hand has touched", () => {
-  let store: RedisStore;
-  let redis: Redis;
-  let prefix: string;
-  const key = (name: string) => `${prefix}{main}:${name}`;
-
-  beforeEach(async () => {
-    prefix = `test-${randomUUID()}:`;
-    redis = new Redis(sharedRedis().url);
-    closing.push(() => redis.disconnect());
-    store = await storeAt(withPrefix(sharedRedis().url, prefix));
-    await store.createNamespace("main", storeIdFrom(1));
-    await store.lease("main", leaseCommand({ runCount: 5 }));
-  });
-
-  const edits: [string, string, (redis: Redis) => Promise<unknown>][] = [
-    ["the mark is no number", "store_corrupt", (r) => r.hset(key("record"), "c", "x")],
-    ["the mark is NaN", "store_corrupt", (r) => r.hset(key("record"), "c", "nan")],
-    ["the mark is in hexadecimal", "store_corrupt", (r) => r.hset(key("record"), "c", "0x10")],
-    ["the mark has an exponent", "store_corrupt", (r) => r.hset(key("record"), "c", "1e3")],
-    ["the mark is negative", "store_corrupt", (r) => r.hset(key("record"), "c", "-1")],
-    ["the mark is beyond the run space", "store_corrupt", (r) => r.hset(key("record"), "c", String(RUN_MAX + 1))],
-    ["the mark is missing", "store_corrupt", (r) => r.hdel(key("record"), "c")],
-    ["the time is missing", "store_corrupt", (r) => r.hdel(key("record"), "t")],
-    ["the version is 8", "store_corrupt", (r) => r.hset(key("record"), "ver", "8")],
-    ["the store id is something else", "store_corrupt", (r) => r.hset(key("record"), "sid", "x")],
-    ["the namespace is another", "store_corrupt", (r) => r.hset(key("record"), "ns", "other")],
-    ["the schema is missing", "store_corrupt", (r) => r.hdel(key("record"), "v")],
-    ["the schema is of the future", "store_unknown_schema", (r) => r.hset(key("record"), "v", "2")],
-    ["the record is to expire", "store_corrupt", (r) => r.expire(key("record"), 1000)],
-    ["the record is a string", "store_corrupt", (r) => r.set(key("record"), "6")],
-    ["the record is gone", "namespace_not_initialised", (r) => r.del(key("record"))],
-    ["the mark lies below the ledger", "store_went_back", (r) => r.hset(key("record"), "c", "4")],
-    ["the ledger is a string", "store_corrupt", (r) => r.set(key("ledger"), "x")],
-    ["the holders are a list", "store_corrupt", (r) => r.del(key("holders")).then(() => r.lpush(key("holders"), "x"))],
-  ];
-
-  test.each(edits)("%s: %s, and nothing is changed", async (_, code, edit) => {
-    await edit(redis);
-    const before = await contents();
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code });
-    expect(await contents()).toEqual(before);
-  });
-
-  test("a ledger without its record can't be begun anew", async () => {
-    await redis.del(key("record"));
-    await expect(store.createNamespace("main", storeIdFrom(1))).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await redis.exists(key("record"))).toBe(0);
-  });
-
-  test("reports that are a list are refused, and so are damaged ones", async () => {
-    await redis.lpush(key("reports"), "x");
-    await expect(store.report("main", 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
-    await redis.del(key("reports"));
-    await redis.hset(key("reports"), "0", "cut");
-    await expect(store.report("main", 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
-  });
-
-  test.each(["nan", "NaN", "inf", "1e3", "-1", "1.5", "", " 1", "0x10", "9007199254740993"])(
-    "%j as a number in any script changes nothing",
-    async (bad) => {
-      const before = await contents();
-      // Misuse is our own fault: it must be loud, and free of cost.
-      await expect(store.lease("main", { ...leaseCommand(), runCount: bad as never })).rejects.toThrow(
-        "broken invariant: MISUSE",
-      );
-      await expect(store.lease("main", { ...leaseCommand(), floor: bad as never })).rejects.toThrow(
-        "broken invariant: MISUSE",
-      );
-      await expect(store.firstLeaseSince("main", bad as never)).rejects.toThrow("broken invariant: MISUSE");
-      expect(await contents()).toEqual(before);
-    },
-  );
-
-  test("all keys of a namespace lie in one hash slot", async () => {
-    await store.report("main", 1, reportCommand());
-    const keys = await redis.keys(`${prefix}{*`);
-    expect(keys.sort()).toEqual(["holders", "ledger", "record", "reports"].map(key));
-  });
-
-  test("a server that forgot its scripts is taught them again", async () => {
-    await redis.script("FLUSH");
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(6);
-    await redis.script("FLUSH");
-    expect((await store.readNamespace("main")).highWaterMark).toBe(6);
-  });
-
-  test("each process stands once among the holders, however many runs it takes", async () => {
-    for (let lease = 0; lease < 10; lease++) await store.lease("main", leaseCommand());
-    await store.lease("main", leaseCommand({ holder: { name: "other", host: "h", pid: 1, labels: {} } }));
-    expect(await redis.hlen(key("holders"))).toBe(4);
-    expect((await store.findLease("main", 16))?.holder.name).toBe("other");
-  });
-
-  async function contents(): Promise<unknown> {
-    const keys = (await redis.keys(`${prefix}*`)).sort();
-    return Promise.all(keys.map(async (name) => [name, await redis.dumpBuffer(name), (await redis.ttl(name)) > 0]));
-  }
-});
-
-describe("a server that ails", () => {
-  let server: RedisServer;
-
-  async function ownServer(config: Record<string, string>, skip: (reason: string) => never): Promise<RedisServer> {
-    const reason = ownServerUnavailable();
-    if (reason !== undefined) skip(reason);
-    server = await startRedisServer({ config });
-    return server;
-  }
-
-  async function throughProxy(
-    skip: (reason: string) => never,
-  ): Promise<{ store: RedisStore; proxy: FaultyProxy; direct: RedisStore }> {
-    const { port } = await ownServer({}, skip);
-    const proxy = await startFaultyProxy({ host: "127.0.0.1", port });
-    closing.push(() => proxy.close());
-    const direct = await storeAt(`redis://127.0.0.1:${port}`);
-    await direct.createNamespace("main", storeIdFrom(1));
-    return { store: await storeAt(`redis://127.0.0.1:${proxy.port}`), proxy, direct };
-  }
-
-  test("whose answer is lost with the connection: the run is burnt, the lease is not sent again", async ({ skip }) => {
-    const { store, proxy, direct } = await throughProxy(skip);
-    await store.lease("main", leaseCommand());
+describe("an answer", () => {
+  test("that is lost with the connection: the run is burnt, the lease is not sent again", async ({ skip }) => {
+    const { lease, proxy, direct } = await throughProxy(skip);
+    await lease();
     proxy.swallowAnswers();
-    const lost = store.lease("main", leaseCommand());
-    const outcome = expect(lost).rejects.toMatchObject({ code: "store_unavailable" });
+    const outcome = expect(lease()).rejects.toEqual(unavailable);
     await untilMarkIs(direct, 2);
     proxy.heal();
     await outcome;
-    const again = await untilLeased(store);
-    expect(again.firstRun).toBe(3);
-    expect((await direct.readNamespace("main")).highWaterMark).toBe(3);
+    expect((await untilDone(lease)).firstRun).toBe(3);
+    expect((await direct.read()).highWaterMark).toBe(3);
   });
 
-  test("that never answers: the lease fails by itself, is not sent again, and the connection is made anew", async ({
+  test("that does not come in time: the lease fails by itself, is not sent again, and nobody gets what comes late", async ({
     skip,
   }) => {
-    const { store, proxy, direct } = await throughProxy(skip);
-    await store.lease("main", leaseCommand());
-    proxy.swallowAnswers();
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
-    expect((await direct.readNamespace("main")).highWaterMark).toBe(2);
+    const { lease, proxy, direct } = await throughProxy(skip);
+    await lease();
+    proxy.holdAnswers();
+    await expect(lease()).rejects.toEqual(unavailable);
+    expect((await direct.read()).highWaterMark).toBe(2);
+    proxy.releaseAnswers();
+    expect((await untilDone(lease)).firstRun).toBe(3);
+  });
+
+  test("that is late, but in time, is still this step's", async ({ skip }) => {
+    const { lease, proxy, direct } = await throughProxy(skip);
+    await lease();
+    proxy.holdAnswers();
+    const late = Promise.all([lease(), lease()]);
+    await untilMarkIs(direct, 3);
+    proxy.releaseAnswers();
+    expect((await late).map(({ firstRun }) => firstRun)).toEqual([2, 3]);
+  });
+
+  test("that comes twice is not taken for the next step's: that one is burnt", async ({ skip }) => {
+    const { lease, proxy, direct } = await throughProxy(skip);
+    await lease();
+    proxy.repeatAnswers();
+    expect((await lease()).firstRun).toBe(2);
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("another question"),
+    });
+    expect((await direct.read()).highWaterMark).toBe(3);
     proxy.heal();
-    expect((await untilLeased(store)).firstRun).toBe(3);
+    expect((await untilDone(lease)).firstRun).toBe(4);
   });
 
-  test("that is killed and comes back: refused meanwhile, leased again afterwards, by the same store", async ({
+  test("that refuses another step is not believed", async ({ skip }) => {
+    const { lease, proxy, direct } = await throughProxy(skip);
+    await lease();
+    proxy.repeatAnswers();
+    await expect(lease({ floor: 100 })).rejects.toMatchObject({ code: "store_went_back" });
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("another question"),
+    });
+    expect((await direct.read()).highWaterMark).toBe(2);
+    proxy.heal();
+    expect((await untilDone(lease)).firstRun).toBe(3);
+  });
+
+  test.for([1, 40, 300])(
+    "that is cut after %i bytes: no step that went with it counts, and none is sent again",
+    async (byteCount, { skip }) => {
+      const { lease, proxy, direct } = await throughProxy(skip);
+      await lease();
+      proxy.cutInAnswers(byteCount);
+      const outcomes = await Promise.allSettled([lease(), lease(), lease()]);
+      expect(outcomes.map((outcome) => outcome.status)).toEqual(Array(3).fill("rejected"));
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: unavailable });
+      expect((await untilDone(lease)).firstRun).toBe(5);
+      expect((await direct.read()).highWaterMark).toBe(5);
+    },
+  );
+});
+
+describe("a server that ails", () => {
+  test("that forgot its scripts: refused once, costs no run, and is taught them again", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { lease, read } = await newStoreAt(url);
+    const redis = clientAt(url);
+    await lease();
+    await redis.script("FLUSH");
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("NOSCRIPT"),
+    });
+    expect((await untilDone(lease)).firstRun).toBe(2);
+    await redis.script("FLUSH");
+    expect((await read()).highWaterMark).toBe(2);
+  });
+
+  test("that is killed and comes back: refused meanwhile, in doubt afterwards, and then leased above all that was", async ({
     skip,
   }) => {
-    const { url } = await ownServer({ appendonly: "yes", appendfsync: "always" }, skip);
-    const store = await storeAt(url);
-    await store.createNamespace("main", storeIdFrom(1));
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    const server = await ownServer({ appendonly: "yes", appendfsync: "always" }, skip);
+    const { lease, jump } = await newStoreAt(server.url, { bounds: SHORT_BOUNDS });
+    expect((await lease()).firstRun).toBe(1);
     await server.kill("SIGKILL");
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(lease()).rejects.toEqual(unavailable);
     await server.start();
-    expect((await untilLeased(store)).firstRun).toBe(2);
+    await expect(untilDone(lease)).rejects.toMatchObject({ code: "store_epoch_changed", generation: 0 });
+    const mark = await jump();
+    await expect(lease()).rejects.toMatchObject({ code: "line_reached" });
+    expect((await untilDone(lease, ["line_reached"])).firstRun).toBe(mark + 1);
+  });
+
+  test("that still loads its data: refused until it has", async ({ skip }) => {
+    const slow = { "key-load-delay": "10000", "loading-process-events-interval-bytes": "1024" };
+    const server = await ownServer({ appendonly: "yes", appendfsync: "always", ...slow }, skip);
+    const { lease } = await newStoreAt(server.url);
+    await lease();
+    const redis = clientAt(server.url);
+    for (let count = 0; count < 60; count++) await redis.set(`filler-${count}`, "x".repeat(1_000));
+    redis.disconnect();
+    await server.kill("SIGKILL");
+    const loaded = server.start();
+    await expect(untilDone(lease)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    await loaded;
+  });
+
+  test("that is busy with somebody's endless script: refused, and leased again when it is free", async ({ skip }) => {
+    const { url } = await ownServer({ "lua-time-limit": "10" }, skip);
+    const { lease } = await newStoreAt(url);
+    await lease();
+    const [endless, killer] = [clientAt(url), clientAt(url)];
+    await Promise.all([endless.ping(), killer.ping()]);
+    const ended = expect(endless.eval("while true do end", 0)).rejects.toThrow(/killed/i);
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("BUSY"),
+    });
+    await killer.script("KILL");
+    await ended;
+    expect((await untilDone(lease)).firstRun).toBe(2);
   });
 
   test("that is not there: said at once, with its address", async () => {
@@ -219,79 +218,100 @@ describe("a server that ails", () => {
 
   test("that has no memory left: refused, and the mark stays", async ({ skip }) => {
     const { url } = await ownServer({}, skip);
-    const store = await storeAt(url);
-    await store.createNamespace("main", storeIdFrom(1));
-    const redis = new Redis(url);
-    closing.push(() => redis.disconnect());
+    const { lease } = await newStoreAt(url);
+    const redis = clientAt(url);
     await redis.config("SET", "maxmemory", "1");
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({
+    await expect(lease()).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("memory"),
     });
     await redis.config("SET", "maxmemory", "0");
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    expect((await untilDone(lease)).firstRun).toBe(1);
   });
 
-  test("that is a replica: refused, with the hint to use the master", async ({ skip }) => {
-    const { url, port } = await ownServer({}, skip);
-    const store = await storeAt(url);
-    await store.createNamespace("main", storeIdFrom(1));
-    const redis = new Redis(url);
-    closing.push(() => redis.disconnect());
-    await redis.replicaof("127.0.0.1", port === 1 ? 2 : 1);
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
+  test("that is a replica: refused, with the hint to use the master; and what it followed meanwhile is for an operator", async ({
+    skip,
+  }) => {
+    const { url } = await ownServer({}, skip);
+    const { store, commands, lease, jump } = await newStoreAt(url);
+    const redis = clientAt(url);
+    await lease();
+    await redis.replicaof("127.0.0.1", 1);
+    await expect(lease()).rejects.toMatchObject({
+      code: "store_is_replica",
+      message: expect.stringContaining("master"),
+    });
     await redis.replicaof("NO", "ONE");
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    await expect(untilDone(lease)).rejects.toMatchObject({
+      code: "operator_needed",
+      message: expect.stringContaining("followed another one"),
+    });
+    await store.step(NAMESPACE, commands.recover());
+    expect(await jump()).toBeGreaterThan(1);
   });
 
   test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
     skip,
   }) => {
     const { url, port } = await ownServer({}, skip);
-    const admin = new Redis(url);
-    closing.push(() => admin.disconnect());
-    await expect(storeAt(`${url}/9999`)).rejects.toMatchObject({ code: "store_unavailable" });
-    const other = await storeAt(`${url}/0`);
-    await other.createNamespace("main", storeIdFrom(1));
+    const admin = clientAt(url);
+    await expect(storeAt(`${url}/9999`)).rejects.toEqual(unavailable);
+    const other = await newStoreAt(`${url}/0`);
     await admin.acl("SETUSER", "cn", "on", ">pw", "~*", "+@all");
-    const store = await storeAt(`redis://cn:pw@127.0.0.1:${port}/5`);
-    await store.createNamespace("main", storeIdFrom(100));
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(100);
+    const { lease } = await newStoreAt(`redis://cn:pw@127.0.0.1:${port}/5`);
+    expect((await lease()).firstRun).toBe(1);
     await admin.acl("SETUSER", "cn", "-select");
     await admin.client("KILL", "USER", "cn");
     for (let attempt = 0; attempt < 5; attempt++) {
-      await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
+      await expect(lease()).rejects.toEqual(unavailable);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
-    expect((await other.readNamespace("main")).highWaterMark).toBe(0);
+    expect((await other.read()).highWaterMark).toBe(0);
     await admin.acl("SETUSER", "cn", "+select");
-    expect((await untilLeased(store)).firstRun).toBe(101);
+    expect((await untilDone(lease)).firstRun).toBe(2);
   });
 
   test("databases and prefixes are separate stores", async ({ skip }) => {
     const { url } = await ownServer({}, skip);
-    const stores = await Promise.all([`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map(storeAt));
+    const stores: RedisStore[] = await Promise.all(
+      [`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)),
+    );
+    const made: StoreInHand[] = [];
     for (const store of stores) {
       expect(await store.listNamespaces()).toEqual([]);
-      await store.createNamespace("main", storeIdFrom(1));
+      made.push(await withNamespace(store));
     }
-    for (const store of stores) expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    for (const { lease } of made) expect((await lease()).firstRun).toBe(1);
   });
 });
 
-async function untilMarkIs(store: RedisStore, mark: number): Promise<void> {
-  while ((await store.readNamespace("main")).highWaterMark < mark)
-    await new Promise((resolve) => setTimeout(resolve, 5));
+describe("the other nodes", () => {
+  test("that acknowledged a step are counted, and waited for no longer than told", async ({ skip }) => {
+    const master = await ownServer({ "repl-diskless-sync-delay": "0" }, skip);
+    const follower = await ownServer({}, skip);
+    const replica = clientAt(follower.url);
+    await replica.replicaof("127.0.0.1", master.port);
+    await until(async () => /master_link_status:up/.test(await replica.info("replication")));
+    const store = await storeAt(master.url, { quorumTimeoutMs: 1_000 });
+    const { commands } = await withTwoNodes(store);
+    const lease = () => store.step(NAMESPACE, commands.lease());
+    expect((await lease()).acknowledgedCount).toBe(1);
+    await follower.kill("SIGSTOP");
+    try {
+      expect(await lease()).toMatchObject({ acknowledgedCount: 0, after: { highWaterMark: 2 } });
+    } finally {
+      await follower.kill("SIGCONT");
+    }
+    await until(async () => (await lease()).acknowledgedCount === 1);
+  });
+});
+
+async function withTwoNodes(store: RedisStore): Promise<StoreInHand> {
+  const made = inHand(store, { storeId: storeIdFrom(1) });
+  await store.step(NAMESPACE, made.commands.init({ nodeCount: 2 }));
+  return made;
 }
 
-/** The connection comes back by itself; until then every try is refused, and costs no run. */
-async function untilLeased(store: RedisStore) {
-  for (;;) {
-    try {
-      return await store.lease("main", leaseCommand());
-    } catch (error) {
-      expect(error).toMatchObject({ code: "store_unavailable" });
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
+async function untilMarkIs({ read }: StoreInHand, mark: number): Promise<void> {
+  await until(async () => (await read()).highWaterMark >= mark);
 }

@@ -1,39 +1,26 @@
 /** What only the embedded store must do: be alone, be durable, and never begin anew by accident. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { copyFile, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { SqliteStore } from "../src/stores/sqlite-store.js";
-import { leaseCommand, storeIdFrom } from "./store-contract.js";
+import { beforeEach, describe, expect, test } from "vitest";
+import { NAMESPACE } from "./commands-for-test.js";
+import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
+import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
+let place: Place;
 let folder: string;
 let path: string;
-const open: SqliteStore[] = [];
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
-  path = join(folder, "store.db");
+  place = await newPlace();
+  ({ folder, path } = place);
 });
 
-afterEach(async () => {
-  for (const store of open.splice(0)) await store.close();
-  await rm(folder, { recursive: true });
-});
+const opened = (create: boolean, at = path) => place.open({ create, path: at });
 
-function opened(create: boolean): SqliteStore {
-  const store = new SqliteStore({ path, create });
-  open.push(store);
-  return store;
-}
-
-async function newStore(): Promise<SqliteStore> {
-  const store = opened(true);
-  await store.createNamespace("main", storeIdFrom(1));
-  return store;
+function openedNew(): Promise<StoreInHand> {
+  return withNamespace(opened(true));
 }
 
 const refusal = (code: string, said: string) =>
@@ -49,7 +36,7 @@ describe("opening", () => {
   });
 
   test("tells a new store from one that was there", async () => {
-    const first = await newStore();
+    const first = opened(true);
     expect(first.isNew).toBe(true);
     await first.close();
     expect(opened(true).isNew).toBe(false);
@@ -91,81 +78,76 @@ describe("opening", () => {
   });
 
   test("refuses a schema of another release", async () => {
-    await (await newStore()).close();
+    await (await openedNew()).store.close();
     const database = new DatabaseSync(path);
-    database.exec("PRAGMA user_version = 2");
+    database.exec("PRAGMA user_version = 3");
     database.close();
-    expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 2"));
+    expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 3"));
   });
 
   test("refuses a second opening, in this process and in another, until the first is closed", async () => {
-    const first = await newStore();
+    const { store } = await openedNew();
     expect(() => opened(false)).toThrow(refusal("store_locked", "stop it first"));
-    const other = leasing(path, 1);
+    const other = live(place);
     await other.ended;
-    expect(other.stderr()).toContain("store_locked");
-    expect(other.lines()).toEqual([]);
-    await first.close();
+    expect(other.refusals).toEqual(["store_locked"]);
+    expect(other.start).toBeUndefined();
+    await store.close();
     expect(opened(false).isNew).toBe(false);
   });
 
   test("knows the store by whatever name it is opened, and refuses a file with two names", async () => {
-    await newStore();
+    await openedNew();
     symlinkSync(path, join(folder, "link.db"));
     symlinkSync(folder, join(folder, "folder"));
     for (const other of ["link.db", join("folder", "store.db")]) {
-      expect(() => new SqliteStore({ path: join(folder, other), create: false })).toThrow(
-        refusal("store_locked", path),
-      );
+      expect(() => opened(false, join(folder, other))).toThrow(refusal("store_locked", path));
     }
     linkSync(path, join(folder, "second.db"));
-    expect(() => new SqliteStore({ path: join(folder, "second.db"), create: false })).toThrow(
-      refusal("store_unavailable", "hard links"),
-    );
+    expect(() => opened(false, join(folder, "second.db"))).toThrow(refusal("store_unavailable", "hard links"));
   });
 
   test("leases no more when its lock file is removed: somebody else may have opened the store", async () => {
-    const store = await newStore();
+    const { store, lease } = await openedNew();
     await rm(`${path}.lock`);
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_locked" });
-    const second = opened(false);
-    expect((await second.lease("main", leaseCommand())).firstRun).toBe(1);
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_locked" });
+    await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
+    const second = coordinatorOn(opened(false));
+    expect((await second.lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
+    await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
+    await store.close();
   });
 
-  test("a file copied after the close holds the last run", async () => {
-    const store = await newStore();
-    await store.lease("main", leaseCommand({ runCount: 7 }));
+  test("after the close the file alone holds everything: nothing is left in the log", async () => {
+    const { store, lease } = await openedNew();
+    await lease({ runCount: 7 });
     await store.close();
     await copyFile(path, join(folder, "copy.db"));
-    const copy = new SqliteStore({ path: join(folder, "copy.db"), create: false });
-    open.push(copy);
-    expect((await copy.readNamespace("main")).highWaterMark).toBe(7);
+    const copy = new DatabaseSync(join(folder, "copy.db"));
+    expect(copy.prepare("SELECT c FROM namespaces").get()).toEqual({ c: "7" });
+    copy.close();
   });
 
   test("a fault of the caller stops nobody else", async () => {
-    const store = await newStore();
-    await expect(store.lease("main", leaseCommand({ nonce: undefined as never }))).rejects.not.toMatchObject({
-      code: "store_unavailable",
-    });
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    const { lease } = await openedNew();
+    await expect(lease({ leaseNonce: undefined as never })).rejects.not.toMatchObject({ code: "store_unavailable" });
+    expect((await lease()).firstRun).toBe(1);
   });
 
   test("another program that holds the file for a moment is a passing refusal", async () => {
-    const store = await newStore();
+    const { lease } = await openedNew();
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({
+    await expect(lease()).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("busy"),
     });
     other.exec("ROLLBACK");
     other.close();
-    expect((await store.lease("main", leaseCommand())).firstRun).toBe(1);
+    expect((await lease()).firstRun).toBe(1);
   });
 
   test("the lock outlives a process that opens and closes the database file beside it", async () => {
-    await newStore();
+    await openedNew();
     new DatabaseSync(path, { readOnly: true }).close();
     expect(() => opened(false)).toThrow(refusal("store_locked", path));
   });
@@ -173,118 +155,56 @@ describe("opening", () => {
 
 describe("durability", () => {
   test("leases of one turn of the event loop share one transaction", async () => {
-    const store = await newStore();
+    const { lease } = await openedNew();
     const walBytes = () => statSync(`${path}-wal`).size;
     const start = walBytes();
-    await Promise.all(Array.from({ length: 64 }, () => store.lease("main", leaseCommand())));
+    await Promise.all(Array.from({ length: 64 }, () => lease()));
     const together = walBytes() - start;
-    for (let lease = 0; lease < 64; lease++) await store.lease("main", leaseCommand());
+    for (let leases = 0; leases < 64; leases++) await lease();
     const oneByOne = walBytes() - start - together;
     expect(oneByOne).toBeGreaterThan(20 * together);
   });
 
   test("a refusal fails its own request only, not those that share its transaction", async () => {
-    const store = await newStore();
+    const { store, storeId, lease } = await openedNew();
     const outcomes = await Promise.allSettled([
-      store.lease("main", leaseCommand()),
-      store.lease("other", leaseCommand()),
-      store.lease("main", leaseCommand({ floor: 99 })),
-      store.lease("main", leaseCommand()),
+      lease(),
+      inHand(store, { storeId, namespace: "other" }).lease(),
+      lease({ floor: 99 }),
+      lease(),
     ]);
     expect(
       outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.firstRun : outcome.reason.code)),
     ).toEqual([1, "namespace_not_initialised", "store_went_back", 2]);
   });
 
-  test("after kill -9 at any moment, no run that was answered is leased again", async () => {
-    await (await newStore()).close();
-    const answered = new Set<number>();
-    for (let round = 0; round < 12; round++) {
-      const process = leasing(path, 1 + (round % 3) * 31);
-      await process.leased(1 + round * 40);
-      process.child.kill("SIGKILL");
-      await process.ended;
-      for (const line of process.lines().filter((text) => /^\d+$/.test(text))) {
-        const run = Number(line);
-        if (answered.has(run)) expect.fail(`run ${run} was leased twice`);
-        answered.add(run);
-      }
-      const store = opened(false);
-      const { highWaterMark } = await store.readNamespace("main");
-      expect(highWaterMark).toBeGreaterThanOrEqual(Math.max(...answered));
-      expect(await store.findLease("main", highWaterMark)).toMatchObject({ firstRun: highWaterMark });
-      expect(await store.findLease("main", highWaterMark + 1)).toBeUndefined();
-      await store.close();
-    }
-    expect(answered.size).toBeGreaterThan(1000);
-  });
-
-  test("a disk that takes no more stops the store for good; what was answered is on it", async () => {
-    await (await newStore()).close();
+  test("a disk that takes no more stops the store for good; what was answered is on it, and the next start is a doubt", async () => {
+    const store = await newStore();
     // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
-    const process = leasing(path, 8, "trap '' XFSZ; ulimit -f 2048; ");
+    const process = live(store, { shellPrefix: "trap '' XFSZ; ulimit -f 2048; " });
+    process.say("forever 8");
     await process.ended;
-    const lines = process.lines();
-    expect(lines.slice(-2), process.stderr()).toEqual(["failed store_unavailable", "again store_unavailable"]);
-    const answered = lines.filter((line) => /^\d+$/.test(line)).map(Number);
-    expect(answered.length).toBeGreaterThan(50);
-    expect(new Set(answered).size).toBe(answered.length);
-    const { highWaterMark } = await opened(false).readNamespace("main");
-    expect(highWaterMark).toBeGreaterThanOrEqual(Math.max(...answered));
+    expect(process.refusals, process.stderr).toEqual(["store_unavailable", "store_unavailable"]);
+    expect(process.runs.length).toBeGreaterThan(50);
+    expect(new Set(process.runs).size).toBe(process.runs.length);
+    expect(await readdir(store.markerFolder)).toEqual([]);
+    const again = store.open();
+    expect(again.restarts.get(NAMESPACE)).toBe("no_mark");
+    expect((await again.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThanOrEqual(Math.max(...process.runs));
   });
 
   test("a closed store takes no more leases", async () => {
-    const store = await newStore();
+    const { store, lease, read } = await openedNew();
     await store.close();
-    await expect(store.lease("main", leaseCommand())).rejects.toMatchObject({ code: "store_unavailable" });
-    await expect(store.readNamespace("main")).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(lease()).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(read()).rejects.toMatchObject({ code: "store_unavailable" });
   });
 
   test("leases that wait when the store closes are finished first", async () => {
-    const store = await newStore();
-    const waiting = store.lease("main", leaseCommand());
+    const { store, lease } = await openedNew();
+    const waiting = lease();
     await store.close();
     expect((await waiting).firstRun).toBe(1);
-    expect((await opened(false).readNamespace("main")).highWaterMark).toBe(1);
+    expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
   });
 });
-
-interface Leasing {
-  readonly child: ChildProcess;
-  readonly ended: Promise<unknown>;
-  lines(): string[];
-  stderr(): string;
-  /** Resolves when so many lines were written, or the process ended. */
-  leased(count: number): Promise<void>;
-}
-
-function leasing(store: string, atOnce: number, shellPrefix = ""): Leasing {
-  const script = join(import.meta.dirname, "leasing-process.mjs");
-  const child = spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, process.execPath, script, store, String(atOnce)]);
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk) => {
-    out += chunk;
-  });
-  child.stderr.on("data", (chunk) => {
-    err += chunk;
-  });
-  const ended = once(child, "close");
-  // A line may be cut by the kill: only whole ones count.
-  const lines = () =>
-    out
-      .slice(0, out.lastIndexOf("\n") + 1)
-      .split("\n")
-      .slice(0, -1)
-      .filter((line) => line !== "ready");
-  return {
-    child,
-    ended,
-    lines,
-    stderr: () => err,
-    async leased(count) {
-      while (lines().length < count && child.exitCode === null) {
-        await Promise.race([once(child.stdout, "data"), ended]);
-      }
-    },
-  };
-}

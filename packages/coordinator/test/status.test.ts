@@ -11,7 +11,19 @@ const NOW_MS = 1_800_000_000_000;
 
 function recordOf(lifeMs: number, firstRun: number, highWaterMark: number) {
   const storeId = newStoreId({ firstRun, initialisedAtMs: NOW_MS - lifeMs, rate: 2 });
-  return { namespace: "main", storeId, version: 0, firstRun, highWaterMark, changedAtMs: NOW_MS - 5 };
+  return {
+    namespace: "main",
+    storeId,
+    version: 0,
+    firstRun,
+    highWaterMark,
+    changedAtMs: NOW_MS - 5,
+    generation: 0,
+    phase: 0,
+    seal: "-",
+    nodeCount: 1,
+    receiptKey: "",
+  };
 }
 
 const leaseOf = (firstRun: number): LedgerEntry => ({
@@ -25,9 +37,13 @@ const leaseOf = (firstRun: number): LedgerEntry => ({
 });
 
 /** `oldest` holds, for each window that applies, the oldest lease within it. */
-function statusWith(record: ReturnType<typeof recordOf>, oldest: readonly (LedgerEntry | undefined)[]) {
+function statusWith(
+  record: ReturnType<typeof recordOf>,
+  oldest: readonly (LedgerEntry | undefined)[],
+  newest?: LedgerEntry,
+) {
   const windows = rateWindowsMsOf(record, NOW_MS).map((windowMs, index) => ({ windowMs, oldest: oldest[index] }));
-  return statusOf(record, windows, NOW_MS);
+  return statusOf(record, newest, windows, NOW_MS);
 }
 
 describe("the forecast", () => {
@@ -51,7 +67,7 @@ describe("the forecast", () => {
 
   test("foretells nothing when nothing was leased, and no date beyond the calendar", () => {
     const idle = statusWith(recordOf(30 * DAY_MS, 5, 4), [undefined, undefined, undefined]);
-    expect(idle).toMatchObject({ runsLeased: 0, lastLeaseAtMs: null, runsLeft: RUN_MAX - 4 });
+    expect(idle).toMatchObject({ runsUsed: 0, lastLeaseAtMs: null, runsLeft: RUN_MAX - 4 });
     expect(idle.rates.every(({ runs, exhaustedAtMs }) => runs === 0 && exhaustedAtMs === null)).toBe(true);
     const slow = statusWith(recordOf(30 * DAY_MS, 1, 1), [undefined, undefined, leaseOf(1)]);
     expect(slow.rates[2]?.exhaustedAtMs).toBeNull();
@@ -61,5 +77,11 @@ describe("the forecast", () => {
     const { rates, runsLeft } = statusWith(recordOf(DAY_MS, 1, RUN_MAX), [leaseOf(RUN_MAX), leaseOf(1)]);
     expect(runsLeft).toBe(0);
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS);
+  });
+
+  test("tells the time of the newest lease, not of the last touch, and counts what was passed over as used", () => {
+    const record = { ...recordOf(DAY_MS, 5, 1_000), changedAtMs: NOW_MS };
+    const { lastLeaseAtMs, runsUsed } = statusWith(record, [], leaseOf(7));
+    expect({ lastLeaseAtMs, runsUsed }).toEqual({ lastLeaseAtMs: NOW_MS - 10, runsUsed: 996 });
   });
 });

@@ -1,12 +1,21 @@
 /**
  * The definition of a store: what every adapter of the port must do, with its reasons. A store of your own passes this suite
- * or is none.
+ * or is none. Here: namespaces, leases, the ledger, reports; the other steps of the guard stand in step-contract.ts.
  */
 import { CALL_NUMBER_BITS, RUN_MAX, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
-import type { LeaseCommand, ReportCommand, Store } from "../src/store.js";
-import { newStoreId } from "../src/store-id.js";
+import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
+import type { Store } from "../src/store.js";
+import { commandsFor, holder, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { describeSteps } from "./step-contract.js";
+import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
+
+export interface OpenOptions {
+  /** The coordinator's clock; a store within the process has no other. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+}
 
 interface StoreForTest {
   readonly store: Store;
@@ -16,43 +25,30 @@ interface StoreForTest {
 }
 
 /** Opens an empty store. */
-export type OpenForTest = () => Promise<StoreForTest>;
+export type OpenForTest = (options?: OpenOptions) => Promise<StoreForTest>;
 
-const NAMESPACE = "main";
+export interface StoreTraits {
+  /** Whether it outlives its process. */
+  readonly remembers: boolean;
+  /** Whether it has no clock but the coordinator's. */
+  readonly sharesClock: boolean;
+}
+
 const ABOVE_ALL = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
-const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists", step: "1" } };
 
-export function storeIdFrom(firstRun: number): string {
-  return newStoreId({ firstRun, initialisedAtMs: 1_700_000_000_000, rate: 2 });
-}
-
-export function leaseCommand(command: Partial<LeaseCommand> = {}): LeaseCommand {
-  return { runCount: 1, floor: 0, holder, coordinator: "test", nonce: "nonce-0123456789", ...command };
-}
-
-export function reportCommand(command: Partial<ReportCommand> = {}): ReportCommand {
-  return { nonce: "nonce-0123456789", lastSequence: 10, state: "open", ...command };
-}
-
-/** A store that ends with its process has no `remembers` to pass. */
-export function describeStoreContract(
-  name: string,
-  open: OpenForTest,
-  { remembers }: { readonly remembers: boolean },
-): void {
+export function describeStoreContract(name: string, open: OpenForTest, traits: StoreTraits): void {
   describe(`the ${name} store`, () => {
     const toRemove: (() => Promise<void>)[] = [];
 
-    async function opened() {
-      const { store, reopen, remove } = await open();
+    async function opened(options: OpenOptions = {}) {
+      const { store, reopen, remove } = await open(options);
       toRemove.push(remove);
       return { store, reopen };
     }
 
-    async function withNamespace(firstRun = 1): Promise<Store> {
-      const { store } = await opened();
-      await store.createNamespace(NAMESPACE, storeIdFrom(firstRun));
-      return store;
+    async function storeFrom(firstRun = 1, options: OpenOptions = {}): Promise<StoreInHand> {
+      const { store } = await opened(options);
+      return withNamespace(store, { storeId: storeIdFrom(firstRun) });
     }
 
     afterEach(async () => {
@@ -63,36 +59,49 @@ export function describeStoreContract(
       test("are made once, with the mark right below the first run", async () => {
         const { store } = await opened();
         const storeId = storeIdFrom(100);
-        const record = await store.createNamespace(NAMESPACE, storeId);
+        const before = Date.now();
+        const { after } = await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount: 1 }));
+        const record = await store.readNamespace(NAMESPACE);
         expect(record).toEqual({
           namespace: NAMESPACE,
           storeId,
           version: 0,
           firstRun: 100,
           highWaterMark: 99,
-          changedAtMs: 1_700_000_000_000,
+          changedAtMs: after.changedAtMs,
+          generation: 0,
+          phase: 0,
+          seal: "-",
+          nodeCount: 1,
+          receiptKey: RECEIPT_KEY,
         });
-        expect(await store.readNamespace(NAMESPACE)).toEqual(record);
+        expect(after).toMatchObject({ storeId, version: 0, highWaterMark: 99, generation: 0, nodeCount: 1 });
+        expect(after.changedAtMs).toBeGreaterThanOrEqual(before);
       });
 
       test("are never made again, not even with the same id, and the refusal changes nothing", async () => {
-        const store = await withNamespace();
-        await store.lease(NAMESPACE, leaseCommand({ runCount: 5 }));
+        const { store, storeId, lease } = await storeFrom();
+        await lease({ runCount: 5 });
         const before = await store.readNamespace(NAMESPACE);
-        for (const storeId of [before.storeId, storeIdFrom(1)]) {
-          await expect(store.createNamespace(NAMESPACE, storeId)).rejects.toMatchObject({
+        for (const id of [storeId, storeIdFrom(1)]) {
+          await expect(store.step(NAMESPACE, commandsFor(id).init())).rejects.toMatchObject({
             code: "namespace_already_initialised",
           });
         }
         expect(await store.readNamespace(NAMESPACE)).toEqual(before);
-        expect((await store.lease(NAMESPACE, leaseCommand())).firstRun).toBe(6);
+        expect((await lease()).firstRun).toBe(6);
       });
 
       test("that were not made are refused by every operation, with the command that makes them", async () => {
-        const store = await withNamespace();
+        const { store, commands } = await storeFrom();
         const operations = [
           () => store.readNamespace("other"),
-          () => store.lease("other", leaseCommand()),
+          () => store.step("other", commands.lease()),
+          () => store.step("other", commands.touch()),
+          () => store.step("other", commands.claim(0)),
+          () => store.step("other", commands.confirm(0)),
+          () => store.step("other", commands.seal("moved")),
+          () => store.step("other", commands.resume({ secret: "s", mark: 0, generation: 0 })),
           () => store.report("other", 1, reportCommand()),
           () => store.findLease("other", 1),
           () => store.listLeases("other", { belowLedgerId: ABOVE_ALL, limit: 10 }),
@@ -107,11 +116,11 @@ export function describeStoreContract(
       });
 
       test("are separate spaces: each has its own runs, and the list names them in order", async () => {
-        const store = await withNamespace();
-        await store.createNamespace("a", storeIdFrom(7));
-        await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }));
-        expect((await store.lease("a", leaseCommand())).firstRun).toBe(7);
-        expect((await store.lease(NAMESPACE, leaseCommand())).firstRun).toBe(4);
+        const { store, lease } = await storeFrom();
+        const other = await withNamespace(store, { storeId: storeIdFrom(7), namespace: "a" });
+        await lease({ runCount: 3 });
+        expect((await other.lease()).firstRun).toBe(7);
+        expect((await lease()).firstRun).toBe(4);
         expect(await store.findLease("a", 3)).toBeUndefined();
         expect(await store.listNamespaces()).toEqual(["a", "main"]);
       });
@@ -124,23 +133,23 @@ export function describeStoreContract(
 
     describe("leases", () => {
       test("are contiguous, rise without a gap, and begin at the first run", async () => {
-        const store = await withNamespace(42);
-        const first = await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }));
-        const second = await store.lease(NAMESPACE, leaseCommand({ runCount: 64 }));
-        const third = await store.lease(NAMESPACE, leaseCommand());
+        const { lease, read } = await storeFrom(42);
+        const first = await lease({ runCount: 3 });
+        const second = await lease({ runCount: 64 });
+        const third = await lease();
         expect([first, second, third].map(({ firstRun, runCount }) => [firstRun, runCount])).toEqual([
           [42, 3],
           [45, 64],
           [109, 1],
         ]);
-        expect(first).toMatchObject({ storeId: (await store.readNamespace(NAMESPACE)).storeId, version: 0 });
-        expect((await store.readNamespace(NAMESPACE)).highWaterMark).toBe(109);
+        expect(first.version).toBe(0);
+        expect((await read()).highWaterMark).toBe(109);
       });
 
       test("asked for at the same time never share a run", async () => {
-        const store = await withNamespace();
+        const { lease } = await storeFrom();
         const sizes = Array.from({ length: 200 }, (_, index) => (index % 7) + 1);
-        const granted = await Promise.all(sizes.map((runCount) => store.lease(NAMESPACE, leaseCommand({ runCount }))));
+        const granted = await Promise.all(sizes.map((runCount) => lease({ runCount })));
         const runs = granted.flatMap(({ firstRun, runCount }) =>
           Array.from({ length: runCount }, (_, offset) => firstRun + offset),
         );
@@ -149,68 +158,64 @@ export function describeStoreContract(
       });
 
       test("at the end of the run space are cut short, then refused, and never wrap", async () => {
-        const store = await withNamespace(RUN_MAX - 4);
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }))).toMatchObject({
-          firstRun: RUN_MAX - 4,
-          runCount: 3,
-        });
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 64 }))).toMatchObject({
-          firstRun: RUN_MAX - 1,
-          runCount: 2,
-        });
+        const { store, lease, read } = await storeFrom(RUN_MAX - 4);
+        expect(await lease({ runCount: 3 })).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 3 });
+        expect(await lease({ runCount: 64 })).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
         for (const runCount of [1, 64]) {
-          await expect(store.lease(NAMESPACE, leaseCommand({ runCount }))).rejects.toMatchObject({
-            code: "run_space_exhausted",
-          });
+          await expect(lease({ runCount })).rejects.toMatchObject({ code: "run_space_exhausted" });
         }
-        expect((await store.readNamespace(NAMESPACE)).highWaterMark).toBe(RUN_MAX);
+        expect((await read()).highWaterMark).toBe(RUN_MAX);
         expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
       });
 
+      test("that fit the run space to the last run are not cut", async () => {
+        const { lease } = await storeFrom(RUN_MAX - 4);
+        expect(await lease({ runCount: 5 })).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 5 });
+        await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
+      });
+
       test("can take the very last run alone", async () => {
-        const store = await withNamespace(RUN_MAX);
-        expect(await store.lease(NAMESPACE, leaseCommand({ runCount: 2 }))).toMatchObject({
-          firstRun: RUN_MAX,
-          runCount: 1,
-        });
-        await expect(store.lease(NAMESPACE, leaseCommand())).rejects.toMatchObject({ code: "run_space_exhausted" });
+        const { lease } = await storeFrom(RUN_MAX);
+        expect(await lease({ runCount: 2 })).toMatchObject({ firstRun: RUN_MAX, runCount: 1 });
+        await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
       });
 
       test("are refused when the caller knows of a greater run than the store, and nothing moves", async () => {
-        const store = await withNamespace();
-        await store.lease(NAMESPACE, leaseCommand({ runCount: 10 }));
-        await expect(store.lease(NAMESPACE, leaseCommand({ floor: 11 }))).rejects.toMatchObject({
-          code: "store_went_back",
-        });
-        expect((await store.lease(NAMESPACE, leaseCommand({ floor: 10 }))).firstRun).toBe(11);
+        const { lease } = await storeFrom();
+        await lease({ runCount: 10 });
+        await expect(lease({ floor: 11 })).rejects.toMatchObject({ code: "store_went_back", generation: 0 });
+        expect((await lease({ floor: 10 })).firstRun).toBe(11);
       });
 
       test("bear times that never go back", async () => {
-        const store = await withNamespace();
+        const { lease, read } = await storeFrom();
+        const before = Date.now();
         const times: number[] = [];
-        for (let lease = 0; lease < 5; lease++) times.push((await store.lease(NAMESPACE, leaseCommand())).leasedAtMs);
+        for (let count = 0; count < 5; count++) times.push((await lease()).leasedAtMs);
         expect(times).toEqual([...times].sort((a, b) => a - b));
-        expect(times[0]).toBeGreaterThanOrEqual(1_700_000_000_000);
-        expect((await store.readNamespace(NAMESPACE)).changedAtMs).toBe(times[4]);
+        expect(times[0]).toBeGreaterThanOrEqual(before);
+        expect((await read()).changedAtMs).toBe(times[4]);
       });
 
-      test("bear times that never go back, even when the clock stands before the time of init", async () => {
-        const { store } = await opened();
-        const initialisedAtMs = Date.now() + 3_600_000;
-        await store.createNamespace(NAMESPACE, newStoreId({ firstRun: 1, initialisedAtMs, rate: 2 }));
-        expect((await store.lease(NAMESPACE, leaseCommand())).leasedAtMs).toBe(initialisedAtMs);
+      test("bear times that never go back, even when a clock does", async () => {
+        let offsetMs = EPS_MS / 2;
+        const { lease } = await storeFrom(1, { now: () => Date.now() + offsetMs });
+        const ahead = await lease();
+        offsetMs = -EPS_MS / 4;
+        const behind = await lease();
+        expect(behind.leasedAtMs).toBeGreaterThanOrEqual(ahead.leasedAtMs);
+        expect(behind.firstRun).toBe(2);
       });
     });
 
+    describeSteps(opened, traits);
+
     describe("the ledger", () => {
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {
-        const store = await withNamespace(10);
+        const { store, lease } = await storeFrom(10);
         const odd = { name: 'Ä "quoted" {brace} 書', host: "h\\n", pid: 0, labels: {} };
-        const { leasedAtMs } = await store.lease(
-          NAMESPACE,
-          leaseCommand({ runCount: 3, holder: odd, coordinator: "c-1" }),
-        );
-        await store.lease(NAMESPACE, leaseCommand());
+        const { leasedAtMs } = await lease({ runCount: 3, holder: odd, coordinator: "c-1" });
+        await lease();
         const expected: LedgerEntry = {
           version: 0,
           firstRun: 10,
@@ -226,8 +231,8 @@ export function describeStoreContract(
       });
 
       test("is listed newest first, below a ledger id, up to a limit", async () => {
-        const store = await withNamespace();
-        for (let lease = 0; lease < 5; lease++) await store.lease(NAMESPACE, leaseCommand({ runCount: 2 }));
+        const { store, lease } = await storeFrom();
+        for (let count = 0; count < 5; count++) await lease({ runCount: 2 });
         const firstRunsOf = async (belowLedgerId: number, limit: number) =>
           (await store.listLeases(NAMESPACE, { belowLedgerId, limit })).map(({ firstRun }) => firstRun);
         expect(await firstRunsOf(ABOVE_ALL, 10)).toEqual([9, 7, 5, 3, 1]);
@@ -239,12 +244,12 @@ export function describeStoreContract(
       });
 
       test("finds the first lease of a time or later", async () => {
-        const store = await withNamespace();
+        const { store, lease } = await storeFrom();
         expect(await store.firstLeaseSince(NAMESPACE, 0)).toBeUndefined();
         const times: number[] = [];
-        for (let lease = 0; lease < 40; lease++) {
-          times.push((await store.lease(NAMESPACE, leaseCommand({ runCount: (lease % 3) + 1 }))).leasedAtMs);
-          if (lease % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+        for (let count = 0; count < 40; count++) {
+          times.push((await lease({ runCount: (count % 3) + 1 })).leasedAtMs);
+          if (count % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
         }
         const newestFirst = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 100 });
         for (const timeMs of [0, ...times, ...times.map((time) => time + 1), times.at(-1)! + 60_000]) {
@@ -255,31 +260,32 @@ export function describeStoreContract(
     });
 
     describe("reports", () => {
-      async function withLease(): Promise<Store> {
-        const store = await withNamespace();
-        await store.lease(NAMESPACE, leaseCommand({ runCount: 4 }));
-        return store;
+      async function withLease(): Promise<StoreInHand> {
+        const inHand = await storeFrom();
+        await inHand.lease({ runCount: 4 });
+        return inHand;
       }
       const progressOf = async (store: Store) => (await store.findLease(NAMESPACE, 1))?.progress;
 
       test("tell how far a lease got", async () => {
-        const store = await withLease();
+        const { store } = await withLease();
+        const before = Date.now();
         await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 0 }));
         expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: 0, state: "open" });
         await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 16_383, state: "exhausted" }));
         const told = await progressOf(store);
         expect(told).toMatchObject({ run: 3, lastSequence: 16_383, state: "exhausted" });
-        expect(told?.reportedAtMs).toBeGreaterThan(1_700_000_000_000);
+        expect(told?.reportedAtMs).toBeGreaterThanOrEqual(before);
       });
 
       test("may say that nothing was used", async () => {
-        const store = await withLease();
+        const { store } = await withLease();
         await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "closed" }));
         expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: null, state: "closed" });
       });
 
       test("never take progress back, in whatever order they arrive, and closed stays closed", async () => {
-        const store = await withLease();
+        const { store } = await withLease();
         await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 100 }));
         await store.report(NAMESPACE, 3, reportCommand({ lastSequence: 99 }));
         await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 16_383, state: "exhausted" }));
@@ -291,28 +297,24 @@ export function describeStoreContract(
       });
 
       test("are for one lease only", async () => {
-        const store = await withLease();
-        for (let lease = 0; lease < 130; lease++)
-          await store.lease(NAMESPACE, leaseCommand({ nonce: `nonce-of-lease-${lease}` }));
-        for (let lease = 0; lease < 130; lease += 3) {
-          await store.report(
-            NAMESPACE,
-            5 + lease,
-            reportCommand({ nonce: `nonce-of-lease-${lease}`, lastSequence: lease }),
-          );
+        const { store, lease } = await withLease();
+        for (let count = 0; count < 130; count++) await lease({ leaseNonce: `nonce-of-lease-${count}` });
+        for (let count = 0; count < 130; count += 3) {
+          const report = reportCommand({ nonce: `nonce-of-lease-${count}`, lastSequence: count });
+          await store.report(NAMESPACE, 5 + count, report);
         }
         const entries = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 500 });
         expect(entries).toHaveLength(131);
         for (const { firstRun, progress } of entries) {
-          const lease = firstRun - 5;
-          const expected = lease >= 0 && lease % 3 === 0 ? { run: firstRun, lastSequence: lease } : null;
+          const count = firstRun - 5;
+          const expected = count >= 0 && count % 3 === 0 ? { run: firstRun, lastSequence: count } : null;
           if (expected === null) expect(progress).toBeNull();
           else expect(progress).toMatchObject(expected);
         }
       });
 
       test("with another nonce than the lease's are refused, and change nothing", async () => {
-        const store = await withLease();
+        const { store } = await withLease();
         await expect(
           store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-somebody-else" })),
         ).rejects.toMatchObject({
@@ -322,25 +324,25 @@ export function describeStoreContract(
       });
 
       test("on runs that nobody holds are refused", async () => {
-        const store = await withLease();
+        const { store } = await withLease();
         for (const run of [0, 5, RUN_MAX]) {
           await expect(store.report(NAMESPACE, run, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
         }
       });
     });
 
-    if (remembers) {
-      test("remembers everything when it is closed and opened again", async () => {
+    if (traits.remembers) {
+      test("remembers everything when it is closed and opened again, and leases above it", async () => {
         const { store, reopen } = await opened();
-        await store.createNamespace(NAMESPACE, storeIdFrom(5));
-        await store.lease(NAMESPACE, leaseCommand({ runCount: 3 }));
+        const { storeId, lease } = await withNamespace(store, { storeId: storeIdFrom(5) });
+        await lease({ runCount: 3 });
         await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
         const record = await store.readNamespace(NAMESPACE);
         const entry = await store.findLease(NAMESPACE, 6);
         const again = await reopen();
         expect(await again.readNamespace(NAMESPACE)).toEqual(record);
         expect(await again.findLease(NAMESPACE, 6)).toEqual(entry);
-        expect((await again.lease(NAMESPACE, leaseCommand())).firstRun).toBe(8);
+        expect(await leasedAbove(inHand(again, { storeId }), 7)).toBe(true);
       });
     }
 
@@ -350,4 +352,14 @@ export function describeStoreContract(
       await expect(store.close()).resolves.toBeUndefined();
     });
   });
+}
+
+/** A store that can't tell whether it was restored while it was closed says so first, and is settled by a jump. */
+async function leasedAbove({ lease, jump }: StoreInHand, mark: number): Promise<boolean> {
+  try {
+    return (await lease()).firstRun === mark + 1;
+  } catch (error) {
+    expect(error).toMatchObject({ code: "store_epoch_changed" });
+    return (await jump()) > mark;
+  }
 }

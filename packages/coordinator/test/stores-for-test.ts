@@ -5,26 +5,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
-import { RedisStore } from "../src/stores/redis-store.js";
+import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import type { OpenForTest } from "./store-contract.js";
 
-export const openMemory: OpenForTest = async () => ({
-  store: new MemoryStore(),
+export const openMemory: OpenForTest = async (options) => ({
+  store: new MemoryStore(options),
   reopen: () => Promise.reject(new Error("a memory store ends with its process")),
   remove: async () => {},
 });
 
-export const openSqlite: OpenForTest = async () => {
+export const openSqlite: OpenForTest = async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
   const path = join(folder, "store.db");
-  let store = new SqliteStore({ path, create: true });
+  const open = (create: boolean) => new SqliteStore({ path, create, ...options });
+  let store = open(true);
   return {
     store,
     async reopen() {
       await store.close();
-      store = new SqliteStore({ path, create: false });
+      store = open(false);
       return store;
     },
     async remove() {
@@ -34,22 +35,25 @@ export const openSqlite: OpenForTest = async () => {
   };
 };
 
-/** A prefix of its own for each test: the server may hold other things. */
-function redisUrlForTest(): string {
+/** A place of its own for each test: the server may hold other things. */
+export function redisAddressForTest(prefix = `test-${randomUUID()}:`): RedisStoreOptions {
   const url = new URL(sharedRedis().url);
-  url.searchParams.set("prefix", `test-${randomUUID()}:`);
-  return url.href;
+  url.searchParams.set("prefix", prefix);
+  const address = parseStoreUrl(url.href);
+  if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
+  return address;
 }
 
-export const openRedis: OpenForTest = async () => {
-  const address = parseStoreUrl(redisUrlForTest());
-  if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
-  let store = await RedisStore.open(address);
+export const openRedis: OpenForTest = async (options) => {
+  const address = redisAddressForTest();
+  // Nobody follows the test Redis: waiting for acknowledgements would only take time.
+  const open = () => RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
+  let store = await open();
   return {
     store,
     async reopen() {
       await store.close();
-      store = await RedisStore.open(address);
+      store = await open();
       return store;
     },
     remove: () => store.close(),

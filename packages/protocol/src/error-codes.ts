@@ -27,6 +27,7 @@ export type ErrorCode =
   | "clocks_disagree"
   | "clock_went_back"
   | "store_sealed"
+  | "store_moved"
   | "store_is_replica"
   | "store_has_more_nodes"
   | "store_forked"
@@ -37,6 +38,8 @@ export type ErrorCode =
   | "store_evicts"
   | "store_too_old"
   | "store_copied"
+  | "witness_unusable"
+  | "coordinator_still_leases"
   | "store_corrupt"
   | "store_unknown_schema"
   | "store_locked"
@@ -82,6 +85,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_is_replica: { httpStatus: 503, retry: "later" },
   store_has_more_nodes: { httpStatus: 503, retry: "later" },
   // A fence: nothing is leased until an operator has looked and typed.
+  store_moved: { httpStatus: 503, retry: "never" },
   store_forked: { httpStatus: 503, retry: "never" },
   store_replaced: { httpStatus: 503, retry: "never" },
   store_emptied: { httpStatus: 503, retry: "never" },
@@ -90,6 +94,8 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_evicts: { httpStatus: 503, retry: "never" },
   store_too_old: { httpStatus: 503, retry: "never" },
   store_copied: { httpStatus: 503, retry: "never" },
+  coordinator_still_leases: { httpStatus: 409, retry: "never" },
+  witness_unusable: { httpStatus: 503, retry: "never" },
   store_corrupt: { httpStatus: 503, retry: "never" },
   store_unknown_schema: { httpStatus: 503, retry: "never" },
   store_locked: { httpStatus: 503, retry: "never" },

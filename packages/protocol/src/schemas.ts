@@ -213,7 +213,7 @@ export const statusAnswerSchema = z.object({
   version,
   firstRun: run,
   highWaterMark: run,
-  runsLeased: z.int().min(0),
+  runsUsed: z.int().min(0),
   runsLeft: z.int().min(0),
   callNumbersLeft: z.int().min(0),
   lastLeaseAtMs: timeMs.nullable(),

@@ -224,9 +224,10 @@ export interface StatusAnswer {
   readonly coordinator: string;
   readonly version: number;
   readonly firstRun: number;
-  /** The greatest run ever leased; `firstRun - 1` when none was. */
+  /** The greatest run ever leased or passed over; `firstRun - 1` when none was. */
   readonly highWaterMark: number;
-  readonly runsLeased: number;
+  /** Leased, or passed over when a doubt was settled: none of them is ever leased again. */
+  readonly runsUsed: number;
   readonly runsLeft: number;
   readonly callNumbersLeft: number;
   readonly lastLeaseAtMs: number | null;

@@ -10,7 +10,7 @@ import {
 import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
-const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null };
+const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, receipt: null, sentAtMs: 1 };
 
 describe("paths", () => {
   test("escape what people type", () => {
@@ -68,7 +68,12 @@ describe("schemas", () => {
     ["a short nonce", { ...request, nonce: "0123456789abcde" }],
     ["a nonce with a line end", { ...request, nonce: "0123456789abcdef\n" }],
     ["an unknown key", { ...request, extra: 1 }],
-    ["no last run at all", { runCount: 1, nonce: request.nonce, holder }],
+    ["no last run at all", { ...request, lastRun: undefined }],
+    ["no receipt at all", { ...request, receipt: undefined }],
+    ["a receipt that is too short", { ...request, receipt: "r".repeat(42) }],
+    ["a receipt with other characters", { ...request, receipt: `${"r".repeat(42)}=` }],
+    ["no clock", { ...request, sentAtMs: undefined }],
+    ["a clock with half milliseconds", { ...request, sentAtMs: 1.5 }],
     ["a last run beyond the space", { ...request, lastRun: 2 ** 33 }],
     ["an unknown key in the holder", { ...request, holder: { ...holder, admin: true } }],
     ["a negative pid", { ...request, holder: { ...holder, pid: -1 } }],

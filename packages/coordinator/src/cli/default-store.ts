@@ -1,5 +1,5 @@
 /**
- * The store when none is named: one place for each user, whatever the working folder, so that another folder is not another
+ * The store and the witness folder when none is named: one place for each user, whatever the working folder, so that another folder is not another
  * store that begins at run 1 again.
  */
 import { homedir } from "node:os";
@@ -7,8 +7,16 @@ import { isAbsolute, join } from "node:path";
 import { env } from "node:process";
 
 export function defaultStoreUrl(): string {
-  const stateHome = env["XDG_STATE_HOME"];
+  return `sqlite:${join(stateHome(), "callnumber", "store.db")}`;
+}
+
+/** Beside the default store's folder, not in it: who restores the one must not restore the other. */
+export function defaultWitnessFolder(): string {
+  return join(stateHome(), "callnumber-witness");
+}
+
+function stateHome(): string {
+  const given = env["XDG_STATE_HOME"];
   // The XDG rules say that a relative path there is to be ignored.
-  const base = stateHome !== undefined && isAbsolute(stateHome) ? stateHome : join(homedir(), ".local", "state");
-  return `sqlite:${join(base, "callnumber", "store.db")}`;
+  return given !== undefined && isAbsolute(given) ? given : join(homedir(), ".local", "state");
 }

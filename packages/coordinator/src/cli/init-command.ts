@@ -3,15 +3,20 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { Coordinator } from "../coordinator.js";
 import type { NamespaceRecord } from "../store.js";
+import { RATE_DEFAULT, RATE_MAX } from "../store-id.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
-import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
+import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { print, printJson } from "./print.js";
+import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
   readonly namespace: string;
   readonly firstRun: number;
+  readonly rate: number;
+  readonly nodes: number;
+  readonly witnessFolder: string;
   readonly create?: boolean;
   readonly json?: boolean;
 }
@@ -27,11 +32,21 @@ export function initCommand(): Command {
     .addOption(namespaceOption())
     .addOption(switchOption("create", "make the file of the default store (a store that is named needs no flag)"))
     .addOption(checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1))
+    .addOption(
+      checkedOption(
+        "--rate <runs>",
+        "by how many runs a second the clock line rises: 16,384 numbers each; never changes",
+        wholeNumber(1, RATE_MAX),
+      ).default(RATE_DEFAULT),
+    )
+    .addOption(nodesOption("how many data nodes could be promoted: the master and its replicas").default(1))
+    .addOption(witnessFolderOption())
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n  $ callnumber init --namespace lists --first-run 200000",
     )
-    .action(async ({ store: url, namespace, firstRun, create, json }: Options, command: Command) => {
+    .action(async (options: Options, command: Command) => {
+      const { store: url, namespace, firstRun, rate, nodes, witnessFolder, create, json } = options;
       const address = parseStoreUrl(url);
       if (address.kind === "memory")
         throw new TypeError("a memory store ends with its process: there is nothing to init");
@@ -39,13 +54,21 @@ export function initCommand(): Command {
         create: create ?? command.getOptionValueSource("store") !== "default",
       });
       try {
-        const record = await new Coordinator({ store, name: "init" }).initNamespace(namespace, { firstRun });
-        if (json) printJson({ store: describeStore(address), ...record });
+        const witnessOf = witnessesOf(address, witnessFolder);
+        const coordinator = new Coordinator({ store, name: "init", witnessOf });
+        const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
+        if (json) printJson({ store: describeStore(address), ...told(record) });
         else print(announcement(record, describeStore(address)));
       } finally {
         await store.close();
       }
     });
+}
+
+/** Without the key of the receipts, which nobody needs to see. */
+function told(record: NamespaceRecord): Omit<NamespaceRecord, "receiptKey"> {
+  const { receiptKey: _, ...rest } = record;
+  return rest;
 }
 
 /** What everybody should read who begins a space of runs. */

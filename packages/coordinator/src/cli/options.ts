@@ -6,6 +6,7 @@ import { holderSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
+import { NODE_COUNT_MAX } from "../guard/record.js";
 import { defaultStoreUrl } from "./default-store.js";
 
 export const DEFAULT_PORT = 7300;
@@ -60,6 +61,24 @@ export function storeOption(): Option {
 
 export function namespaceOption(): Option {
   return checkedOption("--namespace <name>", "which space of runs", namespaceSchema).default(DEFAULT_NAMESPACE);
+}
+
+/** As many as the record can hold. */
+export function nodesOption(description: string): Option {
+  return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
+}
+
+/** Each finding of the preflight has a name of its own; accepting one accepts no other. */
+export function acceptOption(): Option {
+  const names = z
+    .string()
+    .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
+    .transform((text) => text.split(","));
+  return checkedOption(
+    "--accept <names>",
+    "findings of callnumber doctor that are known and accepted, by their names",
+    names,
+  ).default([], "none");
 }
 
 export function coordinatorOption(): Option {

@@ -2,13 +2,17 @@
 
 import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
+import { backupCommand } from "./backup-command.js";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { decodeCommand } from "./decode-command.js";
+import { doctorCommand } from "./doctor-command.js";
 import { encodeCommand } from "./encode-command.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { initCommand } from "./init-command.js";
 import { inspectCommand } from "./inspect-command.js";
 import { nextCommand } from "./next-command.js";
+import { pauseCommand, resumeCommand } from "./pause-command.js";
+import { recoverCommand } from "./recover-command.js";
 import { RELEASE } from "./release.js";
 import { runCommand } from "./run-command.js";
 import { runsCommand } from "./runs-command.js";
@@ -28,6 +32,11 @@ const COMMANDS = [
   runsCommand,
   runCommand,
   statusCommand,
+  pauseCommand,
+  resumeCommand,
+  recoverCommand,
+  doctorCommand,
+  backupCommand,
 ];
 
 export async function runProgram(argv: readonly string[]): Promise<void> {

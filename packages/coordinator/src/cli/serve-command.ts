@@ -12,9 +12,18 @@ import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { announcement } from "./init-command.js";
-import { checkedOption, DEFAULT_PORT, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
+import {
+  acceptOption,
+  checkedOption,
+  DEFAULT_PORT,
+  namespaceOption,
+  storeOption,
+  switchOption,
+  wholeNumber,
+} from "./options.js";
 import { RELEASE } from "./release.js";
 import { untilStopped } from "./until-stopped.js";
+import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
@@ -26,6 +35,9 @@ interface Options {
   readonly create?: boolean;
   readonly listenWithoutTokens?: boolean;
   readonly json?: boolean;
+  readonly witnessFolder: string;
+  readonly accept: readonly string[];
+  readonly allowNetworkFileSystem?: boolean;
 }
 
 /** Words for the person at the terminal. */
@@ -58,6 +70,14 @@ export function serveCommand(): Command {
         defaultLogLevel(),
       ),
     )
+    .addOption(witnessFolderOption())
+    .addOption(acceptOption())
+    .addOption(
+      switchOption(
+        "allow-network-file-system",
+        "keep an embedded store on a file system that other machines could use too: none of them ever may",
+      ),
+    )
     .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
     .addOption(
       switchOption(
@@ -87,9 +107,18 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const address = parseStoreUrl(options.store);
-  const opened = await openStore(address, { create: options.create ?? stderr.isTTY });
+  const opened = await openStore(address, {
+    create: options.create ?? stderr.isTTY,
+    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
+  });
   try {
-    const coordinator = new Coordinator({ store: opened.store, name: options.name, log });
+    const coordinator = new Coordinator({
+      store: opened.store,
+      name: options.name,
+      log,
+      witnessOf: witnessesOf(address, options.witnessFolder),
+      overrides: options.accept,
+    });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
@@ -97,9 +126,11 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     log.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    coordinator.startTouching();
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    await coordinator.stopTouching();
     log.info({ reason }, "stop");
     await flushed(log);
   } finally {

@@ -1,6 +1,6 @@
 /** `status`: how much is used, how much is left, how long it will last. */
 import { statusAnswerSchema } from "@callnumber/protocol/schemas";
-import { pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
+import { type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { askCoordinator } from "./ask-coordinator.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
@@ -28,27 +28,30 @@ export function statusCommand(): Command {
 }
 
 function inWords(status: StatusAnswer): string {
-  const {
-    namespace,
-    store,
-    coordinator,
-    storeId,
-    version,
-    firstRun,
-    highWaterMark,
-    runsLeased,
-    runsLeft,
-    callNumbersLeft,
-  } = status;
+  const { namespace, store, coordinator, storeId, version, firstRun, runsUsed, runsLeft, callNumbersLeft } = status;
   return [
     `namespace ${namespace} on the ${store} store of coordinator ${coordinator}`,
     `  store id           ${storeId}`,
     `  version            ${version}, first run ${grouped(firstRun)}`,
-    `  high-water mark    ${runsLeased === 0 ? "no run leased yet" : `run ${grouped(highWaterMark)}, leased at ${instant(status.lastLeaseAtMs ?? 0)}`}`,
-    `  runs leased        ${grouped(runsLeased)}`,
+    `  high-water mark    ${highWaterMarkInWords(status)}`,
+    `  runs used          ${grouped(runsUsed)}`,
     `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
+    `  guard              ${guardInWords(status.guard)}`,
+    `  room               ${grouped(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
     ...status.rates.map(rateInWords),
   ].join("\n");
+}
+
+function highWaterMarkInWords({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusAnswer): string {
+  if (runsUsed === 0) return "no run leased yet";
+  const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${instant(lastLeaseAtMs)}`;
+  return `run ${grouped(highWaterMark)}, ${when}`;
+}
+
+function guardInWords({ state, code, sinceMs, explanation, generation, nodeCount }: GuardAnswer): string {
+  const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
+  if (state === "open") return `open since ${instant(sinceMs)}; generation ${generation}, ${nodes}`;
+  return `${state === "fenced" ? "FENCED" : "in doubt"} since ${instant(sinceMs)} (${code})\n      ${explanation}`;
 }
 
 function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {

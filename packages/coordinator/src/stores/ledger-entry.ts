@@ -3,7 +3,6 @@
  * holder as JSON, which stands once for many leases. Pure.
  */
 import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { LeaseCommand } from "../store.js";
 
 /** The runs of a lease, by what the ledger is ordered by. */
 export interface LedgerRange {
@@ -31,6 +30,6 @@ export function ledgerEntryOf({ lastLedgerId, runCount, leasedAtMs, holderJson, 
 }
 
 /** Who got a lease and who granted it: the same text for the same process at the same coordinator. */
-export function holderJsonOf({ holder, coordinator }: LeaseCommand): string {
+export function holderJsonOf({ holder, coordinator }: Pick<LedgerEntry, "holder" | "coordinator">): string {
   return JSON.stringify({ holder, coordinator });
 }

@@ -2,12 +2,28 @@
  * The smallest correct store, and the reference for the others. Forgets everything with its process: for tests, and for
  * trying things out, never for an archive.
  */
+import { randomUUID } from "node:crypto";
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
-import { alreadyInitialised, notInitialised, notLeased } from "../refusals.js";
-import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { decideLease, decideReport } from "./decisions.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { decide } from "../guard/decisions.js";
+import { type KeptFields, keptFields } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
+import { notInitialised, notLeased, refused } from "../refusals.js";
+import type {
+  Finding,
+  LeaseCopy,
+  LeaseStep,
+  NamespaceRecord,
+  Outcome,
+  ReportCommand,
+  StepCommand,
+  Store,
+} from "../store.js";
+import { leasesToAppend } from "./import-decision.js";
 import { holdsRun, type LedgerRange } from "./ledger-entry.js";
-import { newRecord } from "./namespace-record.js";
+import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
+import { decideReport } from "./report-decision.js";
 
 interface KeptLease extends LedgerRange {
   readonly nonce: string;
@@ -15,46 +31,68 @@ interface KeptLease extends LedgerRange {
 }
 
 interface KeptNamespace {
-  record: NamespaceRecord;
+  /** Undefined while a ledger is taken over from another store. */
+  fields: KeptFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
 }
 
+export interface MemoryStoreOptions {
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+}
+
 export class MemoryStore implements Store {
   readonly kind = "memory";
+  readonly isExclusive = false;
   readonly #namespaces = new Map<string, KeptNamespace>();
   readonly #now: () => number;
+  readonly #bounds: Bounds;
+  /** The life of this object is the life of the store. */
+  readonly #epoch = `${randomUUID()}:memory:0`;
 
-  /** `now` is the clock, in milliseconds. */
-  constructor({ now = Date.now }: { readonly now?: () => number } = {}) {
+  constructor({ now = Date.now, bounds = DEFAULT_BOUNDS }: MemoryStoreOptions = {}) {
     this.#now = now;
+    this.#bounds = bounds;
   }
 
-  async createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord> {
-    if (this.#namespaces.has(namespace)) throw alreadyInitialised(namespace);
-    const record = newRecord(namespace, storeId);
-    this.#namespaces.set(namespace, { record, ledger: [] });
-    return record;
+  async step(namespace: string, command: StepCommand): Promise<Outcome> {
+    const kept = this.#namespaces.get(namespace);
+    const nowMs = this.#now();
+    const situation = {
+      namespace,
+      keys: {
+        record: kept?.fields === undefined ? "none" : "hash",
+        fields: kept?.fields ?? {},
+        expires: false,
+        ledger: kept === undefined ? "none" : "stream",
+        ledgerMark: kept?.ledger.at(-1)?.lastLedgerId ?? 0,
+        holders: "none",
+      },
+      server: { timeMs: nowMs, role: "master", epoch: this.#epoch, connectedReplicas: 0 },
+      nowMs,
+      bounds: this.#bounds,
+    } as const;
+    const written = decide(situation, command);
+    if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+    const { record, runCount } = written;
+    const ledger = kept?.ledger ?? [];
+    this.#namespaces.set(namespace, { fields: keptFields(record), ledger });
+    const after = recordAfter(record, command.nonce);
+    if (command.step === "lease")
+      ledger.push(keptLease(command, after.version, after.highWaterMark, runCount, after.changedAtMs));
+    const { nonce, epoch, generation } = after;
+    return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return this.#kept(namespace).record;
+    const { fields } = this.#kept(namespace);
+    return namespaceRecordIn(fields, namespace);
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    return [...this.#namespaces.keys()].sort();
-  }
-
-  async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    const kept = this.#kept(namespace);
-    const granted = decideLease(kept.record, command, this.#now());
-    const { version, firstRun, runCount, leasedAtMs } = granted;
-    const { holder, coordinator, nonce } = command;
-    const lastRun = firstRun + runCount - 1;
-    kept.record = { ...kept.record, highWaterMark: lastRun, changedAtMs: leasedAtMs };
-    const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
-    kept.ledger.push({ lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry });
-    return granted;
+    return [...this.#namespaces].flatMap(([name, { fields }]) => (fields === undefined ? [] : [name])).sort();
   }
 
   async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
@@ -86,12 +124,50 @@ export class MemoryStore implements Store {
     return ledger[firstIndex(ledger, ({ entry }) => entry.leasedAtMs >= timeMs)]?.entry;
   }
 
+  async preflight(): Promise<readonly Finding[]> {
+    return [
+      {
+        code: undefined,
+        what: "the store is in memory: when this process ends, nobody knows what was leased",
+        remedy: "--store sqlite:PATH, or a redis:// URL",
+        override: "no-persistence",
+        namespaces: undefined,
+      },
+    ];
+  }
+
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    const ledger = this.#namespaces.get(namespace)?.ledger ?? [];
+    const begin = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > afterLedgerId);
+    return ledger.slice(begin, begin + limit).map(copyOf);
+  }
+
+  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    const { fields, ledger } = this.#namespaces.get(namespace) ?? { fields: undefined, ledger: [] };
+    const importing = {
+      namespace,
+      hasRecord: fields !== undefined,
+      newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
+      leaseAt: (ledgerId: number) => {
+        const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
+        return lease?.lastLedgerId === ledgerId ? copyOf(lease) : undefined;
+      },
+    };
+    for (const { entry, leaseNonce: nonce } of leasesToAppend(importing, copies)) {
+      ledger.push({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, nonce, entry });
+    }
+    if (ledger.length > 0) this.#namespaces.set(namespace, { fields, ledger });
+  }
+
   async close(): Promise<void> {}
 
-  #kept(namespace: string): KeptNamespace {
-    const kept = this.#namespaces.get(namespace);
-    if (kept === undefined) throw notInitialised(namespace);
-    return kept;
+  #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
+    const { fields, ledger } = this.#namespaces.get(namespace) ?? {};
+    if (fields === undefined || ledger === undefined) throw notInitialised(namespace);
+    return { fields, ledger };
   }
 
   #leaseAt(namespace: string, ledgerId: number): KeptLease | undefined {
@@ -99,6 +175,22 @@ export class MemoryStore implements Store {
     const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
     return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
   }
+}
+
+function keptLease(
+  { holder, coordinator, leaseNonce: nonce }: LeaseStep,
+  version: number,
+  lastRun: number,
+  runCount: number,
+  leasedAtMs: number,
+): KeptLease {
+  const firstRun = lastRun - runCount + 1;
+  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
+  return { lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry };
+}
+
+function copyOf({ entry, nonce }: KeptLease): LeaseCopy {
+  return { entry, leaseNonce: nonce };
 }
 
 /** Index of the first item that holds, where all later ones hold too; the length when none does. */

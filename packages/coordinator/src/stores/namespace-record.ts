@@ -1,20 +1,30 @@
-/** The record of a namespace: the one that `init` writes, and the one that a store has kept. The same in every store. */
+/** From a kept record to what the rules above see of it, and to the outcome of a step. The same in every store. */
+import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import { refused } from "../refusals.js";
+import type { NamespaceRecord, RecordAfter } from "../store.js";
 
-import { noStoreId } from "../refusals.js";
-import type { NamespaceRecord } from "../store.js";
-import { parseStoreId } from "../store-id.js";
-
-/** @throws TypeError when `storeId` is none. */
-export function newRecord(namespace: string, storeId: string): NamespaceRecord {
-  const fields = parseStoreId(storeId);
-  if (fields === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
-  const { firstRun, initialisedAtMs } = fields;
-  return { namespace, storeId, version: 0, firstRun, highWaterMark: firstRun - 1, changedAtMs: initialisedAtMs };
+/** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
+export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
+  const record = readRecord(found, namespace);
+  if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
+  const { storeId, id, version, mark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
+  return {
+    namespace,
+    storeId,
+    version,
+    firstRun: id.firstRun,
+    highWaterMark: mark,
+    changedAtMs,
+    generation,
+    phase,
+    seal,
+    nodeCount,
+    receiptKey,
+  };
 }
 
-/** @throws CoordinatorError `store_corrupt` when what was kept as store id is none. */
-export function keptRecord(kept: Omit<NamespaceRecord, "firstRun">): NamespaceRecord {
-  const fields = parseStoreId(kept.storeId);
-  if (fields === undefined) throw noStoreId(kept.namespace, kept.storeId);
-  return { ...kept, firstRun: fields.firstRun };
+export function recordAfter(record: GuardRecord, nonce: string): RecordAfter {
+  const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
+  return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
 }

@@ -1,4 +1,5 @@
 /** Opens the store of an address. The adapter, and the library behind it, is loaded only when its kind is asked for. */
+import type { Bounds } from "../guard/bounds.js";
 import type { Store } from "../store.js";
 import type { StoreAddress } from "./store-url.js";
 
@@ -8,20 +9,31 @@ export interface OpenStore {
   readonly isNew: boolean;
 }
 
-/**
- * @param create whether an embedded store may be made where there is none; the others need no permission.
- * @throws CoordinatorError `store_missing`, `store_locked`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`.
- */
-export async function openStore(address: StoreAddress, { create }: { readonly create: boolean }): Promise<OpenStore> {
+export interface OpenStoreOptions {
+  /** Whether an embedded store may be made where there is none; the others need no permission. */
+  readonly create: boolean;
+  /** Opens also a copy of an embedded store, for nothing but `recover`. Default false. */
+  readonly acceptCopy?: boolean;
+  /** No other machine ever uses the embedded store, although its file system could be shared. Default false. */
+  readonly allowNetworkFileSystem?: boolean;
+  /** The coordinator's clock, in milliseconds. */
+  readonly now?: () => number;
+  /** The bounds of the guard; others than the default are for tests. */
+  readonly bounds?: Bounds;
+}
+
+/** @throws CoordinatorError `store_missing`, `store_locked`, `store_copied`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
+export async function openStore(address: StoreAddress, options: OpenStoreOptions): Promise<OpenStore> {
+  const { create, acceptCopy = false, allowNetworkFileSystem = false, ...clock } = options;
   if (address.kind === "memory") {
     const { MemoryStore } = await import("./memory-store.js");
-    return { store: new MemoryStore(), isNew: true };
+    return { store: new MemoryStore(clock), isNew: true };
   }
   if (address.kind === "sqlite") {
     const { SqliteStore } = await import("./sqlite-store.js");
-    const store = new SqliteStore({ path: address.path, create });
+    const store = new SqliteStore({ path: address.path, create, acceptCopy, allowNetworkFileSystem, ...clock });
     return { store, isNew: store.isNew };
   }
   const { RedisStore } = await import("./redis-store.js");
-  return { store: await RedisStore.open(address), isNew: false };
+  return { store: await RedisStore.open({ ...address, ...clock }), isNew: false };
 }

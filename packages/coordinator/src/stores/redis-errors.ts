@@ -2,37 +2,15 @@
  * From a word of Redis, or of our scripts, to an error code. Scripts refuse with a leading word; nothing but that word and
  * the detail behind it is read.
  */
-import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { alreadyInitialised, exhausted, notInitialised, notLeased, notTheHolder, wentBack } from "../refusals.js";
+import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {
   readonly namespace: string;
-  readonly floor?: number;
+  /** Of a step: a refusal that does not bear it is not an answer to this step. */
+  readonly nonce?: string;
 }
-
-type Refusal = (context: CommandContext, detail: string) => CoordinatorError;
-
-/** The words of our scripts. */
-const SCRIPT_WORDS: Readonly<Record<string, Refusal>> = {
-  EMPTY: ({ namespace }) => notInitialised(namespace),
-  ALREADY: ({ namespace }) => alreadyInitialised(namespace),
-  ROLLBACK: ({ namespace, floor }, detail) => wentBack(namespace, Number(detail), floor ?? 0),
-  EXHAUSTED: ({ namespace }, detail) => exhausted(namespace, Number(detail)),
-  NOTLEASED: ({ namespace }, detail) => notLeased(namespace, Number(detail)),
-  NOTHOLDER: (_, detail) => notTheHolder(Number(detail)),
-  CORRUPT: ({ namespace }, detail) =>
-    storeError(
-      "store_corrupt",
-      `the keys of namespace "${namespace}" were changed by another hand (${detail}). Nothing is leased`,
-    ),
-  VERSION: ({ namespace }, detail) =>
-    storeError(
-      "store_unknown_schema",
-      `the record of namespace "${namespace}" has schema version ${detail}; this release reads version 1`,
-    ),
-};
 
 /** Words of the server that say what an operator must change; all others pass by themselves. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
@@ -42,17 +20,28 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
   MISCONF: "it can't write to its disk",
+  LOADING: "it is still loading its data",
+  MASTERDOWN: "it is a replica that has lost its master",
+  MOVED: "another node of the Cluster serves the key (a redis-cluster:// URL finds it)",
+  ASK: "the key's slot is on its way to another node of the Cluster",
+  TRYAGAIN: "the key's slot is on its way to another node of the Cluster",
+  CLUSTERDOWN: "the Cluster has lost a part of itself, or this node has lost the others",
 };
+
+/** Redis's own, which names a slot and an address; one of our words is the same. */
+const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
 /** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
 export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
   if (error instanceof CoordinatorError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const [, word = "", detail = ""] = /^([A-Z]+) ?(.*)$/s.exec(message) ?? [];
-  if (word === "MISUSE") return new Error(`broken invariant: ${message}`);
-  const refusal = Object.hasOwn(SCRIPT_WORDS, word) ? SCRIPT_WORDS[word] : undefined;
-  if (refusal !== undefined) return refusal(context, detail);
-  const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
+  const refusal = refusalOfScript(message);
+  if (refusal !== undefined) {
+    const { word, nonce, detail } = refusal;
+    return isOther(nonce, context) ? strayAnswer(server, error) : refused(word, detail, context.namespace);
+  }
+  const [firstWord = ""] = message.split(" ", 1);
+  const hint = Object.hasOwn(SERVER_HINTS, firstWord) ? SERVER_HINTS[firstWord] : undefined;
   const isAnswer = error instanceof Error && error.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`
@@ -60,6 +49,26 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
   return new CoordinatorError("store_unavailable", told, { cause: error });
 }
 
-function storeError(code: ErrorCode, message: string): CoordinatorError {
-  return new CoordinatorError(code, message);
+/** Whether a script refused another command than this one. */
+export function isStray(error: Error, context: CommandContext): boolean {
+  const refusal = refusalOfScript(error.message);
+  return refusal !== undefined && isOther(refusal.nonce, context);
+}
+
+function refusalOfScript(
+  message: string,
+): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
+  const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
+  return isScriptWord(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
+}
+
+function isOther(nonce: string, context: CommandContext): boolean {
+  return context.nonce !== undefined && nonce !== context.nonce;
+}
+
+/** An answer came, but to another question: what this one did is not known. */
+export function strayAnswer(server: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError("store_unavailable", `Redis at ${server} answered another question than the one asked`, {
+    cause,
+  });
 }

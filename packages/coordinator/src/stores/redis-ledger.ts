@@ -4,7 +4,9 @@
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
+import type { LeaseCopy } from "../store.js";
+import { holderJsonOf, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {
   readonly record: string;
@@ -26,6 +28,7 @@ export interface KeptLease extends LedgerRange {
   readonly leasedAtMs: number;
   /** Number of the holder in the holders hash. */
   readonly holder: string;
+  readonly nonce: string;
 }
 
 export function leaseOf([id, fields]: StreamEntry): KeptLease {
@@ -39,6 +42,7 @@ export function leaseOf([id, fields]: StreamEntry): KeptLease {
     runCount: Number(field("n")),
     leasedAtMs: Number(field("t")),
     holder: field("h"),
+    nonce: field("x"),
   };
 }
 
@@ -70,6 +74,16 @@ export function reportIn(packed: Buffer | null, lastLedgerId: number): Progress 
     };
   }
   return null;
+}
+
+/** A lease as lua/import.lua takes it. */
+export function importParametersOf({ entry, leaseNonce }: LeaseCopy): readonly (string | number)[] {
+  const { firstRun, runCount, leasedAtMs, progress } = entry;
+  const lease = [lastLedgerIdOf(entry), runCount, leasedAtMs, holderJsonOf(entry), leaseNonce];
+  if (progress === null) return [...lease, "-", "-", "-", "-"];
+  const { run, lastSequence, state, reportedAtMs } = progress;
+  const used = lastSequence === null ? 0 : lastSequence + 1;
+  return [...lease, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
 }
 
 export function stateNumber(state: Progress["state"]): number {

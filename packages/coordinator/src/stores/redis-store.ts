@@ -3,12 +3,20 @@
  * Everything that changes is one script (lua/); this file carries its arguments and answers.
  */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { holderJsonOf, holdsRun } from "./ledger-entry.js";
-import { keptRecord, newRecord } from "./namespace-record.js";
-import { type RedisAddress, RedisConnection } from "./redis-connection.js";
+import { CoordinatorError } from "../errors.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { quorumOf } from "../guard/quorum.js";
+import type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import { parseStoreId } from "../store-id.js";
+import { holdsRun } from "./ledger-entry.js";
+import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
+import { clusterLookUp } from "./redis-cluster.js";
+import type { RedisConnection } from "./redis-connection.js";
+import type { ServerUse } from "./redis-facts.js";
+import { inspectServers } from "./redis-inspection.js";
 import {
   entryOf,
+  importParametersOf,
   type KeptLease,
   keysOf,
   leaseOf,
@@ -18,64 +26,118 @@ import {
   type StreamEntry,
   stateNumber,
 } from "./redis-ledger.js";
+import { type LookUp, PURPOSES, RedisRoute } from "./redis-route.js";
+import { sentinelLookUp } from "./redis-sentinels.js";
+import { RedisSteps } from "./redis-steps.js";
 
-export interface RedisStoreOptions extends RedisAddress {
+const QUORUM_TIMEOUT_MS = 1_000;
+/** More would make one script block the server for longer than others like. */
+const IMPORT_LEASES_MAX = 256;
+
+type NodesOf = ServerUse["namespaces"][number];
+
+interface RedisSettings {
   /** Stands in front of every key. Without braces, which belong to the hash slot. */
   readonly keyPrefix: string;
+  /** The coordinator's clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+  /** How long the other nodes may take to acknowledge a step. Default 1,000 ms; well below 5,000. */
+  readonly quorumTimeoutMs?: number;
 }
+
+/** A store on one server. */
+export interface RedisStoreOptions extends RedisAddress, RedisSettings {
+  readonly kind?: "redis";
+}
+
+/** A store on a Sentinel group or a Cluster. */
+export type RedisGroupOptions = (SentinelPlace | ClusterPlace) & RedisLogin & RedisSettings;
 
 export class RedisStore implements Store {
   readonly kind = "redis";
-  readonly #connection: RedisConnection;
-  readonly #keyPrefix: string;
+  readonly isExclusive = false;
+  readonly #options: RedisStoreOptions | RedisGroupOptions;
+  readonly #route: RedisRoute;
+  /** The steps over each connection. */
+  readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
+  /** As last seen. A step that finds another number is not acknowledged by enough nodes, and is burnt. */
+  readonly #nodeCounts = new Map<string, number>();
 
-  private constructor(connection: RedisConnection, keyPrefix: string) {
-    this.#connection = connection;
-    this.#keyPrefix = keyPrefix;
+  private constructor(options: RedisStoreOptions | RedisGroupOptions) {
+    this.#options = options;
+    this.#route = new RedisRoute({ lookUp: lookUpFor(options), login: options });
   }
 
   /** @throws CoordinatorError `store_unavailable`. */
-  static async open({ keyPrefix, ...address }: RedisStoreOptions): Promise<RedisStore> {
-    return new RedisStore(await RedisConnection.open(address), keyPrefix);
+  static async open(options: RedisStoreOptions | RedisGroupOptions): Promise<RedisStore> {
+    const store = new RedisStore(options);
+    try {
+      await Promise.all(PURPOSES.map((purpose) => store.#route.connectionFor(store.#namesKey(), purpose)));
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
   }
 
-  async createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord> {
-    const record = newRecord(namespace, storeId);
-    const { record: recordKey, ledger } = this.#keys(namespace);
+  async step(namespace: string, command: StepCommand): Promise<Outcome> {
     // The name first: a name without a record is harmless, a record without its name would not be listed.
-    await this.#connection.ask({ namespace }, (redis) => redis.hsetnx(this.#namesKey(), namespace, ""));
-    const parameters = [namespace, storeId, record.highWaterMark, record.changedAtMs];
-    await this.#connection.run("init", [recordKey, ledger], parameters, { namespace });
-    return record;
+    if (command.step === "init" || command.step === "recover") {
+      const namesKey = this.#namesKey();
+      await this.#ask(namespace, namesKey, (redis) => redis.hsetnx(namesKey, namespace, ""));
+    }
+    const asked = "nodeCount" in command ? command.nodeCount : undefined;
+    const nodeCount = asked ?? this.#nodeCounts.get(namespace) ?? 1;
+    const keys = this.#keys(namespace);
+    const outcome = await this.#route.use(keys.record, "steps", (connection) =>
+      this.#stepsOver(connection).step(namespace, keys, command, nodeCount),
+    );
+    const { after, acknowledgedCount } = outcome;
+    this.#nodeCounts.set(namespace, after.nodeCount);
+    // This server may be alone on its side of a cut.
+    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.doubt();
+    return outcome;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const answer = await this.#connection.run("read", [this.#keys(namespace).record], [namespace], { namespace });
-    const [storeId, ...numbers] = answer as [string, ...string[]];
-    const [version, highWaterMark, changedAtMs] = numbers.map(Number) as [number, number, number];
-    return keptRecord({ namespace, storeId, version, highWaterMark, changedAtMs });
+    const { record } = this.#keys(namespace);
+    const answer = await this.#route.use(record, "reads", (connection) =>
+      connection.run("read", [record], [namespace], { namespace }),
+    );
+    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal = ""] =
+      answer as string[];
+    const id = parseStoreId(storeId);
+    if (id === undefined) throw new Error(`broken invariant: lua/read.lua let the store id "${storeId}" pass`);
+    this.#nodeCounts.set(namespace, Number(nodeCount));
+    return {
+      namespace,
+      storeId,
+      version: Number(version),
+      firstRun: id.firstRun,
+      highWaterMark: Number(mark),
+      changedAtMs: Number(changedAtMs),
+      generation: Number(generation),
+      phase: Number(phase),
+      seal,
+      nodeCount: Number(nodeCount),
+      receiptKey,
+    };
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    const names = await this.#connection.ask({ namespace: "" }, (redis) => redis.hkeys(this.#namesKey()));
+    const namesKey = this.#namesKey();
+    const names = await this.#ask("", namesKey, (redis) => redis.hkeys(namesKey));
     return names.sort();
-  }
-
-  async lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    const { runCount, floor, nonce } = command;
-    const { record, ledger, holders } = this.#keys(namespace);
-    const parameters = [namespace, runCount, floor, nonce, holderJsonOf(command)];
-    const answer = await this.#connection.run("lease", [record, ledger, holders], parameters, { namespace, floor });
-    const [storeId, ...numbers] = answer as [string, ...string[]];
-    const [version, firstRun, granted, leasedAtMs] = numbers.map(Number) as [number, number, number, number];
-    return { storeId, version, firstRun, runCount: granted, leasedAtMs };
   }
 
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportCommand): Promise<void> {
     const { record, ledger, reports } = this.#keys(namespace);
     const used = lastSequence === null ? 0 : lastSequence + 1;
     const parameters = [namespace, ledgerId, nonce, used, stateNumber(state)];
-    await this.#connection.run("report", [record, ledger, reports], parameters, { namespace });
+    await this.#route.use(record, "reads", (connection) =>
+      connection.run("report", [record, ledger, reports], parameters, { namespace }),
+    );
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
@@ -92,7 +154,7 @@ export class RedisStore implements Store {
     const { ledger } = this.#keys(namespace);
     await this.readNamespace(namespace);
     if (belowLedgerId <= 0) return [];
-    const found = await this.#connection.ask({ namespace }, (redis) =>
+    const found = await this.#ask(namespace, ledger, (redis) =>
       redis.xrevrange(ledger, String(belowLedgerId - 1), "-", "COUNT", limit),
     );
     return this.#entries(
@@ -103,26 +165,88 @@ export class RedisStore implements Store {
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
     await this.readNamespace(namespace);
-    const id = await this.#connection.run("lease-since", [this.#keys(namespace).ledger], [timeMs], { namespace });
+    const { ledger } = this.#keys(namespace);
+    const id = await this.#route.use(ledger, "reads", (connection) =>
+      connection.run("lease-since", [ledger], [timeMs], { namespace }),
+    );
     if (typeof id !== "string") return undefined;
     const lease = await this.#leaseAtOrAfter(namespace, id);
     return lease && (await this.#entries(namespace, [lease]))[0];
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  /**
+   * Looks at every server that holds a namespace. `asOperator`: also at what only an operator's user may ask (CONFIG, ACL).
+   */
+  async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
+    const holdings = new Map([[await this.#route.connectionFor(this.#namesKey(), "reads"), [] as NodesOf[]]]);
+    for (const namespace of await this.listNamespaces()) {
+      const connection = await this.#route.connectionFor(this.#keys(namespace).record, "reads");
+      const held = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
+      holdings.set(connection, [...(holdings.get(connection) ?? []), held]);
+    }
+    return await inspectServers(holdings, { asOperator });
+  }
+
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    const { ledger } = this.#keys(namespace);
+    const found = await this.#ask(namespace, ledger, (redis) =>
+      redis.xrange(ledger, `${afterLedgerId + 1}-0`, "+", "COUNT", limit),
+    );
+    const leases = found.map((entry) => leaseOf(entry as StreamEntry));
+    const entries = await this.#entries(namespace, leases);
+    return leases.map(({ nonce }, index) => ({ entry: entries[index] as LedgerEntry, leaseNonce: nonce }));
+  }
+
+  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    const { record, ledger, holders, reports } = this.#keys(namespace);
+    for (let at = 0; at < copies.length; at += IMPORT_LEASES_MAX) {
+      const parameters = copies.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
+      await this.#route.use(record, "reads", (connection) =>
+        connection.run("import", [record, ledger, holders, reports], [namespace, ...parameters], { namespace }),
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#route.close();
+  }
+
+  /** As many as there can be, where the record can't be read: its own steps say why. */
+  async #nodeCountOf(namespace: string): Promise<number> {
+    try {
+      return (await this.readNamespace(namespace)).nodeCount;
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code !== "store_unavailable") return Number.POSITIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  #ask<T>(namespace: string, key: string, send: Parameters<typeof RedisConnection.prototype.ask<T>>[1]): Promise<T> {
+    return this.#route.use(key, "reads", (connection) => connection.ask({ namespace }, send));
+  }
+
+  #stepsOver(connection: RedisConnection): RedisSteps {
+    const known = this.#steps.get(connection);
+    if (known !== undefined) return known;
+    const { now = Date.now, bounds = DEFAULT_BOUNDS, quorumTimeoutMs = QUORUM_TIMEOUT_MS } = this.#options;
+    const steps = new RedisSteps({ connection, now, bounds, quorumTimeoutMs });
+    this.#steps.set(connection, steps);
+    return steps;
   }
 
   async #leaseAtOrAfter(namespace: string, id: string): Promise<KeptLease | undefined> {
     const { ledger } = this.#keys(namespace);
-    const [entry] = await this.#connection.ask({ namespace }, (redis) => redis.xrange(ledger, id, "+", "COUNT", 1));
+    const [entry] = await this.#ask(namespace, ledger, (redis) => redis.xrange(ledger, id, "+", "COUNT", 1));
     return entry && leaseOf(entry as StreamEntry);
   }
 
   async #entries(namespace: string, leases: readonly KeptLease[]): Promise<LedgerEntry[]> {
     if (leases.length === 0) return [];
     const { holders, reports } = this.#keys(namespace);
-    const [holderJsons, packed] = await this.#connection.ask({ namespace }, (redis) =>
+    const [holderJsons, packed] = await this.#ask(namespace, holders, (redis) =>
       Promise.all([
         redis.hmget(holders, ...leases.map(({ holder }) => holder)),
         redis.hmgetBuffer(reports, ...leases.map(({ lastLedgerId }) => reportFieldOf(lastLedgerId))),
@@ -135,10 +259,17 @@ export class RedisStore implements Store {
   }
 
   #keys(namespace: string): NamespaceKeys {
-    return keysOf(this.#keyPrefix, namespace);
+    return keysOf(this.#options.keyPrefix, namespace);
   }
 
   #namesKey(): string {
-    return `${this.#keyPrefix}namespaces`;
+    return `${this.#options.keyPrefix}namespaces`;
   }
+}
+
+function lookUpFor(options: RedisStoreOptions | RedisGroupOptions): LookUp {
+  if (options.kind === "redis-sentinel") return sentinelLookUp(options, options);
+  if (options.kind === "redis-cluster") return clusterLookUp(options, options);
+  const { host, port } = options;
+  return async () => ({ endpoints: [{ host, port }], endpointOf: () => ({ host, port }) });
 }

@@ -1,74 +1,75 @@
 /**
  * The embedded store: one SQLite file, one process. All changes of one turn of the event loop share one transaction and
- * one sync of the disk, and none is answered before it.
+ * one sync of the disk, and none is answered before it and before the restart marker says the same.
  */
 
-import { type LedgerEntry, ledgerIdOf, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { CoordinatorError } from "../errors.js";
-import { alreadyInitialised, notInitialised, notLeased } from "../refusals.js";
-import type { GrantedRuns, LeaseCommand, NamespaceRecord, ReportCommand, Store } from "../store.js";
-import { decideLease, decideReport } from "./decisions.js";
-import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
-import { keptRecord, newRecord } from "./namespace-record.js";
+import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { StatementSyncInstance } from "@photostructure/sqlite";
+import type { CoordinatorError } from "../errors.js";
+import type { Restart } from "../guard/adopt.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { decide } from "../guard/decisions.js";
+import type { FoundKeys } from "../guard/found.js";
+import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import { notInitialised, notLeased, refused } from "../refusals.js";
+import type {
+  Finding,
+  LeaseCopy,
+  LeaseStep,
+  NamespaceRecord,
+  Outcome,
+  ReportCommand,
+  StepCommand,
+  Store,
+} from "../store.js";
+import { leasesToAppend } from "./import-decision.js";
+import { holderJsonOf } from "./ledger-entry.js";
+import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
+import { decideReport } from "./report-decision.js";
+import { unusable } from "./sqlite-faults.js";
 import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
-import { type Outcome, TurnQueue } from "./turn-queue.js";
+import { keepIdentity } from "./sqlite-file-identity.js";
+import { SqliteLedger } from "./sqlite-ledger.js";
+import { SqliteLife } from "./sqlite-life.js";
+import { type Machine, thisMachine } from "./sqlite-machine.js";
+import { openRestartMarker } from "./sqlite-restart-marker.js";
+import { preparedAll, SqliteTurns } from "./sqlite-turns.js";
 
 export interface SqliteStoreOptions {
   readonly path: string;
   /** Whether a new file may be made where there is none. */
   readonly create: boolean;
-  /** The clock, in milliseconds. */
+  /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
   readonly now?: () => number;
+  readonly bounds?: Bounds;
+  /** Opens also a copy, for an operator who says that the original is gone: every step but `recover` is refused until one is done. */
+  readonly acceptCopy?: boolean;
+  /** An operator says that no other machine ever uses the store. Default false: a store on a network file system is refused. */
+  readonly allowNetworkFileSystem?: boolean;
+  /** What is asked of the machine; others than its own answers are for tests. */
+  readonly machine?: Partial<Machine>;
 }
 
-interface NamespaceRow {
+/** All fields are empty while the ledger is taken over from another store: the record comes last. */
+type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
   readonly id: number;
   readonly name: string;
-  readonly store_id: string;
-  readonly version: number;
-  readonly high_water_mark: number;
-  readonly changed_at_ms: number;
-}
+};
 
-interface LeaseRow {
-  readonly last_ledger_id: number;
-  readonly run_count: number;
-  readonly leased_at_ms: number;
-  readonly holder_json: string;
-  readonly nonce: string;
-  readonly progress_run: number | null;
-  readonly progress_sequence: number | null;
-  readonly progress_state: Progress["state"] | null;
-  readonly progress_at_ms: number | null;
-}
-
-const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
-  progress_run, progress_sequence, progress_state, progress_at_ms
-  FROM leases JOIN holders ON holders.id = leases.holder_id`;
+const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
 
 const STATEMENTS = {
-  begin: "BEGIN IMMEDIATE",
-  commit: "COMMIT",
-  rollback: "ROLLBACK",
   namespace: "SELECT * FROM namespaces WHERE name = ?",
-  namespaceNames: "SELECT name FROM namespaces ORDER BY name",
-  addNamespace:
-    "INSERT INTO namespaces (name, store_id, version, high_water_mark, changed_at_ms) VALUES (?, ?, ?, ?, ?)",
-  raiseMark: "UPDATE namespaces SET high_water_mark = ?, changed_at_ms = ? WHERE id = ?",
-  holder: "SELECT id FROM holders WHERE json = ?",
-  addHolder: "INSERT INTO holders (json) VALUES (?)",
-  addLease:
-    "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
-  leaseAtOrAfter: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT 1`,
-  leasesBelow: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id < ? ORDER BY last_ledger_id DESC LIMIT ?`,
-  leaseSince: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
-  setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
-    WHERE namespace_id = ? AND last_ledger_id = ?`,
+  namespaces: "SELECT * FROM namespaces ORDER BY name",
+  addName: "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
+  saveRecord: `INSERT INTO namespaces (name, ${KEPT_COLUMNS.join(", ")}) VALUES (?, ${KEPT_COLUMNS.map(() => "?").join(", ")})
+    ON CONFLICT (name) DO UPDATE SET ${KEPT_COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`,
 } as const;
 
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
+  readonly isExclusive = true;
   /** Absolute path of the file. */
   readonly path: string;
   /** Whether the file was made when this store was opened. */
@@ -76,220 +77,214 @@ export class SqliteStore implements Store {
 
   readonly #file: SqliteFile;
   readonly #now: () => number;
+  readonly #bounds: Bounds;
   readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
-  readonly #queue = new TurnQueue((jobs) => this.#inOneTransaction(jobs));
-  #failure: CoordinatorError | undefined;
-  #isClosed = false;
+  readonly #ledger: SqliteLedger;
+  readonly #life: SqliteLife;
+  readonly #turns: SqliteTurns;
+  /** Why nothing but `recover` is done; undefined once the file is the one that the store was made in. */
+  #copyFault: CoordinatorError | undefined;
+  /** A `recover` in the transaction under way has made this file the store's. */
+  #hasAcceptedCopy = false;
 
   /** @throws CoordinatorError as `openSqliteFile`. */
-  constructor({ path, create, now = Date.now }: SqliteStoreOptions) {
-    this.#file = openSqliteFile(path, { create });
+  constructor(options: SqliteStoreOptions) {
+    const { path, create, now, bounds = DEFAULT_BOUNDS, acceptCopy = false, allowNetworkFileSystem = false } = options;
+    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
+    const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
+    this.#file = openSqliteFile(path, { create, acceptCopy, allowNetworkFileSystem, machine });
     this.path = this.#file.path;
     this.isNew = this.#file.isNew;
-    this.#now = now;
-    this.#statements = prepareAll(this.#file.database);
+    this.#copyFault = this.#file.copyFault;
+    this.#now = now ?? Date.now;
+    this.#bounds = bounds;
+    try {
+      this.#turns = new SqliteTurns(this.#file, {
+        committed: () => this.#committed(),
+        rolledBack: () => this.#rolledBack(),
+        failed: () => this.#life.failed(),
+      });
+      this.#statements = preparedAll(this.#file.database, STATEMENTS);
+      this.#ledger = new SqliteLedger(this.#file.database);
+      this.#life = new SqliteLife({
+        machine,
+        marker: openRestartMarker(this.path, machine),
+        epsMs: bounds.epsMs,
+        records: new Map(this.#rows().map((row) => [row.name, foundFields(row)])),
+        isCopy: this.#copyFault !== undefined,
+      });
+    } catch (error) {
+      this.#file.close();
+      throw unusable(error, this.path);
+    }
   }
 
-  createNamespace(namespace: string, storeId: string): Promise<NamespaceRecord> {
-    const record = newRecord(namespace, storeId);
-    return this.#queue.add(() => {
-      if (this.#statements.namespace.get(namespace) !== undefined) throw alreadyInitialised(namespace);
-      this.#statements.addNamespace.run(namespace, storeId, record.version, record.highWaterMark, record.changedAtMs);
-      return record;
+  /** How the start was judged, by namespace: `unbroken` where leasing goes on densely, else why it is a doubt. */
+  get restarts(): ReadonlyMap<string, Restart> {
+    return this.#life.restarts;
+  }
+
+  step(namespace: string, command: StepCommand): Promise<Outcome> {
+    return this.#turns.add(() => {
+      if (command.step !== "recover") this.#mustNotBeCopy();
+      const keys = this.#found(namespace);
+      const nowMs = this.#now();
+      const epoch = this.#life.epochOf(namespace, keys.fields);
+      const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
+      const written = decide({ namespace, keys, server, nowMs, bounds: this.#bounds }, command);
+      if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+      const { record, runCount } = written;
+      const namespaceId = this.#save(record);
+      if (command.step === "lease") this.#addLease(namespaceId, record, runCount, command);
+      if (command.step === "recover") this.#acceptCopy();
+      const after = recordAfter(record, command.nonce);
+      const { nonce, generation } = after;
+      return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
     });
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return recordOf(this.#row(namespace));
+    return this.#turns.read(() => namespaceRecordIn(foundFields(this.#row(namespace)), namespace));
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    this.#mustWork();
-    return this.#statements.namespaceNames.all().map((row) => (row as { name: string }).name);
-  }
-
-  lease(namespace: string, command: LeaseCommand): Promise<GrantedRuns> {
-    return this.#queue.add(() => {
-      const row = this.#row(namespace);
-      const granted = decideLease(recordOf(row), command, this.#now());
-      const { version, firstRun, runCount, leasedAtMs } = granted;
-      const lastRun = firstRun + runCount - 1;
-      const lastLedgerId = ledgerIdOf(version, lastRun);
-      this.#statements.raiseMark.run(lastRun, leasedAtMs, row.id);
-      const holderId = this.#holderId(command);
-      this.#statements.addLease.run(row.id, lastLedgerId, runCount, leasedAtMs, holderId, command.nonce);
-      return granted;
-    });
+    return this.#turns.read(() => this.#rows().map(({ name }) => name));
   }
 
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    return this.#queue.add(() => {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
       const { id } = this.#row(namespace);
-      const lease = this.#leaseAt(id, ledgerId);
+      const lease = this.#ledger.reportable(id, ledgerId);
       if (lease === undefined) throw notLeased(namespace, ledgerId);
-      const known = { nonce: lease.nonce, progress: progressOf(lease) };
-      const { run, lastSequence, state, reportedAtMs } = decideReport(
-        known,
-        runOfLedgerId(ledgerId).run,
-        command,
-        this.#now(),
-      );
-      this.#statements.setProgress.run(run, lastSequence, state, reportedAtMs, id, lease.last_ledger_id);
+      const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
+      this.#ledger.setProgress(id, lease.lastLedgerId, progress);
     });
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    const lease = this.#leaseAt(this.#row(namespace).id, ledgerId);
-    return lease && entryOf(lease);
+    return this.#turns.read(() => this.#ledger.entryOf(this.#row(namespace).id, ledgerId));
   }
 
   async listLeases(
     namespace: string,
     { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    const { id } = this.#row(namespace);
-    return this.#statements.leasesBelow.all(id, belowLedgerId, limit).map((row) => entryOf(row as unknown as LeaseRow));
+    return this.#turns.read(() => this.#ledger.below(this.#row(namespace).id, belowLedgerId, limit));
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const { id } = this.#row(namespace);
-    const row = this.#statements.leaseSince.get(id, timeMs) as unknown as LeaseRow | undefined;
-    return row && entryOf(row);
+    return this.#turns.read(() => this.#ledger.firstSince(this.#row(namespace).id, timeMs));
+  }
+
+  /** The file was looked at when it was opened, and its settings are this process's own. */
+  async preflight(): Promise<readonly Finding[]> {
+    return this.#turns.read(() => []);
+  }
+
+  async exportLeases(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    return this.#turns.read(() => {
+      const row = this.#rowIfThere(namespace);
+      return row === undefined ? [] : this.#ledger.copiesAfter(row.id, afterLedgerId, limit);
+    });
+  }
+
+  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
+      const row = this.#rowIfThere(namespace);
+      const there = {
+        namespace,
+        hasRecord: hasRecord(row),
+        newestLedgerId: row === undefined ? 0 : this.#ledger.mark(row.id),
+        leaseAt: (ledgerId: number) => row && this.#ledger.copyAt(row.id, ledgerId),
+      };
+      const missing = leasesToAppend(there, copies);
+      if (missing.length === 0) return;
+      this.#statements.addName.run(namespace);
+      const { id } = this.#statements.namespace.get(namespace) as { id: number };
+      for (const copy of missing) this.#ledger.addCopy(id, copy);
+    });
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#queue.flush();
-    this.#isClosed = true;
+    if (!this.#turns.close()) return;
+    this.#life.close();
     this.#file.close();
   }
 
-  /** Refusals fail their own job, before it has written anything; everything else fails the whole turn, and the store. */
-  #inOneTransaction(jobs: readonly (() => unknown)[]): Outcome<unknown>[] {
-    this.#mustWork();
-    this.#mustBeAlone();
-    this.#begin();
-    try {
-      const outcomes = jobs.map(outcomeOf);
-      this.#statements.commit.run();
-      return outcomes;
-    } catch (error) {
-      this.#rollBack();
-      if (!isOfSqlite(error)) throw error;
-      this.#failure = failed(this.path, error);
-      throw this.#failure;
-    }
+  #committed(): void {
+    if (this.#hasAcceptedCopy) this.#copyFault = undefined;
+    this.#hasAcceptedCopy = false;
+    this.#life.committed();
   }
 
-  #mustBeAlone(): void {
-    if (this.#file.isLocked()) return;
-    this.#failure = new CoordinatorError(
-      "store_locked",
-      `the lock file of the store ${this.path} was removed or replaced, so another coordinator may have the store open; ` +
-        "this one leases no more. See that there is one only, then start it again",
-    );
-    throw this.#failure;
+  #rolledBack(): void {
+    this.#hasAcceptedCopy = false;
+    this.#life.rolledBack();
   }
 
-  /** Nothing is written yet: whatever stands in the way may pass. */
-  #begin(): void {
-    try {
-      this.#statements.begin.run();
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new CoordinatorError(
-        "store_unavailable",
-        `the store ${this.path} is busy (${reason}); does another program use the file?`,
-        {
-          cause,
-        },
-      );
-    }
+  #rows(): NamespaceRow[] {
+    return (this.#statements.namespaces.all() as unknown as NamespaceRow[]).filter(hasRecord);
   }
 
-  #rollBack(): void {
-    try {
-      this.#statements.rollback.run();
-    } catch {
-      // SQLite has rolled back by itself, or can't; nothing of this turn was answered either way.
-    }
-  }
-
-  /**
-   * After a failed write or sync nobody knows what is on the disk, and a later sync that succeeds proves nothing. So this
-   * process stops leasing; the next one reads what the file really holds.
-   */
-  #mustWork(): void {
-    if (this.#isClosed) throw new CoordinatorError("store_unavailable", `the store ${this.path} is closed`);
-    if (this.#failure) throw this.#failure;
+  #rowIfThere(namespace: string): NamespaceRow | undefined {
+    return this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
   }
 
   #row(namespace: string): NamespaceRow {
-    this.#mustWork();
-    const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
-    if (row === undefined) throw notInitialised(namespace);
+    const row = this.#rowIfThere(namespace);
+    if (!hasRecord(row)) throw notInitialised(namespace);
     return row;
   }
 
-  #leaseAt(namespaceId: number, ledgerId: number): LeaseRow | undefined {
-    const row = this.#statements.leaseAtOrAfter.get(namespaceId, ledgerId) as unknown as LeaseRow | undefined;
-    return row !== undefined && holdsRun(rangeOf(row), ledgerId) ? row : undefined;
+  #found(namespace: string): FoundKeys {
+    const row = this.#rowIfThere(namespace);
+    const isThere = row !== undefined;
+    return {
+      record: hasRecord(row) ? "hash" : "none",
+      fields: isThere ? foundFields(row) : {},
+      expires: false,
+      ledger: isThere ? "stream" : "none",
+      ledgerMark: isThere ? this.#ledger.mark(row.id) : 0,
+      holders: "hash",
+    };
   }
 
-  #holderId(command: LeaseCommand): number | bigint {
-    const json = holderJsonOf(command);
-    const known = this.#statements.holder.get(json) as { id: number } | undefined;
-    return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
+  #save(record: GuardRecord): number {
+    const fields = keptFields(record);
+    this.#statements.saveRecord.run(record.namespace, ...KEPT_COLUMNS.map((name) => fields[name]));
+    this.#life.wrote(record);
+    return this.#row(record.namespace).id;
+  }
+
+  #addLease(namespaceId: number, record: GuardRecord, runCount: number, command: LeaseStep): void {
+    const { version, mark, changedAtMs: leasedAtMs } = record;
+    const lastLedgerId = ledgerIdOf(version, mark);
+    const holderJson = holderJsonOf(command);
+    this.#ledger.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce: command.leaseNonce });
+  }
+
+  #mustNotBeCopy(): void {
+    if (this.#copyFault !== undefined && !this.#hasAcceptedCopy) throw this.#copyFault;
+  }
+
+  /** Who recovers a copy says that the original is gone: from now on this file is the one that the store was made in. */
+  #acceptCopy(): void {
+    if (this.#copyFault === undefined) return;
+    keepIdentity(this.#file.database, this.path);
+    this.#hasAcceptedCopy = true;
   }
 }
 
-function isOfSqlite(error: unknown): boolean {
-  return error instanceof Error && (error as { code?: unknown }).code === "ERR_SQLITE_ERROR";
+function hasRecord(row: NamespaceRow | undefined): row is NamespaceRow {
+  return row !== undefined && KEPT_COLUMNS.some((name) => row[name] !== null);
 }
 
-function outcomeOf(job: () => unknown): Outcome<unknown> {
-  try {
-    return { value: job() };
-  } catch (error) {
-    if (error instanceof CoordinatorError) return { error };
-    throw error;
-  }
-}
-
-function prepareAll(database: DatabaseSyncInstance): Record<keyof typeof STATEMENTS, StatementSyncInstance> {
-  const entries = Object.entries(STATEMENTS).map(([name, sql]) => [name, database.prepare(sql)]);
-  return Object.fromEntries(entries) as Record<keyof typeof STATEMENTS, StatementSyncInstance>;
-}
-
-function recordOf({ name, store_id, version, high_water_mark, changed_at_ms }: NamespaceRow): NamespaceRecord {
-  return keptRecord({
-    namespace: name,
-    storeId: store_id,
-    version,
-    highWaterMark: high_water_mark,
-    changedAtMs: changed_at_ms,
-  });
-}
-
-function entryOf(row: LeaseRow): LedgerEntry {
-  const { leased_at_ms: leasedAtMs, holder_json: holderJson } = row;
-  return ledgerEntryOf({ ...rangeOf(row), leasedAtMs, holderJson, progress: progressOf(row) });
-}
-
-function rangeOf({ last_ledger_id, run_count }: LeaseRow): LedgerRange {
-  return { lastLedgerId: last_ledger_id, runCount: run_count };
-}
-
-function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
-  if (progress_run === null || progress_state === null || progress_at_ms === null) return null;
-  return { run: progress_run, lastSequence: progress_sequence, state: progress_state, reportedAtMs: progress_at_ms };
-}
-
-function failed(path: string, cause: unknown): CoordinatorError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new CoordinatorError(
-    "store_unavailable",
-    `the store ${path} could not be written (${reason}); this coordinator leases no more. Mend the disk, then start it again`,
-    { cause },
-  );
+/** A column that is empty is a field that is missing. */
+function foundFields(row: NamespaceRow): FoundFields {
+  return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }

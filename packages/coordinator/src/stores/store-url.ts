@@ -1,16 +1,34 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
 import { resolve } from "node:path";
-import type { RedisStoreOptions } from "./redis-store.js";
+import { type Endpoint, endpointText, type RedisLogin, type RedisPlace } from "./redis-address.js";
+import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
 
 /** In front of every key unless the URL says otherwise. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
+const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26_379;
+
+type RedisKind = RedisPlace["kind"];
 
 export type StoreAddress =
   | { readonly kind: "memory" }
   | { readonly kind: "sqlite"; readonly path: string }
-  | ({ readonly kind: "redis" } & RedisStoreOptions);
+  | (RedisStoreOptions & { readonly kind: "redis" })
+  | RedisGroupOptions;
 
-const FORMS = "memory:, sqlite:PATH, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], rediss://… (TLS)";
+const FORMS =
+  "memory:, sqlite:PATH, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], " +
+  "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/MASTERNAME[/DATABASE][?prefix=…&sentinelUsername=…&sentinelPassword=…], " +
+  "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS";
+
+/** A URL of a Redis, taken apart as far as it is the same for every kind. Nothing is decoded yet. */
+interface Parts {
+  readonly userinfo: string;
+  readonly hosts: readonly string[];
+  /** What stands between the slashes behind the hosts. */
+  readonly path: readonly string[];
+  readonly settings: ReadonlyMap<string, string>;
+}
 
 /**
  * Takes a store's URL apart.
@@ -22,19 +40,35 @@ export function parseStoreUrl(text: string): StoreAddress {
     const path = text.slice("sqlite:".length);
     return { kind: "sqlite", path: sqlitePath(path) };
   }
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "redis:" || url?.protocol === "rediss:") return redisAddress(url);
-  throw unusable(url ? `"${url.protocol}" is no kind of store` : "it has no kind in front");
+  const [, scheme = "", s = "", suffix = ""] = /^(redis(s?)(-sentinel|-cluster)?):\/\//.exec(text) ?? [];
+  if (scheme === "") {
+    const other = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text)?.[0];
+    throw unusable(other === undefined ? "it has no kind in front" : `"${other}" is no kind of store`);
+  }
+  const parts = partsOf(text.slice(`${scheme}://`.length));
+  const { place, database } = PLACES[`redis${suffix}` as RedisKind](parts);
+  return { ...place, ...loginIn(parts.userinfo), tls: s !== "", database, keyPrefix: keyPrefixIn(parts) };
 }
 
-/** The URL for messages and logs: without password. */
+/** The URL for messages and logs, and the name of the place: without password, and the same in whatever order hosts are given. */
 export function describeStore(address: StoreAddress): string {
   if (address.kind === "memory") return "memory: (forgets everything when it stops)";
   if (address.kind === "sqlite") return `sqlite:${address.path}`;
-  const { tls, username, host, port, database, keyPrefix } = address;
-  const user = username ? `${username}@` : "";
+  const { kind, tls, username, database, keyPrefix } = address;
+  const scheme = tls ? kind.replace("redis", "rediss") : kind;
+  const user = username ? `${encodeURIComponent(username)}@` : "";
   const prefix = keyPrefix === DEFAULT_KEY_PREFIX ? "" : `?prefix=${keyPrefix}`;
-  return `${tls ? "rediss" : "redis"}://${user}${host}:${port}/${database}${prefix}`;
+  return `${scheme}://${user}${placeText(address, database)}${prefix}`;
+}
+
+function placeText(place: RedisPlace, database: number): string {
+  if (place.kind === "redis-sentinel") return `${sorted(place.sentinels)}/${place.masterName}/${database}`;
+  if (place.kind === "redis-cluster") return sorted(place.nodes);
+  return `${endpointText(place)}/${database}`;
+}
+
+function sorted(endpoints: readonly Endpoint[]): string {
+  return endpoints.map(endpointText).sort().join(",");
 }
 
 /** `PATH`, or `///PATH` as a URL writes it. Absolute: another working folder must not become another store. */
@@ -46,27 +80,105 @@ function sqlitePath(text: string): string {
   return text.slice(2);
 }
 
-function redisAddress(url: URL): StoreAddress {
-  const database = /^\/?(\d{1,4})?$/.exec(url.pathname);
-  if (database === null) throw unusable(`the database must be a number, not "${url.pathname.slice(1)}"`);
-  for (const name of url.searchParams.keys()) {
-    if (name !== "prefix") throw unusable(`it knows no setting "${name}"; only prefix`);
+/** By hand: the platform's URL takes one host only. */
+function partsOf(text: string): Parts {
+  const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(\?[^#]*)?$/.exec(text) ?? [];
+  // A password that ends the hosts too early would be told as path or setting: nothing of it is read.
+  if (text.slice(authority.length).includes("@")) {
+    throw unusable("an @ stands behind the hosts: write / ? # in user and password as %2F %3F %23");
   }
-  const keyPrefix = url.searchParams.get("prefix") ?? DEFAULT_KEY_PREFIX;
+  if (text.includes("#")) throw unusable("it has a # (in user and password: %23)");
+  const at = authority.lastIndexOf("@");
+  return {
+    userinfo: at < 0 ? "" : authority.slice(0, at),
+    hosts: authority.slice(at + 1).split(","),
+    path: path.replace(/\/$/, "").split("/").slice(1),
+    // In a form a plus is a space; in a password it is a plus.
+    settings: new Map(new URLSearchParams(query.replaceAll("+", "%2B"))),
+  };
+}
+
+type ParsePlace = (parts: Parts) => {
+  readonly place: RedisPlace;
+  readonly database: number;
+};
+
+const PLACES: Readonly<Record<RedisKind, ParsePlace>> = {
+  redis: ({ hosts, path, settings }) => {
+    mustKnow(settings, ["prefix"]);
+    const [first, ...others] = hosts.map((host) => endpointIn(host, REDIS_PORT));
+    if (first === undefined || others.length > 0) {
+      throw unusable("redis:// names one server; several are a redis-sentinel:// or a redis-cluster://");
+    }
+    if (path.length > 1) throw unusable("behind the host stands one number, the database");
+    return { place: { kind: "redis", ...first }, database: databaseIn(path[0]) };
+  },
+  "redis-sentinel": ({ hosts, path, settings }) => {
+    mustKnow(settings, ["prefix", "sentinelUsername", "sentinelPassword"]);
+    const [masterName = "", database, ...others] = path;
+    if (!/^[A-Za-z0-9._-]+$/.test(masterName) || others.length > 0) {
+      throw unusable("behind the sentinels stands the name of the master, as in /mymaster or /mymaster/0");
+    }
+    const sentinels = hosts.map((host) => endpointIn(host, SENTINEL_PORT));
+    const sentinelUsername = settings.get("sentinelUsername") || undefined;
+    const sentinelPassword = settings.get("sentinelPassword") || undefined;
+    if (sentinelUsername !== undefined && sentinelPassword === undefined) {
+      throw unusable("sentinelUsername needs a sentinelPassword");
+    }
+    const place = { kind: "redis-sentinel", sentinels, masterName, sentinelUsername, sentinelPassword } as const;
+    return { place, database: databaseIn(database) };
+  },
+  "redis-cluster": ({ hosts, path, settings }) => {
+    mustKnow(settings, ["prefix"]);
+    if (path.length > 1 || databaseIn(path[0]) !== 0) throw unusable("a Cluster has database 0 only");
+    const nodes = hosts.map((host) => endpointIn(host, REDIS_PORT));
+    return { place: { kind: "redis-cluster", nodes }, database: 0 };
+  },
+};
+
+function endpointIn(text: string, defaultPort: number): Endpoint {
+  const [, bracketed, name, digits] = /^(?:\[([0-9a-fA-F:.%]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const host = bracketed ?? name;
+  const port = Number(digits ?? defaultPort);
+  // Not repeated: it may be a piece of a password.
+  if (host === undefined || port < 1 || port > 65_535) {
+    throw unusable(
+      text === ""
+        ? "it names no host"
+        : "a host or its port can't be read (/ ? # @ in a password are written as %2F %3F %23 %40)",
+    );
+  }
+  return { host, port };
+}
+
+function databaseIn(text = "0"): number {
+  if (!/^\d{1,4}$/.test(text)) throw unusable(`the database must be a number, not "${text}"`);
+  return Number(text);
+}
+
+function keyPrefixIn({ settings }: Parts): string {
+  const keyPrefix = settings.get("prefix") ?? DEFAULT_KEY_PREFIX;
   if (!/^[A-Za-z0-9:._-]{1,64}$/.test(keyPrefix)) {
     throw unusable(`a prefix has 1 to 64 characters A-Z, a-z, 0-9, colon, dot, dash, underscore, not "${keyPrefix}"`);
   }
-  if (url.hostname === "") throw unusable("it names no host");
-  return {
-    kind: "redis",
-    host: url.hostname.replace(/^\[|\]$/g, ""),
-    port: url.port === "" ? 6379 : Number(url.port),
-    tls: url.protocol === "rediss:",
-    username: decoded("user", url.username) || undefined,
-    password: decoded("password", url.password) || undefined,
-    database: Number(database[1] ?? 0),
-    keyPrefix,
-  };
+  return keyPrefix;
+}
+
+function mustKnow(settings: ReadonlyMap<string, string>, known: readonly string[]): void {
+  const stranger = [...settings.keys()].find((name) => !known.includes(name));
+  if (stranger === undefined) return;
+  // It may be the end of a password.
+  const shown =
+    settings.has("sentinelPassword") && stranger !== "sentinelPassword"
+      ? "like one of these (an & in a password is written as %26)"
+      : `"${stranger}"`;
+  throw unusable(`it knows no setting ${shown}; only ${known.join(", ")}`);
+}
+
+function loginIn(userinfo: string): Pick<RedisLogin, "username" | "password"> {
+  const colon = userinfo.indexOf(":");
+  const [user, password] = colon < 0 ? [userinfo, ""] : [userinfo.slice(0, colon), userinfo.slice(colon + 1)];
+  return { username: decoded("user", user) || undefined, password: decoded("password", password) || undefined };
 }
 
 function decoded(name: string, text: string): string {

@@ -2,7 +2,7 @@
  * Gathers the jobs of one turn of the event loop and hands them on together, so that callers of the same moment share one
  * sync of the disk. Knows nothing of what the jobs do.
  */
-export type Outcome<T> = { readonly value: T } | { readonly error: unknown };
+export type JobOutcome<T> = { readonly value: T } | { readonly error: unknown };
 
 interface Waiting {
   readonly job: () => unknown;
@@ -11,11 +11,11 @@ interface Waiting {
 }
 
 export class TurnQueue {
-  readonly #runTogether: (jobs: readonly (() => unknown)[]) => readonly Outcome<unknown>[];
+  readonly #runTogether: (jobs: readonly (() => unknown)[]) => readonly JobOutcome<unknown>[];
   #waiting: Waiting[] = [];
 
   /** `runTogether` runs all jobs and answers for each, in their order; when it throws, every job of the turn failed. */
-  constructor(runTogether: (jobs: readonly (() => unknown)[]) => readonly Outcome<unknown>[]) {
+  constructor(runTogether: (jobs: readonly (() => unknown)[]) => readonly JobOutcome<unknown>[]) {
     this.#runTogether = runTogether;
   }
 
@@ -31,7 +31,7 @@ export class TurnQueue {
     const turn = this.#waiting;
     this.#waiting = [];
     if (turn.length === 0) return;
-    let outcomes: readonly Outcome<unknown>[];
+    let outcomes: readonly JobOutcome<unknown>[];
     try {
       outcomes = this.#runTogether(turn.map(({ job }) => job));
     } catch (error) {
@@ -39,7 +39,7 @@ export class TurnQueue {
       return;
     }
     turn.forEach(({ resolve, reject }, index) => {
-      const outcome = outcomes[index] as Outcome<never>;
+      const outcome = outcomes[index] as JobOutcome<never>;
       if ("error" in outcome) reject(outcome.error);
       else resolve(outcome.value);
     });

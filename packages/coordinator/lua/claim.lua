@@ -1,0 +1,16 @@
+--[[
+  The first half of settling a doubt. The mark stays: before the quorum has the claim, another node may still lease.
+  ARGV 8 generation as it was seen · 9 least generation
+  Refuses as `ours`, and: RACED <generation>.
+  Guarantees: G3 (docs/guarantees.md).
+]]
+local seen, generationMin = whole(ARGV[8], NUMBER_MAX), whole(ARGV[9], NUMBER_MAX)
+if not seen or not generationMin then return refuse('MISUSE', 'claim takes numbers') end
+local record, word, detail = ours(false)
+if not record then return refuse(word, detail) end
+if record.g ~= seen then return refuse('RACED', digits(record.g)) end
+local generation = math.max(record.g, generationMin) + 1
+word, detail = faultOfGeneration(generation)
+if word then return refuse(word, detail) end
+record.g, record.ep, record.p = generation, server.epoch, CLAIMED
+return answer(save(record), 0)

@@ -1,0 +1,163 @@
+--[[
+  What the steps of the guard share; the same decisions as src/guard/decisions.ts, which says why. Stands behind record.lua in
+  front of each step.
+
+  KEYS of every step  1 record · 2 ledger (STREAM) · 3 holders (HASH)
+  ARGV of every step  1 namespace · 2 nonce · 3 store id · 4 the coordinator's clock, ms · 5 eps, ms · 6 gap, ms
+                      7 whether a long silence is accepted, 0 or 1 · from 8 on: the step's own
+  Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }
+  Guarantees: G2 (docs/guarantees.md).
+]]
+local BURST_RUNS = 65536
+local ROOM_SHARE = 64
+local SILENCE_MAX_MS = 30 * 24 * 3600 * 1000
+-- 2026-11-01: no clock that shows an earlier time is right.
+local RELEASED_AT_MS = 1793491200000
+
+nonce = ARGV[2]
+local NAMESPACE, STORE_ID_ASKED = ARGV[1], ARGV[3]
+local coordinatorMs, epsMs, gapMs = whole(ARGV[4], NUMBER_MAX), whole(ARGV[5], NUMBER_MAX), whole(ARGV[6], NUMBER_MAX)
+if not coordinatorMs or not epsMs or not gapMs or not whole(ARGV[7], 1) then
+  return refuse('MISUSE', 'every step takes clock, eps, gap and a switch')
+end
+local isSilenceAccepted = ARGV[7] == '1'
+
+-- The line: the greatest run of a version that may be leased at an instant.
+local whenLineReaches
+local function startOf(id, version)
+  return version == 0 and id.first or 1
+end
+local function beginOf(id, version)
+  if version == 0 then return id.begin end
+  return whenLineReaches(id, version - 1, RUN_MAX)
+end
+local function lineAt(id, version, time)
+  return startOf(id, version) + math.floor(((time - beginOf(id, version)) * id.rate) / 1000) + BURST_RUNS
+end
+function whenLineReaches(id, version, run)
+  return beginOf(id, version) + math.ceil(((run - startOf(id, version) - BURST_RUNS) * 1000) / id.rate)
+end
+
+local function infoField(section, name)
+  local text = redis.pcall('INFO', section)
+  if type(text) ~= 'string' then return nil end
+  return string.match(text, '\n' .. name .. ':([^\r\n]+)')
+end
+
+-- INFO and TIME in the same step as the write: what they say can't change in between.
+local server = { time = nowMs() }
+do
+  local runId, replId, syncs = infoField('server', 'run_id'), infoField('replication', 'master_replid'), infoField('stats', 'sync_full')
+  server.role = infoField('replication', 'role')
+  server.replicas = whole(infoField('replication', 'connected_slaves'), NUMBER_MAX)
+  if runId and replId and syncs and server.role and server.replicas then server.epoch = runId .. ':' .. replId .. ':' .. syncs end
+end
+local earliestMs = math.min(server.time, coordinatorMs)
+local latestMs = math.max(server.time, coordinatorMs)
+
+local function ledgerIdOf(version, run)
+  return version * VERSION_WEIGHT + run
+end
+
+local function faultOfLedger()
+  if not isAbsentOr(KEYS[2], 'stream') then return 'CORRUPT', 'the ledger is no stream' end
+  if not isAbsentOr(KEYS[3], 'hash') then return 'CORRUPT', 'the holders are no hash' end
+end
+
+local function ledgerMark()
+  local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+  return newest and tonumber(string.match(newest[1], '^%d+')) or 0
+end
+
+local function faultOfServer(nodeCount)
+  if not server.epoch then return 'NOEPOCH', '' end
+  if server.role ~= 'master' then return 'REPLICA', server.role end
+  if server.replicas > nodeCount - 1 then return 'NODES', digits(server.replicas) end
+end
+
+local function faultOfClocks()
+  if math.abs(server.time - coordinatorMs) > epsMs then return 'CLOCK', digits(server.time - coordinatorMs) end
+  if latestMs < RELEASED_AT_MS then return 'CLOCK', '0' end
+end
+
+local function faultOfSilence(record)
+  local back = record.t - epsMs - latestMs
+  if back > 0 then return 'CLOCKBACK', digits(back) end
+  if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
+end
+
+local function refusalOfSeal(record)
+  if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
+  if record.ph == 'forked' then return 'FORKED', '0' end
+  return 'SEALED', ''
+end
+
+-- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that bears
+-- `ownSeal` passes, however long it was silent.
+local function ours(mayBeSealed, nodeCount, ownSeal)
+  local record, word, detail = readRecord(KEYS[1], NAMESPACE)
+  if not record then return nil, word, detail end
+  word, detail = faultOfLedger()
+  if word then return nil, word, detail end
+  if record.sid ~= STORE_ID_ASKED then return nil, 'FOREIGN', record.sid end
+  word, detail = faultOfServer(nodeCount or record.n)
+  if not word then word, detail = faultOfClocks() end
+  if word then return nil, word, detail end
+  if record.p == SEALED then
+    if record.ph == ownSeal then return record end
+    if not (mayBeSealed and not isMovedSeal(record.ph) and record.ph ~= 'forked') then return nil, refusalOfSeal(record) end
+  end
+  word, detail = faultOfSilence(record)
+  if word then return nil, word, detail end
+  return record
+end
+
+-- The record, when the store still remembers everything, as far as anybody can tell; or nil, word and detail.
+local function undoubted(floor, generationMin)
+  local record, word, detail = ours(false)
+  if not record then return nil, word, detail end
+  local generation = digits(record.g)
+  if record.g < generationMin then return nil, 'STALEGEN', generation end
+  if record.ep ~= server.epoch then
+    local isSameProcess = string.match(record.ep, '^[^:]*') == string.match(server.epoch, '^[^:]*')
+    if record.n == 1 and isSameProcess then return nil, 'OPERATOR', 'epoch' end
+    return nil, 'EPOCH', generation
+  end
+  if record.p == CLAIMED then return nil, 'PENDING', generation end
+  if latestMs - record.t > gapMs then return nil, 'GAP', generation end
+  if ledgerIdOf(record.ver, record.c) < math.max(floor, ledgerMark()) then return nil, 'ROLLBACK', generation end
+  return record
+end
+
+-- A greater one could be written, but never be read again.
+local function faultOfGeneration(generation)
+  if generation > NUMBER_MAX then return 'CORRUPT', 'the generation has reached its end' end
+end
+
+-- The run to jump to, or nil, word and detail.
+local function markAfterJump(id, version, mark, floor)
+  local target = lineAt(id, version, latestMs + 2 * epsMs)
+  local known = math.max(ledgerIdOf(version, mark), floor, ledgerMark())
+  if known > ledgerIdOf(version, target) then return nil, 'OPERATOR', 'line' end
+  if target >= RUN_MAX then return nil, 'EXHAUSTED', digits(version) end
+  return target
+end
+
+local function save(record)
+  local fields = {
+    v = SCHEMA, ns = record.ns, sid = record.sid, ver = digits(record.ver), c = digits(record.c),
+    t = digits(math.max(record.t, latestMs)), ep = record.ep, g = digits(record.g), p = digits(record.p),
+    n = digits(record.n), rk = record.rk, ph = record.ph,
+  }
+  local words = { 'k', checksumOf(fields) }
+  for _, name in ipairs(FIELDS) do
+    words[#words + 1] = name
+    words[#words + 1] = fields[name]
+  end
+  redis.call('HSET', KEYS[1], unpack(words))
+  return fields
+end
+
+local function answer(fields, runCount)
+  return { nonce, fields.sid, fields.ver, fields.c, fields.t, fields.ep, fields.g, fields.n, digits(runCount) }
+end

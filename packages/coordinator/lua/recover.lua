@@ -1,0 +1,54 @@
+--[[
+  Makes the record anew on the line, and leaves it to be claimed by the next coordinator. For an operator.
+  ARGV 8 floor · 9 least generation · 10 nodes, 0: as before · 11 key of the receipts, for a record that is gone
+  Refuses: CORRUPT (keys of other types), FOREIGN, VERSION, NOEPOCH, REPLICA, NODES, CLOCK, CLOCKBACK, MOVED, OPERATOR, EXHAUSTED.
+]]
+local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
+local nodes = whole(ARGV[10], NODE_COUNT_MAX)
+local id = parseStoreId(STORE_ID_ASKED)
+if not id then return refuse('MISUSE', 'not a store id') end
+if not floor or not generationMin or not nodes or not matchesWhole(ARGV[11], '^[0-9a-f]+$', 64, 64) then
+  return refuse('MISUSE', 'recover takes numbers and a key')
+end
+
+local kind = kindOf(KEYS[1])
+if kind ~= 'none' and kind ~= 'hash' then return refuse('CORRUPT', 'the record is no hash') end
+local word, detail = faultOfLedger()
+if word then return refuse(word, detail) end
+local kept
+if kind == 'hash' then
+  local fields = foundFields(KEYS[1])
+  kept, word, detail = recordIn(fields, NAMESPACE)
+  if kept and kept.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', kept.sid) end
+  -- A record that was edited may be recovered only as what it still says it is.
+  if not kept and word ~= 'CORRUPT' then return refuse(word, detail) end
+  if not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid or '') end
+end
+
+local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
+word, detail = faultOfServer(nodeCount)
+if not word then word, detail = faultOfClocks() end
+if word then return refuse(word, detail) end
+if kept and isMovedSeal(kept.ph) then return refuse('MOVED', placeInSeal(kept.ph)) end
+if kept then
+  word, detail = faultOfSilence(kept)
+  if word then return refuse(word, detail) end
+end
+
+local floorVersion = math.floor(floor / VERSION_WEIGHT)
+local record = kept or {
+  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, c = id.first - 1, t = 0, g = 0, rk = ARGV[11],
+  ver = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT),
+}
+if floorVersion > record.ver then record.ver, record.c = floorVersion, 0 end
+local mark
+mark, word, detail = markAfterJump(record.id, record.ver, record.c, floor)
+if not mark then return refuse(word, detail) end
+local generation = math.max(record.g + 1, generationMin + 1, latestMs)
+word, detail = faultOfGeneration(generation)
+if word then return refuse(word, detail) end
+record.c, record.g = mark, generation
+record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
+-- Fields that are not ours do no harm; a time to live does. First, so that a user without the right to it changes nothing.
+redis.call('PERSIST', KEYS[1])
+return answer(save(record), 0)

@@ -1,0 +1,33 @@
+/** Where coordinators and verbs remember, outside the store, what was leased from it. */
+import { dirname, resolve } from "node:path";
+import type { Option } from "commander";
+import { z } from "zod";
+import { NO_WITNESS, type Witness } from "../guard/witness.js";
+import { openWitness } from "../guard/witness-folder.js";
+import { describeStore, type StoreAddress } from "../stores/store-url.js";
+import { defaultWitnessFolder } from "./default-store.js";
+import { checkedOption } from "./options.js";
+
+export function witnessFolderOption(): Option {
+  return checkedOption(
+    "--witness-folder <path>",
+    "where to remember, outside the store, what was leased from it; not in the store's folder",
+    z.string().min(1),
+  ).default(defaultWitnessFolder());
+}
+
+/**
+ * The witness of a namespace of a store; a memory store has none, as nothing of it outlives its process.
+ * @throws TypeError when the folder is the store's own: both would be restored together, and the witness would be none.
+ */
+export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
+  if (address.kind === "memory") return () => NO_WITNESS;
+  const absolute = resolve(folder);
+  if (address.kind === "sqlite" && dirname(address.path) === absolute) {
+    throw new TypeError(
+      `the witness folder ${absolute} is the store's own folder: whoever restores the one restores the other. Give another --witness-folder`,
+    );
+  }
+  const place = describeStore(address);
+  return (namespace) => openWitness({ folder: absolute, place, namespace });
+}

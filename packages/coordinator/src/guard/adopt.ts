@@ -1,0 +1,57 @@
+/**
+ * Whether a store that only one process at a time has open may go on as if it had never stopped. Pure.
+ * A start is a doubt: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, and
+ * that says of the record all that the record says of itself, proves that nothing was forgotten in between.
+ */
+import { type GuardRecord, keptFields, PHASES } from "./record.js";
+
+/** The record of a namespace as it was when its last write was answered, and the machine it was answered on. */
+export interface RestartMark {
+  /** One life of the machine: what is kept in its memory ends with it. */
+  readonly bootId: string;
+  /** Wall clock minus monotonic clock, ms. It leaps when a machine is put back to an earlier state of itself. */
+  readonly clockOffsetMs: number;
+  readonly namespace: string;
+  readonly storeId: string;
+  readonly version: number;
+  readonly mark: number;
+  readonly generation: number;
+  /** The record's, over all its fields. */
+  readonly checksum: string;
+}
+
+/** The machine at this moment. */
+export type Present = Pick<RestartMark, "bootId" | "clockOffsetMs">;
+
+/** How a start was judged: `unbroken`, or why it is a doubt. */
+export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "other_record" | "not_open";
+
+const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "checksum"] as const;
+
+export function restartMarkOf(record: GuardRecord, present: Present): RestartMark {
+  const { namespace, storeId, version, mark, generation } = record;
+  return { ...present, namespace, storeId, version, mark, generation, checksum: keptFields(record).k };
+}
+
+/**
+ * Judges a start by the mark that was found and the record as the store holds it now. How long the store was silent is not judged
+ * here: every step does.
+ */
+export function restartOf(
+  found: RestartMark | undefined,
+  record: GuardRecord,
+  present: Present | undefined,
+  epsMs: number,
+): Restart {
+  if (found === undefined || present === undefined) return "no_mark";
+  if (found.bootId !== present.bootId) return "other_boot";
+  if (hasLeapt(found.clockOffsetMs, present.clockOffsetMs, epsMs)) return "clock_leapt";
+  const expected = restartMarkOf(record, present);
+  if (SAME_RECORD.some((name) => found[name] !== expected[name])) return "other_record";
+  return record.phase === PHASES.open ? "unbroken" : "not_open";
+}
+
+/** Whether the wall clock moved, beside the monotonic one, by more than clocks may lie apart. */
+export function hasLeapt(offsetBeforeMs: number, offsetMs: number, epsMs: number): boolean {
+  return !(Math.abs(offsetMs - offsetBeforeMs) <= epsMs);
+}

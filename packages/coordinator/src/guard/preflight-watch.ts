@@ -1,0 +1,110 @@
+/**
+ * Looks at the store's servers at the start and every minute. What could lose or repeat the counter stops leasing before it
+ * happens; an operator may accept a finding by its name. Knows the store only through `Store.preflight`.
+ */
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import type { Finding, Store } from "../store.js";
+import { type GuardState, openSince, stateAfter } from "./state.js";
+
+export const PREFLIGHT_EVERY_MS = 60_000;
+
+export interface PreflightOptions {
+  readonly store: Pick<Store, "preflight">;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Names of findings (`Finding.override`) that an operator accepts: they neither refuse nor warn. */
+  readonly overrides: readonly string[];
+  readonly everyMs: number;
+}
+
+type Refusal = Finding & { readonly code: ErrorCode };
+
+interface Seen {
+  readonly finding: Finding;
+  readonly sinceMs: number;
+}
+
+export class PreflightWatch {
+  readonly #options: PreflightOptions;
+  /** By their text. */
+  #seen: ReadonlyMap<string, Seen> = new Map();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #firstLook: Promise<void> = Promise.resolve();
+
+  constructor(options: PreflightOptions) {
+    this.#options = options;
+  }
+
+  /** Looks now, and every `everyMs` until `stop`. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    const look = () => {
+      this.#looking = this.#looking.then(() => this.#look());
+    };
+    this.#timer = setInterval(look, this.#options.everyMs);
+    look();
+    this.#firstLook = this.#looking;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#looking;
+  }
+
+  /** Once started, nothing is leased before the first look is done. @throws CoordinatorError the code of a finding. */
+  async mustPass(namespace: string): Promise<void> {
+    await this.#firstLook;
+    const seen = this.#refusalOf(namespace);
+    if (seen !== undefined) throw errorFor(seen.finding);
+  }
+
+  /** What stands in the status of a namespace whose guard has nothing to say; undefined when nothing stands against leasing. */
+  stateOf(namespace: string): GuardState | undefined {
+    const seen = this.#refusalOf(namespace);
+    if (seen === undefined) return undefined;
+    return stateAfter(errorFor(seen.finding), openSince(seen.sinceMs), seen.sinceMs);
+  }
+
+  #refusalOf(namespace: string): { readonly finding: Refusal; readonly sinceMs: number } | undefined {
+    for (const { finding, sinceMs } of this.#seen.values()) {
+      const { code, namespaces } = finding;
+      if (code === undefined || !(namespaces?.includes(namespace) ?? true)) continue;
+      return { finding: { ...finding, code }, sinceMs };
+    }
+    return undefined;
+  }
+
+  /** What was found last holds until the next look that succeeds. */
+  async #look(): Promise<void> {
+    const { store, log, now, overrides } = this.#options;
+    let findings: readonly Finding[];
+    try {
+      findings = await store.preflight();
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      log.warn({ code: error.code, reason: error.message }, "preflight_failed");
+      return;
+    }
+    const counted = findings.filter(({ override }) => override === undefined || !overrides.includes(override));
+    const before = this.#seen;
+    this.#seen = new Map(
+      counted.map((finding) => [finding.what, { finding, sinceMs: before.get(finding.what)?.sinceMs ?? now() }]),
+    );
+    for (const finding of counted) {
+      if (before.has(finding.what)) continue;
+      log[finding.code === undefined ? "warn" : "error"]({ ...finding }, "preflight_finding");
+    }
+    for (const [what, { finding }] of before) {
+      if (!this.#seen.has(what)) log.info({ code: finding.code, what }, "preflight_finding_gone");
+    }
+  }
+}
+
+function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {
+  const way = override === undefined ? "" : `, or accept it by name: ${override}`;
+  return new CoordinatorError(code, `${what}. Nothing is leased until that is mended (${remedy})${way}`);
+}

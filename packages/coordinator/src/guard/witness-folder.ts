@@ -1,0 +1,160 @@
+/**
+ * The witness on disk: one small file for each coordinator and namespace, in a folder that is not the store's. A process writes
+ * its own file only, and reads those of all: what one coordinator saw, every later one on this machine knows.
+ *
+ * Written at every range that is handed out, in place and without a sync: that outlives the process. Now and then written anew
+ * and synced: that outlives the machine.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
+import { createHash, randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { CoordinatorError } from "../errors.js";
+import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
+
+const SYNC_EVERY_MS = 5_000;
+/** Files of coordinators that ended so long ago are taken over and removed. */
+const ABANDONED_AFTER_MS = 3_600_000;
+/** Each writing replaces the one before as a whole: all have the same length. */
+const FILE_BYTES = 256;
+const SUFFIX = ".witness";
+
+export interface WitnessFolderOptions {
+  readonly folder: string;
+  /** Names the store by where it is, without secrets: what was seen at one place is not held against another. */
+  readonly place: string;
+  readonly namespace: string;
+  readonly now?: () => number;
+}
+
+/**
+ * The witness of a namespace. Makes the folder; writes no file before there is something to remember.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read or made.
+ */
+export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
+  const prefix = `${createHash("sha256").update(place).digest("hex").slice(0, 16)}.${namespace}.`;
+  const path = join(folder, `${prefix}${randomUUID()}${SUFFIX}`);
+  const usable = <T>(act: () => T): T => orUnusable(folder, act);
+  let file: number | undefined;
+  let remembered: Remembrance | undefined;
+  let syncedAtMs = 0;
+
+  const others = () =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith(prefix) && name.endsWith(SUFFIX) && join(folder, name) !== path)
+      .map((name) => join(folder, name));
+
+  function writeAnew(text: string): void {
+    const isFirst = file === undefined;
+    if (file !== undefined) closeSync(file);
+    const fresh = `${path}.new`;
+    file = openSync(fresh, "w", 0o600);
+    writeSync(file, text, 0);
+    fsyncSync(file);
+    renameSync(fresh, path);
+    syncFolder(folder);
+    syncedAtMs = now();
+    // Only now: what the others knew is on the disk in ours.
+    if (isFirst) others().filter(isAbandoned).forEach(removeIfThere);
+  }
+
+  return {
+    read: () =>
+      usable(() => {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        const found = others().map(remembranceIn);
+        if (found.includes(DAMAGED)) return DAMAGED;
+        const known = found.filter((one) => one !== undefined && one !== DAMAGED) as Remembrance[];
+        mustBeOneStore(known, folder, namespace);
+        remembered = known.length === 0 ? undefined : known.reduce(merged);
+        return remembered;
+      }),
+    note: (remembrance) =>
+      usable(() => {
+        remembered = remembrance;
+        const text = textOf(remembrance);
+        if (file === undefined || now() - syncedAtMs >= SYNC_EVERY_MS) writeAnew(text);
+        else writeSync(file, text, 0);
+      }),
+    close: () => {
+      if (file === undefined) return;
+      if (remembered !== undefined) usable(() => writeAnew(textOf(remembered as Remembrance)));
+      closeSync(file);
+      file = undefined;
+    },
+  };
+
+  function isAbandoned(other: string): boolean {
+    const found = statSync(other, { throwIfNoEntry: false });
+    return found !== undefined && now() - found.mtimeMs > ABANDONED_AFTER_MS;
+  }
+}
+
+function textOf(remembrance: Remembrance): string {
+  const json = JSON.stringify(remembrance);
+  const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
+  return `${line.padEnd(FILE_BYTES - 1)}\n`;
+}
+
+/** What a file remembers; undefined for one that is just being removed. */
+function remembranceIn(path: string): Remembrance | undefined | typeof DAMAGED {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
+  if (sum !== createHash("sha1").update(json).digest("hex")) return DAMAGED;
+  return JSON.parse(json) as Remembrance;
+}
+
+function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace: string): void {
+  const storeIds = [...new Set(known.map(({ storeId }) => storeId))];
+  if (storeIds.length < 2) return;
+  throw new CoordinatorError(
+    "store_replaced",
+    `the witness folder ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
+      "Find out which one the archive's numbers come from, and remove the files of the other",
+  );
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  fsyncSync(handle);
+  closeSync(handle);
+}
+
+function orUnusable<T>(folder: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof CoordinatorError) throw error;
+    throw new CoordinatorError(
+      "witness_unusable",
+      `the witness folder ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
+        "leased: give a folder that can be written (--witness-folder)",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,87 @@
+/** The ledger of a namespace, carried over from one store to another, and compared. Knows stores only as a port. */
+import { CoordinatorError } from "../errors.js";
+import { isSameLease, lastLedgerIdOf } from "../lease-copy.js";
+import type { LeaseCopy, Store } from "../store.js";
+
+export interface LedgerPair {
+  readonly namespace: string;
+  readonly source: Store;
+  readonly target: Store;
+  /** Leases that are read and written at once. */
+  readonly pageLeaseCount: number;
+}
+
+export interface LedgerComparison {
+  readonly leaseCount: number;
+  /** How many of them the target holds; they are the oldest. */
+  readonly copiedCount: number;
+  /** Ledger id of the newest of those; 0 for none. */
+  readonly copiedUpTo: number;
+  /** Whether the target holds leases beyond all of the source's: it has leased since. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * How much of the source's ledger the target holds, lease by lease.
+ * @throws CoordinatorError `store_replaced` when the target holds anything but the source's oldest leases, and after all of
+ *   them leases of its own.
+ */
+export async function compareLedgers({
+  namespace,
+  source,
+  target,
+  pageLeaseCount,
+}: LedgerPair): Promise<LedgerComparison> {
+  const targetPages = pagesOf(target, namespace, 0, pageLeaseCount);
+  let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
+  for await (const page of pagesOf(source, namespace, 0, pageLeaseCount)) {
+    leaseCount += page.length;
+    const found = (await targetPages.next()).value ?? [];
+    for (const [index, copy] of found.entries()) {
+      const lease = page[index];
+      // A page of the source that is not full is its last.
+      if (lease === undefined && page.length < pageLeaseCount)
+        return { leaseCount, copiedCount, copiedUpTo, hasMore: true };
+      if (lease === undefined || !isSameLease(lease, copy)) throw otherLease(namespace, copy);
+      copiedCount++;
+      copiedUpTo = lastLedgerIdOf(lease.entry);
+    }
+  }
+  const beyond = (await targetPages.next()).value ?? [];
+  return { leaseCount, copiedCount, copiedUpTo, hasMore: beyond.length > 0 };
+}
+
+/** Carries over what lies after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
+export async function copyLedger(
+  { namespace, source, target, pageLeaseCount }: LedgerPair,
+  afterLedgerId: number,
+): Promise<void> {
+  for await (const page of pagesOf(source, namespace, afterLedgerId, pageLeaseCount)) {
+    await target.importLeases(namespace, page);
+  }
+}
+
+/** The pages of a ledger, oldest first; none is empty. */
+async function* pagesOf(
+  store: Store,
+  namespace: string,
+  afterLedgerId: number,
+  limit: number,
+): AsyncGenerator<readonly LeaseCopy[], undefined> {
+  for (let newest = afterLedgerId; ; ) {
+    const page = await store.exportLeases(namespace, { afterLedgerId: newest, limit });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    if (page.length < limit) return;
+    newest = lastLedgerIdOf(last.entry);
+  }
+}
+
+function otherLease(namespace: string, { entry }: LeaseCopy): CoordinatorError {
+  return new CoordinatorError(
+    "store_replaced",
+    `the new store holds a lease of namespace "${namespace}" that the old one does not have (runs from ${entry.firstRun} on, leased at ` +
+      `${new Date(entry.leasedAtMs).toISOString()}): they are remains of another store. Move to an empty place, such as another ?prefix=`,
+  );
+}

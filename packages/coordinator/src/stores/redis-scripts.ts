@@ -1,0 +1,31 @@
+/** Our scripts as Redis gets them: each behind the parts that it shares with others (lua/), known by its SHA-1. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+/** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
+const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "resume", "recover", "init"] as const;
+export type ScriptName = (typeof STEP_SCRIPTS)[number] | "check" | "read" | "report" | "lease-since" | "import";
+
+/** Those that are sent by their SHA-1 alone, so that a connection must have loaded them before. */
+export const SCRIPTS_SENT_BY_SUM: readonly ScriptName[] = [...STEP_SCRIPTS, "check"];
+
+export interface Script {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+const scripts = new Map<ScriptName, Script>();
+
+export function scriptNamed(name: ScriptName): Script {
+  const known = scripts.get(name);
+  if (known !== undefined) return known;
+  const isStep = (STEP_SCRIPTS as readonly string[]).includes(name);
+  const text = ["record", ...(isStep ? ["guard"] : []), name].map(readScript).join("\n");
+  const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
+  scripts.set(name, script);
+  return script;
+}
+
+function readScript(name: string): string {
+  return readFileSync(new URL(`../../lua/${name}.lua`, import.meta.url), "utf8");
+}

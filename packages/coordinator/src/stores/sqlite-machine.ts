@@ -1,0 +1,113 @@
+/**
+ * What the embedded store asks the machine it runs on: which boot this is, how its two clocks stand to each other, and what kind
+ * of file system lies behind a path. Reads only.
+ */
+import { readFileSync, statfsSync } from "node:fs";
+import { geteuid, hrtime, platform } from "node:process";
+
+/** Others than the machine's own are for tests. */
+export interface Machine {
+  /** One boot of the machine; undefined where none is told: then every start of the store is a doubt. */
+  readonly bootId: string | undefined;
+  /** Wall clock minus a clock that only ever runs on, ms. */
+  readonly clockOffsetMs: () => number;
+  /** Where a marker may lie that no backup holds, the best first; those that are not memory are passed over. */
+  readonly markerFolders: readonly string[];
+  /** `f_type` of statfs(2) for a path that exists. */
+  readonly fileSystemTypeOf: (path: string) => number;
+}
+
+export function thisMachine(): Machine {
+  return {
+    bootId: bootId(),
+    clockOffsetMs: () => offsetBetween(Date.now, monotonicMs),
+    // The second is where XDG_RUNTIME_DIR points on every system that sets it.
+    markerFolders: geteuid === undefined ? [] : ["/dev/shm", `/run/user/${geteuid()}`],
+    fileSystemTypeOf: (path) => statfsSync(path).type,
+  };
+}
+
+/**
+ * Whether what lies at a path ends with the machine's memory. The numbers are those of Linux, where alone there is a boot id too.
+ */
+export function isMemoryBacked(path: string, { fileSystemTypeOf }: Pick<Machine, "fileSystemTypeOf">): boolean {
+  try {
+    return MEMORY_FILE_SYSTEMS.has(fileSystemTypeOf(path) >>> 0);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The name of the network file system that a path lies on; undefined for a local one. FUSE counts: whether a disk or an SSH
+ * connection lies behind it can't be told. Elsewhere than on Linux the numbers mean something else, and nothing is told.
+ */
+export function networkFileSystemOf(
+  path: string,
+  { fileSystemTypeOf }: Pick<Machine, "fileSystemTypeOf">,
+): string | undefined {
+  return platform === "linux" ? NETWORK_FILE_SYSTEMS.get(fileSystemTypeOf(path) >>> 0) : undefined;
+}
+
+/** From statfs(2) and the kernel's linux/magic.h. */
+const MEMORY_FILE_SYSTEMS: ReadonlySet<number> = new Set([
+  0x01021994, // tmpfs
+  0x858458f6, // ramfs
+]);
+
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB2"],
+  [0x65735546, "FUSE (sshfs, s3fs, virtiofs, …)"],
+  [0x01021997, "9P"],
+  [0x00c36400, "Ceph"],
+  [0x5346414f, "AFS"],
+  [0x6b414653, "AFS"],
+  [0x73757245, "Coda"],
+  [0x564c, "NCP"],
+  [0x0bd00bd0, "Lustre"],
+  [0x47504653, "GPFS"],
+  [0x01161970, "GFS2"],
+  [0x7461636f, "OCFS2"],
+  [0x19830326, "BeeGFS"],
+  [0x786f4256, "VirtualBox shared folder"],
+  [0xbacbacbc, "VMware shared folder"],
+]);
+
+const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
+const BOOT_ID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function bootId(): string | undefined {
+  try {
+    const text = readFileSync(BOOT_ID_PATH, "utf8").trim();
+    return BOOT_ID_PATTERN.test(text) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same for all processes of one boot; stands still while the machine sleeps. */
+function monotonicMs(): number {
+  const [seconds, nanoseconds] = hrtime();
+  return seconds * 1_000 + nanoseconds / 1e6;
+}
+
+const READINGS_MAX = 4;
+const READING_MS_MAX = 1;
+
+/** A process that is halted between the two readings would see a leap: the quickest of some pairs counts. */
+export function offsetBetween(wallMs: () => number, monotonic: () => number): number {
+  let quickestMs = Number.POSITIVE_INFINITY;
+  let offsetMs = 0;
+  for (let readings = 0; readings < READINGS_MAX && quickestMs > READING_MS_MAX; readings++) {
+    const before = monotonic();
+    const wall = wallMs();
+    const tookMs = monotonic() - before;
+    if (tookMs >= quickestMs) continue;
+    quickestMs = tookMs;
+    offsetMs = wall - before - tookMs / 2;
+  }
+  return offsetMs;
+}

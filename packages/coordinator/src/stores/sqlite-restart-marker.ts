@@ -1,0 +1,175 @@
+/**
+ * The restart marker: a small file in the machine's memory, one for each store, that says how the store stood when it last answered.
+ * It ends with the machine and no backup holds it, so that only a store that has forgotten nothing since agrees with it.
+ *
+ * Written after each commit and before its answers. A process that is killed in between leaves a marker that is older than the
+ * store: they disagree, which is a doubt. What must never be left is a marker that is older than an answer: a store put back to
+ * that state would agree with it. So one that can't be rewritten is removed, and if that fails too, nothing is answered.
+ * Guarantees: G11 (docs/guarantees.md).
+ */
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { geteuid } from "node:process";
+import type { RestartMark } from "../guard/adopt.js";
+import { isMemoryBacked, type Machine } from "./sqlite-machine.js";
+
+/** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
+const SLOT_BYTES = 512;
+const SLOT_COUNT_MAX = 4_096;
+/** Leads each slot. Another form of marks, of another release, is none to this one. */
+const FORM = "callnumber-restart-1";
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
+/** In a folder that everybody may write to: no link is followed, and nothing that lies there can make the opening wait. */
+const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
+const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
+
+export interface RestartMarker {
+  /** Undefined where there is no place for one: then every start of the store is a doubt. */
+  readonly path: string | undefined;
+  /** What was found when it was opened, by namespace. */
+  readonly found: ReadonlyMap<string, RestartMark>;
+  /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
+  write(marks: readonly RestartMark[]): void;
+  /** Makes it say nothing any more. @throws when it can neither be emptied nor removed. */
+  remove(): void;
+  close(): void;
+}
+
+/**
+ * Opens the marker of the store at `storePath` (a real path) in the first memory-backed folder that has a place for it.
+ * Makes no file before there is something to write.
+ * @throws when a marker of this store lies in another folder and can't be removed.
+ */
+export function openRestartMarker(storePath: string, machine: Machine): RestartMarker {
+  const name = `callnumber-${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}.restart`;
+  const places = machine.markerFolders
+    .filter((folder) => isMemoryBacked(folder, machine))
+    .map((folder) => join(folder, name))
+    .map((path) => ({ path, file: openOwn(path) }))
+    .filter(({ file }) => file !== "occupied");
+  const [first, ...others] = places as { path: string; file: number | undefined }[];
+  // Written by an earlier start that had another choice: nothing rewrites it from now on.
+  for (const { path, file } of others) voidMarker(path, file);
+  return markerAt(first?.path, first?.file);
+}
+
+function markerAt(path: string | undefined, opened: number | undefined): RestartMarker {
+  let file = opened;
+  const slots = new Map<string, number>();
+  const found = new Map<string, RestartMark>();
+  if (file !== undefined) {
+    for (const [slot, mark] of marksIn(readFileSync(file, "latin1")).entries()) {
+      slots.set(mark?.namespace ?? `damaged slot ${slot}`, slot);
+      if (mark !== undefined) found.set(mark.namespace, mark);
+    }
+  }
+
+  return {
+    path,
+    found,
+    write(marks) {
+      if (path === undefined) return;
+      file ??= openSync(path, CREATE_FLAGS, 0o600);
+      for (const mark of marks) {
+        const slot = slots.get(mark.namespace) ?? slots.size;
+        slots.set(mark.namespace, slot);
+        writeSlot(file, slot, mark);
+      }
+    },
+    remove() {
+      if (path === undefined) return;
+      const removed = file;
+      file = undefined;
+      slots.clear();
+      voidMarker(path, removed);
+    },
+    close() {
+      if (file !== undefined) closeSync(file);
+      file = undefined;
+    },
+  };
+}
+
+/** The marker at a path, when it is our own file and nobody else's; `occupied` when something else lies there to stay. */
+function openOwn(path: string): number | undefined | "occupied" {
+  try {
+    const file = openSync(path, OPEN_FLAGS);
+    if (isOwn(file)) return file;
+    closeSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+  }
+  try {
+    unlinkSync(path);
+    return undefined;
+  } catch {
+    return "occupied";
+  }
+}
+
+function isOwn(file: number): boolean {
+  const { uid, mode, nlink, size } = fstatSync(file);
+  const isPrivateFile = (mode & constants.S_IFMT) === constants.S_IFREG && (mode & 0o077) === 0 && nlink === 1;
+  return isPrivateFile && uid === geteuid?.() && size <= SLOT_BYTES * SLOT_COUNT_MAX;
+}
+
+/** Either half is enough: an empty marker says nothing, and one without a name is found by nobody. */
+function voidMarker(path: string, file: number | undefined): void {
+  const faults: unknown[] = [];
+  if (file !== undefined) {
+    try {
+      ftruncateSync(file, 0);
+    } catch (error) {
+      faults.push(error);
+    }
+    closeSync(file);
+  }
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") faults.push(error);
+  }
+  const isGone = lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  if (!isGone && (file === undefined || faults.length > 1)) throw faults[0];
+}
+
+function writeSlot(file: number, slot: number, mark: RestartMark): void {
+  if (slot >= SLOT_COUNT_MAX) throw new RangeError(`a restart marker holds ${SLOT_COUNT_MAX} namespaces`);
+  const json = JSON.stringify(mark);
+  const text = `${FORM} ${sumOf(json)} ${json}`.padEnd(SLOT_BYTES - 1);
+  const bytes = Buffer.from(`${text}\n`, "latin1");
+  if (bytes.length !== SLOT_BYTES)
+    throw new RangeError(`a restart mark of ${bytes.length} bytes does not fit its slot`);
+  const written = writeSync(file, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES);
+  if (written !== SLOT_BYTES)
+    throw new Error(`only ${written} of ${SLOT_BYTES} bytes of the restart marker were written`);
+}
+
+/** By slot; undefined for one that is damaged. */
+function marksIn(text: string): (RestartMark | undefined)[] {
+  const slotCount = Math.ceil(text.length / SLOT_BYTES);
+  return Array.from({ length: slotCount }, (_, slot) => {
+    const [form, sum = "", json = ""] = splitSlot(text.slice(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES));
+    return form === FORM && sum === sumOf(json) ? (JSON.parse(json) as RestartMark) : undefined;
+  });
+}
+
+function splitSlot(slot: string): string[] {
+  return /^(\S+) ([0-9a-f]{40}) (\{.*\}) *\n$/.exec(slot)?.slice(1) ?? [];
+}
+
+function sumOf(json: string): string {
+  return createHash("sha1").update(json).digest("hex");
+}

@@ -1,0 +1,237 @@
+/** A place for one embedded store of a test: its own folders, on disk and in memory, and the processes that lease from it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { copyFile, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LeaseRequest } from "@callnumber/protocol/wire";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { onTestFinished } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { isMemoryBacked, type Machine, thisMachine } from "../src/stores/sqlite-machine.js";
+import { SqliteStore, type SqliteStoreOptions } from "../src/stores/sqlite-store.js";
+import { holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
+
+/** Room for every jump of a test, and 16 runs a second after it. */
+const RATE = 16;
+
+export interface Place {
+  readonly folder: string;
+  readonly path: string;
+  /** In memory, and this place's alone. */
+  readonly markerFolder: string;
+  readonly machine: Partial<Machine>;
+  /** Opens it in this process; closed at the end of the test. */
+  open(options?: Partial<SqliteStoreOptions>): SqliteStore;
+}
+
+/** Folders that go with the test. */
+export async function newPlace(): Promise<Place> {
+  const folder = await temporaryFolder(tmpdir());
+  const markerFolder = await temporaryFolder(memoryFolder());
+  const path = join(folder, "store.db");
+  const machine = { markerFolders: [markerFolder] };
+  return { folder, path, markerFolder, machine, open: (options) => opened({ path, machine, ...options }) };
+}
+
+export interface MadeStore extends Place {
+  readonly storeId: string;
+}
+
+/**
+ * A place with a store of one namespace, closed. Made by a process of its own: in this one SQLite would keep the connection until
+ * its statements are collected, and another process would not be alone with the files.
+ */
+export async function newStore(): Promise<MadeStore> {
+  const place = await newPlace();
+  const maker = live(place, { initRate: RATE });
+  await maker.stop();
+  const { storeId } = maker;
+  if (storeId === undefined) throw new Error(`the store was not made: ${maker.refusals} ${maker.stderr}`);
+  return { ...place, storeId };
+}
+
+export function coordinatorOn(store: SqliteStore): Coordinator {
+  return new Coordinator({ store, name: "test", bounds: SMALL_BOUNDS });
+}
+
+export function leaseRequest(): LeaseRequest {
+  return { runCount: 1, nonce: LEASE_NONCE, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+}
+
+export async function temporaryFolder(parent: string): Promise<string> {
+  const folder = await mkdtemp(join(parent, "callnumber-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function memoryFolder(): string {
+  const folder = thisMachine().markerFolders.find((name) => isMemoryBacked(name, thisMachine()));
+  if (folder !== undefined) return folder;
+  throw new Error("this machine has no memory-backed folder: what makes a restart dense can't be tested on it");
+}
+
+function opened(options: Partial<SqliteStoreOptions> & { path: string }): SqliteStore {
+  const store = new SqliteStore({ create: false, bounds: SMALL_BOUNDS, ...options });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** The path of the marker that the store has left. */
+export async function markerOf({ markerFolder }: Place): Promise<string> {
+  const [name, ...others] = await readdir(markerFolder);
+  if (name === undefined || others.length > 0)
+    throw new Error(`${markerFolder} holds ${others.length + 1} markers, or none`);
+  return join(markerFolder, name);
+}
+
+/** The mark as it stands in the files: read from a copy, so that nothing is written beside them. */
+export async function markOnDisk(path: string): Promise<number> {
+  const copy = `${path}.look`;
+  await copyFiles(path, copy);
+  const database = new DatabaseSync(copy);
+  try {
+    const row = database.prepare("SELECT c FROM namespaces WHERE name = ?").get(NAMESPACE) as { c: string };
+    return Number(row.c);
+  } finally {
+    database.close();
+    for (const part of ["", "-wal", "-shm"]) await rm(`${copy}${part}`, { force: true });
+  }
+}
+
+/**
+ * Copies database and log, each over what lies there: the file stays the same file. A log that is not there is not there
+ * afterwards.
+ */
+export async function copyFiles(from: string, to: string): Promise<void> {
+  for (const part of ["", "-wal"]) {
+    if (existsSync(`${from}${part}`)) await copyFile(`${from}${part}`, `${to}${part}`);
+    else await rm(`${to}${part}`, { force: true });
+  }
+}
+
+export interface LifeOptions {
+  readonly machine?: Partial<Machine>;
+  readonly clockShiftMs?: number;
+  readonly markerFault?: { readonly name: string; readonly at: number };
+  readonly witnessFolder?: string;
+  readonly touches?: boolean;
+  /** Makes file and namespace first, with this rate. */
+  readonly initRate?: number;
+  /** Of a shell, in front of the process. */
+  readonly shellPrefix?: string;
+  /** `counting-process.mjs` is the control. */
+  readonly script?: string;
+}
+
+/** One process that leases from a store. */
+export interface Life {
+  readonly child: ChildProcess;
+  /** Runs that were answered until now. */
+  readonly runs: readonly number[];
+  /** `unbroken`, or why the start was a doubt; undefined while it is not open. */
+  readonly start: string | undefined;
+  /** Of the namespace that it has made. */
+  readonly storeId: string | undefined;
+  /** Codes of the refusals, in their order. */
+  readonly refusals: readonly string[];
+  readonly stderr: string;
+  /** Resolves when it is open, or has ended. */
+  opened(): Promise<void>;
+  say(line: string): void;
+  /** Says it and resolves to the runs that it brought, when it is done or the process has ended. */
+  does(line: string): Promise<readonly number[]>;
+  /** Resolves when so many runs were answered, or the process has ended. */
+  leased(count: number): Promise<void>;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  readonly ended: Promise<unknown>;
+}
+
+export function live({ path, machine }: Pick<Place, "path" | "machine">, options: LifeOptions = {}): Life {
+  const { shellPrefix = "", script = "leasing-process.mjs", ...rest } = options;
+  const told = { path, bounds: SMALL_BOUNDS, ...rest, machine: { ...machine, ...options.machine } };
+  const program = [process.execPath, join(import.meta.dirname, script), JSON.stringify(told)];
+  const child = spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, ...program], { stdio: "pipe" });
+  const ended = once(child, "close");
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await ended;
+  });
+  // A process that was killed does not listen any more.
+  child.stdin.on("error", () => {});
+  const runs: number[] = [];
+  const refusals: string[] = [];
+  let start: string | undefined;
+  let storeId: string | undefined;
+  let [stderr, doneCount] = ["", 0];
+  child.stderr.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  const heed = (line: string) => {
+    const [word, rest] = line.split(" ");
+    if (/^\d+$/.test(line)) runs.push(Number(line));
+    else if (word === "refused") refusals.push(rest ?? "");
+    else if (word === "open") start = rest ?? "";
+    else if (word === "made") storeId = rest;
+    else if (word === "done") doneCount++;
+  };
+  const output = wholeLines(child, heed);
+  const until = async (isReached: () => boolean) => {
+    while (!isReached() && !output.isOver) await Promise.race([once(child.stdout, "data"), ended]);
+    if (!isReached()) await ended;
+  };
+  const say = (line: string) => void child.stdin.write(`${line}\n`);
+  return {
+    child,
+    runs,
+    refusals,
+    ended,
+    get start() {
+      return start;
+    },
+    get storeId() {
+      return storeId;
+    },
+    get stderr() {
+      return stderr;
+    },
+    opened: () => until(() => start !== undefined),
+    say,
+    async does(line) {
+      const [before, doneBefore] = [runs.length, doneCount];
+      say(line);
+      await until(() => doneCount > doneBefore);
+      return runs.slice(before);
+    },
+    leased: (count) => until(() => runs.length >= count),
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+    async stop() {
+      say("stop");
+      await ended;
+    },
+  };
+}
+
+/** A line may be cut by the kill: only whole ones count. */
+function wholeLines(child: ChildProcess, heed: (line: string) => void): { readonly isOver: boolean } {
+  let rest = "";
+  let isOver = false;
+  child.stdout?.on("data", (chunk) => {
+    const lines = `${rest}${chunk}`.split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) heed(line);
+  });
+  child.once("close", () => {
+    isOver = true;
+  });
+  return {
+    get isOver() {
+      return isOver;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Two copies of a store: noticed when a holder proves to have a run that this one never leased, and by nothing less.
+ * Guarantees: G7 (docs/guarantees.md).
+ */
+import { describe, expect, test } from "vitest";
+import { receiptOf } from "../src/guard/receipt.js";
+import type { Log } from "../src/log.js";
+import { commandsFor, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
+import { SettableStore } from "./settable-store.js";
+
+/** A store, a copy of it that lives on its own, and a holder of run 10 of the first; the copy has leased up to 5. */
+async function twoCopies() {
+  const world = await newWorld();
+  const guard = await guardOn(world);
+  await leaseOf(guard, { runCount: 5 });
+  const copy: World = { ...world, store: new SettableStore(world.clock) };
+  copy.store.restore(world.store.backup());
+  const held = await leaseOf(guard, { runCount: 5 });
+  return { world, guard, copy, held: { lastRun: lastRunOf(held), receipt: held.receipt } };
+}
+
+function listening(): { log: Log; told: [string, object][] } {
+  const told: [string, object][] = [];
+  const note = (fields: object, event: string) => void told.push([event, fields]);
+  return { told, log: { debug: note, info: note, warn: note, error: note } };
+}
+
+describe("a run above the mark", () => {
+  test("with the receipt of its lease fences the store: nobody leases from it any more", async () => {
+    const { copy, held } = await twoCopies();
+    const guard = await guardOn(copy);
+    await expect(leaseOf(guard, held)).rejects.toMatchObject({
+      code: "store_forked",
+      message: expect.stringContaining("run 10"),
+    });
+    expect(guard.state).toMatchObject({ state: "fenced", code: "store_forked" });
+    for (const request of [{}, held, { lastRun: 5 }]) {
+      await expect(leaseOf(guard, request)).rejects.toMatchObject({ code: "store_forked" });
+    }
+    await expect(guard.touch()).rejects.toMatchObject({ code: "store_forked" });
+    expect(await copy.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: 5, phase: 2 });
+  });
+
+  test("with the receipt fences it for every other coordinator, and every later one", async () => {
+    const { copy, held } = await twoCopies();
+    const [guard, other] = [await guardOn(copy), await guardOn(copy)];
+    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+    await expect(leaseOf(other)).rejects.toMatchObject({ code: "store_forked" });
+    await expect(leaseOf(await guardOn(copy))).rejects.toMatchObject({ code: "store_forked" });
+  });
+
+  test("with the receipt fences this coordinator even when the seal can't be written", async () => {
+    const { copy, held } = await twoCopies();
+    const guard = await guardOn(copy);
+    copy.store.before = ({ step }) => {
+      if (step === "seal") throw new Error("no way to the store");
+    };
+    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
+    expect((await copy.store.readNamespace(NAMESPACE)).phase).toBe(0);
+  });
+
+  test("that was fenced is leased from again when an operator has recovered the store, above the line", async () => {
+    const { copy, held } = await twoCopies();
+    const guard = await guardOn(copy);
+    await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
+    const { after } = await copy.store.step(NAMESPACE, commandsFor(copy.storeId).recover({ floor: held.lastRun }));
+    const lease = await leaseAfterJump(copy, guard, held);
+    expect(lease.firstRun).toBeGreaterThan(after.highWaterMark);
+    expect(guard.state).toMatchObject({ state: "open" });
+  });
+
+  test("without a receipt is refused as the holder's fault, is told, and fences nothing", async () => {
+    const { copy, held } = await twoCopies();
+    const { log, told } = listening();
+    const guard = await guardOn(copy, { log });
+    await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    expect(told).toMatchObject([["run_beyond_mark", { mark: 5, lastRun: 10 }]]);
+    expect(guard.state).toMatchObject({ state: "open" });
+    expect(copy.store.stepNames()).toEqual([]);
+    expect((await leaseOf(guard)).firstRun).toBe(6);
+  });
+
+  test.each<[string, (of: { storeId: string; receipt: string }) => string]>([
+    ["made up", () => "r".repeat(43)],
+    ["cut", ({ receipt }) => receipt.slice(1)],
+    ["of another run", ({ storeId }) => receiptOf(RECEIPT_KEY, storeId, 5)],
+    ["of another store", () => receiptOf(RECEIPT_KEY, "another-store", 10)],
+    ["by another key", ({ storeId }) => receiptOf("ee".repeat(32), storeId, 10)],
+  ])("with a receipt that is %s proves nothing: anybody could stop everybody", async (_, forge) => {
+    const { copy, held } = await twoCopies();
+    const guard = await guardOn(copy);
+    const receipt = forge({ storeId: copy.storeId, receipt: held.receipt });
+    await expect(leaseOf(guard, { lastRun: held.lastRun, receipt })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    expect(copy.store.stepNames()).toEqual([]);
+    expect((await leaseOf(guard)).firstRun).toBe(6);
+    expect((await copy.store.readNamespace(NAMESPACE)).phase).toBe(0);
+  });
+});
+
+test("a run up to the mark needs no receipt, and is no evidence", async () => {
+  const { world, guard, held } = await twoCopies();
+  for (const lastRun of [1, 5, 10]) await leaseOf(guard, { lastRun });
+  await leaseOf(guard, held);
+  await leaseOf(guard, { lastRun: 10, receipt: "r".repeat(43) });
+  expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(15);
+});
+
+test("a run that another coordinator leased a moment ago is no evidence either", async () => {
+  const { world, held } = await twoCopies();
+  const guard = await guardOn(world);
+  const other = await guardOn(world);
+  const later = await leaseOf(other);
+  expect(later.firstRun).toBe(held.lastRun + 1);
+  expect((await leaseOf(guard, { lastRun: later.firstRun })).firstRun).toBe(later.firstRun + 1);
+});
+
+test("each lease bears a receipt that its own store knows again", async () => {
+  const { world, guard } = await twoCopies();
+  const lease = await leaseOf(guard, { runCount: 3 });
+  expect(lease.receipt).toBe(receiptOf(RECEIPT_KEY, world.storeId, lastRunOf(lease)));
+  expect(lease.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
+});

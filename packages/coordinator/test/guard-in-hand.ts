@@ -1,0 +1,82 @@
+/** Guards on a settable store, and the few things that their tests do with them. */
+import { randomUUID } from "node:crypto";
+import { lineAt } from "../src/guard/line.js";
+import { type GuardedLease, NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import type { Log } from "../src/log.js";
+import { SILENT_LOG } from "../src/log.js";
+import { parseStoreId } from "../src/store-id.js";
+import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { Clock, SettableStore } from "./settable-store.js";
+
+export interface Request {
+  readonly runCount?: number;
+  readonly lastRun?: number;
+  readonly receipt?: string;
+}
+
+export interface World {
+  readonly clock: Clock;
+  readonly store: SettableStore;
+  readonly storeId: string;
+}
+
+export interface GuardOptions {
+  readonly witness?: Witness;
+  readonly log?: Log;
+}
+
+/** A store with a namespace that began just now, and rises as fast as can be. */
+export async function newWorld({ nodeCount = 1 } = {}): Promise<World> {
+  const clock = new Clock();
+  const store = new SettableStore(clock);
+  store.acknowledgedCount = nodeCount - 1;
+  const storeId = storeIdFrom(1, { initialisedAtMs: clock.timeMs, rate: 16 });
+  await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
+  store.steps.length = 0;
+  return { clock, store, storeId };
+}
+
+export async function guardOn(
+  { clock, store }: World,
+  { witness = NO_WITNESS, log = SILENT_LOG }: GuardOptions = {},
+): Promise<NamespaceGuard> {
+  const { now, pause } = clock;
+  const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.5 };
+  return await NamespaceGuard.open({ ...common, log, witness });
+}
+
+export async function leaseOf(
+  guard: NamespaceGuard,
+  { runCount = 1, lastRun, receipt }: Request = {},
+): Promise<GuardedLease> {
+  const evidence = { lastRun: lastRun ?? null, receipt: receipt ?? null };
+  return await guard.lease({ runCount, holder, coordinator: "test", leaseNonce: randomUUID(), ...evidence });
+}
+
+/** Lets the clock run until the line has risen above a jump, and leases. */
+export async function leaseAfterJump(
+  { clock }: World,
+  guard: NamespaceGuard,
+  request?: Request,
+): Promise<GuardedLease> {
+  for (;;) {
+    try {
+      return await leaseOf(guard, request);
+    } catch (error) {
+      const { code, retryAfterMs } = error as { code?: string; retryAfterMs?: number };
+      if (code !== "line_reached" || retryAfterMs === undefined) throw error;
+      clock.timeMs += retryAfterMs;
+    }
+  }
+}
+
+export function lineOf({ clock, storeId }: World, aheadMs = 0): number {
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`${storeId} is no store id`);
+  return lineAt(id, 0, clock.timeMs + aheadMs);
+}
+
+export function lastRunOf({ firstRun, runCount }: GuardedLease): number {
+  return firstRun + runCount - 1;
+}

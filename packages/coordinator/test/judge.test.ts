@@ -1,0 +1,96 @@
+/**
+ * What the guard does not believe of a step that was done: it is burnt, and never handed out, neither now nor later.
+ * Guarantees: G2, G4 (docs/guarantees.md).
+ */
+import { describe, expect, test } from "vitest";
+import type { Outcome } from "../src/store.js";
+import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+
+type Alter = (outcome: Outcome, world: World) => Outcome;
+
+const after =
+  (changed: Partial<Outcome["after"]>): Alter =>
+  (outcome) => ({
+    ...outcome,
+    after: { ...outcome.after, ...changed },
+  });
+const check =
+  (changed: Partial<Outcome["check"]>): Alter =>
+  (outcome) => ({
+    ...outcome,
+    check: { ...outcome.check, ...changed },
+  });
+
+const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
+  ["an answer to another step", "lease_burnt", /another nonce/, after({ nonce: "of-another-step" })],
+  ["a look that belongs to another step", "lease_burnt", /another nonce/, check({ nonce: "of-another-step" })],
+  ["the answer of another store", "store_replaced", /answered for store/, after({ storeId: storeIdFrom(1) })],
+  ["too few acknowledgements", "quorum_missing", /0 of 1/, (outcome) => ({ ...outcome, acknowledgedCount: 0 })],
+  ["more nodes in the record than acknowledged", "quorum_missing", /1 of 2/, after({ nodeCount: 4 })],
+  ["a server that became a replica meanwhile", "lease_burnt", /became a slave/, check({ role: "slave" })],
+  ["a server in another life meanwhile", "lease_burnt", /restarted, promoted/, check({ epoch: "second:life:0" })],
+  ["a claim of somebody else meanwhile", "lease_burnt", /claimed meanwhile/, check({ generation: 7 })],
+  ["a run that was seen leased", "lease_burnt", /not above the last one seen/, after({ highWaterMark: 10 })],
+  [
+    "a range that begins at a run that was seen leased",
+    "lease_burnt",
+    /run 10 is not above/,
+    (outcome) => ({ ...outcome, runCount: outcome.runCount + 1 }),
+  ],
+  [
+    "a run above the line",
+    "lease_burnt",
+    /above the clock line/,
+    (outcome, world) => after({ highWaterMark: lineOf(world, SHORT_BOUNDS.epsMs) + 1 })(outcome, world),
+  ],
+];
+
+describe("a lease is burnt", () => {
+  test.each(ALTERATIONS)("on %s", async (_, code, message, alter) => {
+    const world = await newWorld({ nodeCount: 2 });
+    const guard = await guardOn(world);
+    await leaseOf(guard, { runCount: 10 });
+    world.store.alter = (outcome, { step }) => (step === "lease" ? alter(outcome, world) : outcome);
+    await expect(leaseOf(guard, { runCount: 3 })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+    // The store has leased them, and the guard has given them to nobody.
+    expect((await world.store.readNamespace(NAMESPACE)).highWaterMark).toBe(13);
+    world.store.alter = (outcome) => outcome;
+    expect((await leaseOf(guard)).firstRun).toBe(14);
+  });
+
+  test("at the line by a store whose clock is ahead: the coordinator's own clock counts", async () => {
+    const world = await newWorld();
+    const guard = await guardOn(world);
+    await leaseOf(guard);
+    const edge = lineOf(world, SHORT_BOUNDS.epsMs);
+    world.store.alter = (outcome) => after({ highWaterMark: edge })(outcome, world);
+    expect((await leaseOf(guard)).firstRun).toBe(edge);
+  });
+
+  test("one of two that a store gives the same run to", async () => {
+    const world = await newWorld();
+    const guard = await guardOn(world);
+    world.store.alter = (outcome) => after({ highWaterMark: 7 })(outcome, world);
+    const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard)]);
+    expect(outcomes).toMatchObject([{ value: { firstRun: 7 } }, { reason: { code: "lease_burnt" } }]);
+  });
+
+  test("without more harm: what was seen before still counts, and later leases rise", async () => {
+    const world = await newWorld();
+    const guard = await guardOn(world);
+    const runs: number[] = [];
+    for (let count = 0; count < 40; count++) {
+      const [, , , alter] = ALTERATIONS[count % ALTERATIONS.length] as (typeof ALTERATIONS)[number];
+      world.store.alter = (outcome, { step }) =>
+        step === "lease" && count % 3 === 0 ? alter(outcome, world) : outcome;
+      const lease = await leaseAfterJump(world, guard, { runCount: 2 }).catch(() => undefined);
+      if (lease !== undefined) runs.push(lease.firstRun, lastRunOf(lease));
+    }
+    expect(runs.length).toBeGreaterThan(40);
+    expect(runs).toEqual([...new Set(runs)].sort((a, b) => a - b));
+  });
+});

@@ -1,0 +1,337 @@
+/** `move`: a namespace leaves one store for another, as the same store; and all that stands against it, before anything is changed. */
+import type { Lease } from "@callnumber/protocol/wire";
+import { Redis } from "ioredis";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
+import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
+import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import { moveNamespace } from "../src/operator/move.js";
+import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
+import type { LeaseCopy, Store } from "../src/store.js";
+import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS } from "./commands-for-test.js";
+import {
+  coordinatorOf,
+  embeddedPlace,
+  leaseOf,
+  type MakePlace,
+  memoryPlace,
+  type Place,
+  redisPlace,
+  redisPlaceAt,
+  runsOf,
+} from "./places-for-move.js";
+import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+
+const SECRET_SEAL = "a".repeat(40);
+
+interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
+  readonly targetWitness?: Witness;
+}
+
+function moving(source: Store, { place }: Place, target: Store, options: MovingOptions = {}): MoveOptions {
+  const { targetWitness = NO_WITNESS, ...more } = options;
+  return {
+    store: source,
+    namespace: NAMESPACE,
+    witness: NO_WITNESS,
+    bounds: SHORT_BOUNDS,
+    nodeCount: 1,
+    pageLeaseCount: 3,
+    target: { store: target, place, witness: targetWitness },
+    ...more,
+  };
+}
+
+async function ledgerOf(store: Store): Promise<readonly LeaseCopy[]> {
+  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+}
+
+/** A source with some leases, and an empty target. */
+async function pair(makeSource: MakePlace = redisPlace, makeTarget: MakePlace = redisPlace) {
+  const [from, to] = [await makeSource(), await makeTarget()];
+  const [source, target] = [await from.open(), await to.open()];
+  const storeId = recentStoreId();
+  await init(source, storeId);
+  const old = coordinatorOf(source);
+  const leases: Lease[] = [];
+  for (const runCount of [1, 4, 2, 1, 3, 1, 1]) leases.push(await leaseOf(old, { runCount }));
+  return { from, to, source, target, storeId, old, leases };
+}
+
+const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
+  ["memory to memory", memoryPlace, memoryPlace],
+  ["embedded to Redis", embeddedPlace, redisPlace],
+  ["Redis to Redis", redisPlace, redisPlace],
+  ["Redis to embedded", redisPlace, embeddedPlace],
+];
+
+describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
+  test("ends all leasing from the old store, and the new one goes on above it, as the same store", async () => {
+    const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
+    const done = await moveNamespace(moving(source, to, target));
+    expect(done).toMatchObject({ storeId, leaseCount: 7, sourceMark: 13, wasDone: false, record: { phase: 1 } });
+    await expect(leaseOf(old)).rejects.toMatchObject({
+      code: "store_moved",
+      message: expect.stringContaining(to.place),
+    });
+
+    const current = coordinatorOf(target);
+    const last = leases.at(-1) as Lease;
+    const fresh = await leaseOf(current, { runCount: 2, last });
+    expect(fresh.storeId).toBe(storeId);
+    expect(fresh.firstRun).toBeGreaterThan(done.record.highWaterMark);
+    const runs = runsOf([...leases, fresh]);
+    expect(new Set(runs).size).toBe(runs.length);
+    expect((await target.readNamespace(NAMESPACE)).receiptKey).toBe(RECEIPT_KEY);
+  });
+
+  test("carries the ledger over: who got which run, when, how far, and who may report on it", async () => {
+    const { to, source, target, leases } = await pair(makeSource, makeTarget);
+    const [first, second] = leases as [Lease, Lease];
+    await source.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 99, state: "closed" });
+    await moveNamespace(moving(source, to, target));
+    expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
+    const current = coordinatorOf(target);
+    expect(await current.run(NAMESPACE, 1)).toMatchObject({
+      lease: { holder: holder, leasedAtMs: first.leasedAtMs, progress: { lastSequence: 99, state: "closed" } },
+    });
+    await current.report(NAMESPACE, 3, { nonce: second.nonce, lastSequence: 7, state: "open" });
+    expect(await current.run(NAMESPACE, 3)).toMatchObject({ lease: { progress: { run: 3, lastSequence: 7 } } });
+  });
+
+  test("that was done is only looked at when it is typed again, also when the new store has leased since", async () => {
+    const { to, source, target } = await pair(makeSource, makeTarget);
+    await moveNamespace(moving(source, to, target));
+    const fresh = await leaseOf(coordinatorOf(target));
+    const before = await target.readNamespace(NAMESPACE);
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", leaseCount: 7, copiedCount: 7 });
+    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ wasDone: true, leaseCount: 7 });
+    expect(await target.readNamespace(NAMESPACE)).toEqual(before);
+    expect((await leaseOf(coordinatorOf(target))).firstRun).toBeGreaterThan(fresh.firstRun);
+  });
+});
+
+describe("looking at a move", () => {
+  test("changes neither store", async () => {
+    const { to, source, target, leases } = await pair();
+    const redis = new Redis(sharedRedis().url);
+    onTestFinished(() => redis.disconnect());
+    const before = await source.readNamespace(NAMESPACE);
+    const plan = await planMove(moving(source, to, target));
+    expect(plan).toMatchObject({ stage: "new", leaseCount: leases.length, copiedCount: 0, target: undefined });
+    expect(await source.readNamespace(NAMESPACE)).toEqual(before);
+    const prefix = new URL(to.url).searchParams.get("prefix");
+    expect(await redis.keys(`${prefix}*`)).toEqual([]);
+  });
+
+  test("tells a move that was cut short after the seal, and how far it got", async () => {
+    const { to, source, target, storeId } = await pair();
+    await seal(source, storeId, movedSeal(to.place));
+    await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", leaseCount: 7, copiedCount: 4 });
+  });
+});
+
+describe("refused, with both stores as they were", () => {
+  async function refusal(
+    { source, to, target }: { source: Store; to: Place; target: Store },
+    options: MovingOptions = {},
+  ) {
+    const found = async (store: Store) => [
+      await store.readNamespace(NAMESPACE).catch(({ code }: { code: string }) => code),
+      await ledgerOf(store),
+    ];
+    const before = [await found(source), await found(target)];
+    const error = await moveNamespace(moving(source, to, target, options)).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect([await found(source), await found(target)]).toEqual(before);
+    return error as Error & { code?: string };
+  }
+
+  test("when the target keeps the namespace of another store", async () => {
+    const stores = await pair();
+    await init(stores.target, recentStoreId());
+    expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
+  });
+
+  test("when the target's place is remembered for another store", async () => {
+    const stores = await pair();
+    const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
+    const targetWitness = { ...NO_WITNESS, read: () => remembered };
+    expect(await refusal(stores, { targetWitness })).toMatchObject({ code: "store_replaced" });
+  });
+
+  test.each(["open", "claimed"])("when the target holds a copy of the source that is %s", async (phase) => {
+    const stores = await pair();
+    if (phase === "open") await init(stores.target, stores.storeId);
+    else await recover(stores.target, stores.storeId);
+    expect(await refusal(stores)).toMatchObject({ code: "store_forked" });
+  });
+
+  test("when the target is the source by another name", async () => {
+    const { source, from, to } = await pair();
+    expect(await refusal({ source, to, target: await from.open() })).toMatchObject({ code: "store_forked" });
+  });
+
+  test.each(["as many", "more"])("when the target has %s leases of its own, and no record", async (amount) => {
+    const stores = await pair();
+    const ledger = await ledgerOf(stores.source);
+    const beyond = { ...(ledger[6] as LeaseCopy), leaseNonce: "nonce-of-a-stranger" };
+    const foreign = amount === "more" ? { ...beyond, entry: { ...beyond.entry, firstRun: 99 } } : beyond;
+    await stores.target.importLeases(NAMESPACE, [...ledger.slice(0, amount === "more" ? 7 : 6), foreign]);
+    expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
+  });
+
+  test.each([
+    ["paused", SECRET_SEAL, "store_sealed"],
+    ["one of two copies", FORKED_SEAL, "store_forked"],
+    ["moved to another place", movedSeal("redis://10.0.0.9:6379/0"), "store_moved"],
+    ["moved, and nobody knows where to", "moved", "store_moved"],
+  ])("when the source is %s", async (_, text, code) => {
+    const stores = await pair();
+    await seal(stores.source, stores.storeId, text);
+    expect(await refusal(stores)).toMatchObject({ code });
+  });
+
+  test("when the target has a record by another hand, but not the whole ledger", async () => {
+    const stores = await pair();
+    await seal(stores.source, stores.storeId, movedSeal(stores.to.place));
+    await recover(stores.target, stores.storeId, { floor: 13 });
+    expect(await refusal(stores)).toMatchObject({ code: "namespace_already_initialised" });
+  });
+
+  test("when no seal can name the target's place", async () => {
+    const stores = await pair();
+    for (const place of ["x".repeat(401), "sqlite:/with space.db"]) {
+      expect(await refusal({ ...stores, to: { ...stores.to, place } })).toBeInstanceOf(TypeError);
+    }
+  });
+
+  test("when the clocks of the target and of this machine disagree, before the source is sealed", async () => {
+    const { source, to } = await pair();
+    const target = await to.open({ now: () => Date.now() + 10_000 });
+    expect(await refusal({ source, to, target })).toMatchObject({ code: "clocks_disagree" });
+  });
+
+  test("when the target is a replica, or has more replicas than --nodes says, before the source is sealed", async ({
+    skip,
+  }) => {
+    const reason = ownServerUnavailable();
+    if (reason !== undefined) skip(reason);
+    const { source, old } = await pair();
+    const master = await startRedisServer();
+    const replica = await startRedisServer({
+      config: { replicaof: `127.0.0.1 ${master.port}`, "repl-diskless-sync-delay": "0" },
+    });
+    await linkUp(replica.url);
+    const [onMaster, onReplica] = [redisPlaceAt(master.url), redisPlaceAt(replica.url)];
+    const target = await onMaster.open();
+    expect(await refusal({ source, to: onMaster, target })).toMatchObject({ code: "store_has_more_nodes" });
+    const readOnly = await onReplica.open();
+    expect(await refusal({ source, to: onReplica, target: readOnly })).toMatchObject({
+      message: expect.stringContaining("replica"),
+    });
+    await leaseOf(old);
+    expect(await moveNamespace(moving(source, onMaster, target, { nodeCount: 2 }))).toMatchObject({
+      record: { nodeCount: 2 },
+    });
+  });
+});
+
+test("a source whose other nodes have not heard of the seal gives nothing away, however often it is tried", async ({
+  skip,
+}) => {
+  const reason = ownServerUnavailable();
+  if (reason !== undefined) skip(reason);
+  const master = await startRedisServer();
+  const replica = await startRedisServer({
+    config: { replicaof: `127.0.0.1 ${master.port}`, "repl-diskless-sync-delay": "0" },
+  });
+  await linkUp(replica.url);
+  const [source, to] = [await redisPlaceAt(master.url).open(), await redisPlace()];
+  const target = await to.open();
+  const storeId = recentStoreId();
+  await init(source, storeId, { nodeCount: 2 });
+  await lease(source, storeId);
+  await replica.kill("SIGSTOP");
+  onTestFinished(() => replica.kill("SIGCONT"));
+  for (const tries of [1, 2, 3]) {
+    await expect(moveNamespace(moving(source, to, target)), `try ${tries}`).rejects.toMatchObject({
+      code: "quorum_missing",
+    });
+    await expect(target.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    expect(await ledgerOf(target)).toEqual([]);
+  }
+  await replica.kill("SIGCONT");
+  await linkUp(replica.url);
+  expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: 1, wasDone: false });
+});
+
+describe("two operators at once", () => {
+  test("who move to two places: one of them moves, the other is told where to, and its target stays empty", async () => {
+    const { source, from, to, target } = await pair();
+    const [again, otherPlace] = [await from.open(), await redisPlace()];
+    const other = await otherPlace.open();
+    const outcomes = await Promise.allSettled([
+      moveNamespace(moving(source, to, target)),
+      moveNamespace(moving(again, otherPlace, other)),
+    ]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    const [winner, loser] = outcomes[0]?.status === "fulfilled" ? [to, other] : [otherPlace, target];
+    const rejected = outcomes.find((outcome) => outcome.status === "rejected");
+    expect(rejected?.reason).toMatchObject({ code: "store_moved", message: expect.stringContaining(winner.place) });
+    await expect(loser.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+  });
+
+  test("who move to the same place: it is moved once, whoever is told so", async () => {
+    const { source, from, to, target, leases } = await pair();
+    const outcomes = await Promise.allSettled([
+      moveNamespace(moving(source, to, target)),
+      moveNamespace(moving(await from.open(), to, await to.open())),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toContain("fulfilled");
+    expect(await ledgerOf(target)).toEqual(await ledgerOf(source));
+    const fresh = await leaseOf(coordinatorOf(target));
+    expect(runsOf(leases)).not.toContain(fresh.firstRun);
+  });
+});
+
+test("an old store that was restored from before the move is refused: its copy leases already", async () => {
+  const { source, to, target, storeId, leases } = await pair(memoryPlace);
+  await moveNamespace(moving(source, to, target));
+  const restored = await (await memoryPlace()).open();
+  await init(restored, storeId);
+  for (const { runCount } of leases) await lease(restored, storeId, { runCount });
+  await expect(moveNamespace(moving(restored, to, target))).rejects.toMatchObject({ code: "store_forked" });
+});
+
+test("a source that jumped by a clock ahead of ours, by less than eps, is waited for", async () => {
+  const bounds = { ...SHORT_BOUNDS, epsMs: 1_500 };
+  const [from, to] = [await redisPlace(), await redisPlace()];
+  const storeId = recentStoreId();
+  const ahead = { bounds, now: () => Date.now() + 1_400 };
+  const early = await from.open(ahead);
+  await init(early, storeId);
+  await recover(early, storeId);
+  await expect(coordinatorOf(early, ahead).lease(NAMESPACE, anyRequest())).rejects.toMatchObject({
+    code: "line_reached",
+  });
+  const [source, target] = [await from.open({ bounds }), await to.open({ bounds })];
+  const { record, sourceMark } = await moveNamespace(moving(source, to, target, { bounds }));
+  expect(record.highWaterMark).toBeGreaterThanOrEqual(sourceMark);
+});
+
+function anyRequest() {
+  const nonce = "nonce-0123456789";
+  return { runCount: 1, nonce, holder: holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+}
+
+async function linkUp(url: string): Promise<void> {
+  const redis = new Redis(url);
+  try {
+    while (!(await redis.info("replication")).includes("master_link_status:up"))
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  } finally {
+    redis.disconnect();
+  }
+}

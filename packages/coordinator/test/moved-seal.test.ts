@@ -1,0 +1,95 @@
+/** The seal of a store that was moved: it names where to, nothing lifts it, and it may be set again to hear the quorum. */
+import { afterEach, describe, expect, test } from "vitest";
+import { isMovedSeal, MOVED_PLACE_LENGTH_MAX, MOVED_SEAL, movedSeal, placeInSeal } from "../src/guard/record.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+import type { OpenForTest } from "./store-contract.js";
+import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
+
+const PLACE = "redis://10.0.0.7:6379/0?prefix=mail:";
+
+describe.each<[string, OpenForTest]>([
+  ["memory", openMemory],
+  ["embedded", openSqlite],
+  ["Redis", openRedis],
+])("the seal of a moved store, in the %s store", (_, open) => {
+  const toRemove: (() => Promise<void>)[] = [];
+
+  async function sealed() {
+    const { store, reopen, remove } = await open();
+    toRemove.push(remove);
+    const storeId = recentStoreId();
+    await init(store, storeId);
+    await lease(store, storeId);
+    await seal(store, storeId, movedSeal(PLACE));
+    return { store, storeId, reopen };
+  }
+
+  afterEach(async () => {
+    for (const remove of toRemove.splice(0)) await remove();
+  });
+
+  test("names the place to whoever asks for a lease, and in the record", async () => {
+    const { store, storeId } = await sealed();
+    await expect(lease(store, storeId)).rejects.toMatchObject({
+      code: "store_moved",
+      message: expect.stringContaining(`was moved to ${PLACE};`),
+    });
+    expect(placeInSeal((await store.readNamespace(NAMESPACE)).seal)).toBe(PLACE);
+  });
+
+  test("is lifted by nothing", async () => {
+    const { store, storeId } = await sealed();
+    await expect(recover(store, storeId)).rejects.toMatchObject({ code: "store_moved" });
+    await expect(claim(store, storeId)).rejects.toMatchObject({ code: "store_moved" });
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, highWaterMark: 1 });
+  });
+
+  test("may be set again, also when the store began another life; the mark and the generation stay", async () => {
+    const { store, storeId, reopen } = await sealed();
+    const before = await store.readNamespace(NAMESPACE);
+    const again = store.kind === "memory" ? store : await reopen();
+    const { after, check } = await seal(again, storeId, movedSeal(PLACE));
+    expect(check).toMatchObject({ role: "master", epoch: after.epoch, generation: before.generation });
+    const { changedAtMs } = after;
+    expect(await again.readNamespace(NAMESPACE)).toEqual({ ...before, changedAtMs });
+  });
+
+  test("is not set over a pause", async () => {
+    const { store, remove } = await open();
+    toRemove.push(remove);
+    const storeId = recentStoreId();
+    await init(store, storeId);
+    await seal(store, storeId, "a".repeat(40));
+    await expect(seal(store, storeId, movedSeal(PLACE))).rejects.toMatchObject({ code: "store_sealed" });
+  });
+
+  test("is not set again for another place, or by another store", async () => {
+    const { store, storeId } = await sealed();
+    const before = await store.readNamespace(NAMESPACE);
+    for (const other of [movedSeal("redis://10.0.0.8:6379/0"), MOVED_SEAL, "a".repeat(40)]) {
+      await expect(seal(store, storeId, other)).rejects.toMatchObject({
+        code: "store_moved",
+        message: expect.stringContaining(PLACE),
+      });
+    }
+    await expect(seal(store, recentStoreId(), movedSeal(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
+    expect(await store.readNamespace(NAMESPACE)).toEqual(before);
+  });
+});
+
+test("a moved seal holds one printable place of 1 to 400 characters, and nothing else", () => {
+  for (const place of ["x", "sqlite:/var/lib/a%20b.db", "~".repeat(MOVED_PLACE_LENGTH_MAX)]) {
+    expect(isMovedSeal(movedSeal(place))).toBe(true);
+    expect(placeInSeal(movedSeal(place))).toBe(place);
+  }
+  for (const place of ["", "a b", "a\n", "é", "~".repeat(MOVED_PLACE_LENGTH_MAX + 1)]) {
+    expect(isMovedSeal(movedSeal(place))).toBe(false);
+  }
+  expect([isMovedSeal("moved"), placeInSeal("moved"), isMovedSeal("forked"), isMovedSeal("movedx")]).toEqual([
+    true,
+    "",
+    false,
+    false,
+  ]);
+});

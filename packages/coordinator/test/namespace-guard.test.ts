@@ -1,0 +1,228 @@
+/**
+ * How a guard settles a doubt: claim, quorum, confirm; once for all who wait, and once for all coordinators.
+ * Guarantees: G3, G10 (docs/guarantees.md).
+ */
+import { describe, expect, test } from "vitest";
+import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+
+const JUMP_MS = 2 * SHORT_BOUNDS.epsMs;
+
+/** A guard that has leased runs 1 to 10, at a time of which the store has kept a backup at run 5. */
+async function guardAtRun10(nodeCount = 1) {
+  const world = await newWorld({ nodeCount });
+  const told: [event: string, fields: object][] = [];
+  const note = (fields: object, event: string) => void told.push([event, fields]);
+  const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
+  await leaseOf(guard, { runCount: 5 });
+  const backup = world.store.backup();
+  await leaseOf(guard, { runCount: 5 });
+  world.store.stepNames();
+  return { world, guard, backup, told, read: () => world.store.readNamespace(NAMESPACE) };
+}
+type AtRun10 = Awaited<ReturnType<typeof guardAtRun10>>;
+
+describe("a doubt", () => {
+  const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
+    ["another epoch", "store_epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],
+    ["a long silence", "store_silent", ({ world }) => void (world.clock.timeMs += SHORT_BOUNDS.gapMs + 1)],
+    ["a mark below a run that was leased", "store_went_back", ({ world, backup }) => world.store.restore(backup)],
+    [
+      "a generation below one that was seen",
+      "store_generation_stale",
+      async ({ world, guard, backup }) => {
+        world.store.server.epoch = "second:life:0";
+        await leaseAfterJump(world, guard);
+        world.store.server.epoch = "first:life:0";
+        world.store.restore(backup);
+        world.store.stepNames();
+      },
+    ],
+  ];
+
+  test.each(doubts)("by %s is settled before anything is leased: a jump past all that was", async (_, code, arise) => {
+    const at = await guardAtRun10();
+    const { world, guard, told, read } = at;
+    await arise(at);
+    told.length = 0;
+    const before = await read();
+    const line = lineOf(world, JUMP_MS);
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+    expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
+    expect(line).toBeGreaterThan(10);
+    expect(told.map(([event]) => event)).toEqual(["in_doubt", "jump", "open"]);
+    expect(told[1]?.[1]).toMatchObject({ reason: code, before: before.highWaterMark, mark: line });
+    expect(await read()).toMatchObject({ highWaterMark: line, phase: 0 });
+    expect((await read()).generation).toBeGreaterThan(before.generation);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+  });
+
+  test.each(doubts)("by %s is settled by a touch, before anybody waits for it", async (_, __, arise) => {
+    const at = await guardAtRun10();
+    await arise(at);
+    await at.guard.touch();
+    expect(at.world.store.stepNames()).toEqual(["touch", "claim", "confirm", "touch"]);
+    expect(at.guard.state).toMatchObject({ state: "open", code: null });
+  });
+
+  test("is settled once, however many wait", async () => {
+    const { world, guard } = await guardAtRun10();
+    world.store.server.epoch = "second:life:0";
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => leaseOf(guard)));
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "line_reached" } });
+    const names = world.store.stepNames();
+    expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
+  });
+
+  test("is no doubt any more when it is settled, although the line lets nobody lease yet", async () => {
+    const { world, guard } = await guardAtRun10();
+    world.store.server.epoch = "second:life:0";
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+    expect(guard.state).toMatchObject({ state: "open", code: null });
+  });
+
+  test("that arises anew after every claim is refused in the end, and nothing is leased", async () => {
+    const { world, guard, read } = await guardAtRun10();
+    let life = 0;
+    world.store.before = () => void (world.store.server.epoch = `life-${life++}:of:0`);
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_epoch_changed" });
+    expect((await read()).highWaterMark).toBe(10);
+    world.store.before = () => {};
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+});
+
+describe("before a jump the quorum must have the claim", () => {
+  test("or nothing is confirmed: a node that has not heard of it may still lease below the mark", async () => {
+    const { world, guard, read } = await guardAtRun10(3);
+    world.store.server.epoch = "second:life:0";
+    world.store.acknowledgedCount = 0;
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "quorum_missing" });
+    expect(world.store.stepNames()).toEqual(["lease", "claim"]);
+    expect(await read()).toMatchObject({ highWaterMark: 10, phase: 1 });
+    world.store.acknowledgedCount = 1;
+    // Above all that anybody could have leased until now.
+    const line = lineOf(world);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(line);
+  });
+
+  test("and the server must still be the one that has it", async () => {
+    const { world, guard, read } = await guardAtRun10();
+    world.store.server.epoch = "second:life:0";
+    world.store.alter = (outcome) => ({ ...outcome, check: { ...outcome.check, generation: 99 } });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "lease_burnt" });
+    expect(world.store.stepNames()).toEqual(["lease", "claim"]);
+    expect((await read()).highWaterMark).toBe(10);
+  });
+});
+
+describe("two coordinators", () => {
+  async function pairInDoubt(): Promise<{ world: World; pair: [NamespaceGuard, NamespaceGuard] }> {
+    const world = await newWorld();
+    const pair: [NamespaceGuard, NamespaceGuard] = [await guardOn(world), await guardOn(world)];
+    for (const guard of pair) await leaseOf(guard, { runCount: 5 });
+    world.store.stepNames();
+    return { world, pair };
+  }
+
+  test("on one store never lease the same run, whoever claims first", async () => {
+    const { world, pair } = await pairInDoubt();
+    world.store.server.epoch = "second:life:0";
+    const outcomes = await Promise.allSettled(pair.map((guard) => leaseAfterJump(world, guard, { runCount: 2 })));
+    const leases = outcomes.map((outcome) => {
+      if (outcome.status === "rejected") throw outcome.reason;
+      return outcome.value;
+    });
+    const [one, other] = leases.sort((a, b) => a.firstRun - b.firstRun) as [(typeof leases)[0], (typeof leases)[0]];
+    expect(one.firstRun).toBeGreaterThan(10);
+    expect(other.firstRun).toBeGreaterThan(lastRunOf(one));
+  });
+
+  test("that race for a claim: one is refused, waits, and goes on when the other has settled it", async () => {
+    const { world, pair } = await pairInDoubt();
+    world.store.server.epoch = "second:life:0";
+    await Promise.all(pair.map((guard) => guard.touch()));
+    const { generation, phase } = await world.store.readNamespace(NAMESPACE);
+    const names = world.store.stepNames();
+    expect(names.filter((name) => name === "claim").length).toBeGreaterThan(1);
+    expect({ confirmed: names.filter((name) => name === "confirm").length, generation, phase }).toEqual({
+      confirmed: 1,
+      generation: 1,
+      phase: 0,
+    });
+  });
+
+  test("a claim of another one is left alone for a while: who made it may be about to confirm", async () => {
+    const { world, pair } = await pairInDoubt();
+    const [guard] = pair;
+    const { claim, confirm } = commandsFor(world.storeId);
+    await world.store.step(NAMESPACE, claim(0));
+    world.clock.meanwhile = () => world.store.step(NAMESPACE, confirm(1));
+    world.store.stepNames();
+    await guard.touch();
+    expect(world.store.stepNames()).toEqual(["touch", "confirm", "touch"]);
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
+  });
+
+  test("a claim that nobody confirms is claimed over", async () => {
+    const { world, pair } = await pairInDoubt();
+    const [guard] = pair;
+    await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
+    world.store.stepNames();
+    await guard.touch();
+    expect(world.store.stepNames()).toEqual(["touch", "touch", "claim", "confirm", "touch"]);
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
+  });
+
+  test("a claim that is claimed over is not confirmed any more", async () => {
+    const { world, pair } = await pairInDoubt();
+    const [guard] = pair;
+    world.store.server.epoch = "second:life:0";
+    let hasInterfered = false;
+    world.store.before = async ({ step }) => {
+      if (step !== "confirm" || hasInterfered) return;
+      hasInterfered = true;
+      await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(1));
+    };
+    await guard.touch();
+    expect(hasInterfered).toBe(true);
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(3);
+  });
+});
+
+describe("a refusal that no jump ends", () => {
+  test.each<[string, string, (world: World) => unknown]>([
+    ["a replica", "store_is_replica", ({ store }) => Object.assign(store.server, { role: "slave" })],
+    ["a node too many", "store_has_more_nodes", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
+    ["an unreadable epoch", "store_epoch_unreadable", ({ store }) => Object.assign(store.server, { epoch: undefined })],
+    ["a clock that went back", "clock_went_back", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
+    [
+      "a server that followed another",
+      "operator_needed",
+      ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
+    ],
+    ["a silence of more than 30 days", "operator_needed", ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000)],
+    [
+      "a seal",
+      "store_sealed",
+      async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40))),
+    ],
+  ])("(%s: %s) is passed on, kept as the state, and ends with its cause", async (_, code, arise) => {
+    const { world, guard } = await guardAtRun10();
+    const backup = world.store.backup();
+    const server = { ...world.store.server };
+    const { timeMs } = world.clock;
+    await arise(world);
+    world.store.stepNames();
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code });
+    expect(world.store.stepNames()).toEqual(["lease"]);
+    expect(guard.state).toMatchObject({ code, sinceMs: world.clock.timeMs });
+    expect(guard.state.state).not.toBe("open");
+    Object.assign(world.store.server, server);
+    world.clock.timeMs = timeMs;
+    world.store.restore(backup);
+    expect((await leaseOf(guard)).firstRun).toBe(11);
+    expect(guard.state).toMatchObject({ state: "open", code: null });
+  });
+});

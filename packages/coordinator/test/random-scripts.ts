@@ -1,0 +1,210 @@
+/** Random scripts: what many callers might do to a store in a row, right and wrong. */
+import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { ledgerIdOf, type RunState } from "@callnumber/protocol/wire";
+import fc from "fast-check";
+import { expect } from "vitest";
+import { sealOf } from "../src/guard/decisions.js";
+import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
+import type { StepCommand, Store } from "../src/store.js";
+import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
+
+/** `end` begins near the end of the run space; `none` is never made. */
+type Name = "main" | "end" | "none";
+export type StoreIds = Readonly<Record<Name, string>>;
+
+export interface Play {
+  readonly name: string;
+  on(store: Store, ids: StoreIds): Promise<unknown>;
+}
+
+/** What a step is told of the store that it is played on. */
+interface Known {
+  readonly generation: number;
+  /** Ledger id of the mark. */
+  readonly mark: number;
+}
+
+const SECRET = "secret";
+const GENERATION = [0, 0, 0, 0, 0, 0, 1, -1];
+
+const play = {
+  lease: ({
+    name = "main",
+    isForeign = false,
+    runCount = 1,
+    floor = 0,
+    newer = 0,
+    held = undefined,
+    who = 1,
+  }: Partial<{
+    name: Name;
+    isForeign: boolean;
+    runCount: number;
+    floor: number;
+    /** By how much the caller saw a later generation. */
+    newer: number;
+    /** A run that the holder proves to have, from the mark; undefined for none. */
+    held: number | undefined;
+    who: number;
+  }> = {}): Play =>
+    stepOn(name, `lease ${runCount}, floor ${floor}, held ${held}`, isForeign, ({ lease }, { generation, mark }) =>
+      lease({
+        runCount,
+        floor,
+        generationMin: atLeastZero(generation + newer),
+        held: held === undefined ? 0 : atLeastZero(mark + held),
+        holder: { name: `importer-${who}`, host: "h", pid: who, labels: {} },
+        leaseNonce: nonceOf(who),
+      }),
+    ),
+  touch: (name: Name, floor = 0): Play => stepOn(name, `touch, floor ${floor}`, false, ({ touch }) => touch({ floor })),
+  claim: (name: Name, newer = 0, generationMin = 0): Play =>
+    stepOn(name, `claim ${newer}`, false, ({ claim }, { generation }) =>
+      claim(atLeastZero(generation + newer), { generationMin }),
+    ),
+  confirm: (name: Name, newer = 0, floor = 0): Play =>
+    stepOn(name, `confirm ${newer}, floor ${floor}`, false, ({ confirm }, { generation }) =>
+      confirm(atLeastZero(generation + newer), { floor }),
+    ),
+  seal: (name: Name, seal = sealOf(SECRET)): Play => stepOn(name, `seal ${seal}`, false, (make) => make.seal(seal)),
+  resume: (name: Name, secret = SECRET, newer = 0): Play =>
+    stepOn(name, `resume by ${secret}`, false, ({ resume }, { generation, mark }) =>
+      resume({ secret, mark, generation: atLeastZero(generation + newer) }),
+    ),
+  recover: (name: Name, isForeign = false, floor = 0): Play =>
+    stepOn(name, `recover, floor ${floor}`, isForeign, ({ recover }) => recover({ floor })),
+  init: (name: Name): Play => stepOn(name, "init", false, ({ init }) => init()),
+  report: (name: Name, ledgerId: number, who: number, lastSequence: number | null, state: RunState = "open"): Play => ({
+    name: `report ${name} ${ledgerId} by ${who}: ${lastSequence} ${state}`,
+    on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
+  }),
+  find: (name: Name, id: number): Play => ({ name: `find ${name} ${id}`, on: (store) => store.findLease(name, id) }),
+  list: (name: Name, belowLedgerId: number, limit: number): Play => ({
+    name: `list ${name} ${belowLedgerId} ${limit}`,
+    on: (store) => store.listLeases(name, { belowLedgerId, limit }),
+  }),
+  read: (name: Name): Play => ({ name: `read ${name}`, on: (store) => store.readNamespace(name) }),
+};
+
+/** What it needs to know it reads from the store that it is played on, right before. */
+function stepOn(
+  name: Name,
+  label: string,
+  isForeign: boolean,
+  make: (commands: Commands, known: Known) => StepCommand,
+): Play {
+  return {
+    name: `${label}: ${name}${isForeign ? " of another store" : ""}`,
+    async on(store, ids) {
+      const known = await store.readNamespace(name).then(
+        ({ generation, version, highWaterMark }) => ({ generation, mark: ledgerIdOf(version, highWaterMark) }),
+        () => ({ generation: 0, mark: 0 }),
+      );
+      const command = make(commandsFor(isForeign ? storeIdFrom(1) : ids[name]), known);
+      const { after, check, ...rest } = await store.step(name, command);
+      // Each store has an epoch of its own, and must agree with itself.
+      expect([after.nonce, check.nonce, check.epoch]).toEqual([command.nonce, command.nonce, after.epoch]);
+      return { ...rest, after: { ...after, nonce: "", epoch: "" }, check: { ...check, nonce: "", epoch: "" } };
+    },
+  };
+}
+
+function nonceOf(who: number): string {
+  return `nonce-of-caller-${who % 2}`;
+}
+
+function atLeastZero(number: number): number {
+  return Math.max(number, 0);
+}
+
+const name = fc.constantFrom<Name[]>("main", "main", "main", "main", "end", "end", "none");
+const made = fc.constantFrom<Name[]>("main", "main", "main", "main", "end", "end");
+const run = fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: RUN_MAX - 300, max: RUN_MAX }));
+const newer = fc.constantFrom(...GENERATION);
+const floor = fc.constantFrom(0, 0, 0, 0, 50, 500, RUN_COUNT);
+const sequence = fc.option(fc.nat(16_383));
+const seldom = fc.nat(19).map((number) => number === 0);
+
+/** What ends or moves a namespace comes seldom: or most of a script would meet nothing but one refusal. */
+const anyPlay: fc.Arbitrary<Play> = fc.oneof(
+  {
+    weight: 16,
+    arbitrary: fc
+      .record({
+        name,
+        isForeign: seldom,
+        runCount: fc.integer({ min: 1, max: 64 }),
+        floor,
+        newer,
+        held: fc.constantFrom(undefined, undefined, undefined, 0, -3, 1),
+        who: fc.nat(3),
+      })
+      .map(play.lease),
+  },
+  {
+    weight: 12,
+    arbitrary: fc
+      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<RunState[]>("open", "exhausted", "closed"))
+      .map((parts) => play.report(...parts)),
+  },
+  { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(name, fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)), fc.integer({ min: 1, max: 5 }))
+      .map((parts) => play.list(...parts)),
+  },
+  { weight: 3, arbitrary: name.map(play.read) },
+  { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.touch(...parts)) },
+  { weight: 2, arbitrary: made.map(play.init) },
+  { weight: 1, arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 3)).map((parts) => play.claim(...parts)) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(name, newer, fc.constantFrom(0, 0, 50, RUN_MAX)).map((parts) => play.confirm(...parts)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(name, fc.constantFrom(...Array<string>(6).fill(sealOf(SECRET)), FORKED_SEAL, MOVED_SEAL))
+      .map((parts) => play.seal(...parts)),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(name, fc.constantFrom(SECRET, SECRET, SECRET, "wrong"), newer)
+      .map((parts) => play.resume(...parts)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)).map((parts) => play.recover(...parts)),
+  },
+);
+
+export function randomScript(length: number): fc.Arbitrary<readonly Play[]> {
+  return fc.array(anyPlay, { minLength: length, maxLength: length });
+}
+
+/** Meets every refusal, whatever the seed: a comparison of successes only would compare little. */
+export const scriptOfRefusals: readonly Play[] = [
+  play.init("main"),
+  play.read("none"),
+  play.lease({ runCount: 2 }),
+  play.report("main", 2, 2, 5),
+  play.report("main", 3, 1, 5),
+  play.lease({ floor: 3 }),
+  play.lease({ newer: 1 }),
+  play.lease({ isForeign: true }),
+  play.lease({ held: 1 }),
+  ...Array.from({ length: 5 }, () => play.lease({ name: "end", runCount: 64 })),
+  play.confirm("main"),
+  play.claim("main"),
+  play.lease(),
+  play.confirm("main", 0, RUN_MAX),
+  play.confirm("main"),
+  play.lease(),
+  play.seal("main"),
+  play.lease(),
+  play.resume("main"),
+  play.seal("main", MOVED_SEAL),
+  play.lease(),
+];

@@ -1,0 +1,363 @@
+/**
+ * Random states of a namespace, and random steps on them: drawn as recipes, and cooked when the server's clock and epoch are
+ * known, so that times lie right at the thresholds. Half of the records are sound, half are broken in some way.
+ */
+import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import fc from "fast-check";
+import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
+import { sealOf } from "../src/guard/decisions.js";
+import type { FoundServer } from "../src/guard/found.js";
+import { lineAt, whenLineReaches } from "../src/guard/line.js";
+import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
+import type { StepCommand } from "../src/store.js";
+import type { StoreIdFields } from "../src/store-id.js";
+import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import type { KeptState } from "./kept-state.js";
+
+/** A situation to play: the state, the step, and the coordinator's clock. */
+export interface Play {
+  readonly state: KeptState;
+  readonly command: StepCommand;
+  readonly nowMs: number;
+}
+
+export type Recipe = (server: FoundServer, bounds: Bounds) => Play;
+
+export const STEPS: readonly StepCommand["step"][] = [
+  "lease",
+  "touch",
+  "claim",
+  "confirm",
+  "seal",
+  "resume",
+  "recover",
+  "init",
+];
+
+const UUID = "0189c0de-0000-4000-8000-000000000000";
+const OTHER_UUID = "0189c0de-ffff-4000-8000-000000000000";
+const SECRET = "secret";
+const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+/** Numbers that `tonumber` takes, or JavaScript does, and that no field may hold; and some that it may. */
+const BAD_WORDS = [
+  "",
+  "x",
+  "NaN",
+  "nan",
+  "inf",
+  "1e3",
+  "-1",
+  "+1",
+  "0x10",
+  " 1",
+  "1 ",
+  "1.0",
+  "1\n",
+  "٣",
+  "007",
+  "0000000000000007",
+];
+const BIG_WORDS = [
+  "9007199254740993",
+  "1000000000000000",
+  "999999999999999",
+  "1073741823",
+  "1073741824",
+  "8",
+  "3",
+  "100",
+];
+const ODD_TEXTS = [
+  "moved",
+  "forked",
+  "-",
+  "a:b",
+  "a:b:c",
+  "é",
+  "f".repeat(40),
+  "F".repeat(64),
+  "a".repeat(129),
+  "x y",
+  "\n",
+];
+const FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"] as const;
+
+/** A little beside a threshold, far beside it, or on it. The server's clock runs on while a step is played: hence the spread. */
+const beside = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: -4, max: 4 }) },
+  { weight: 2, arbitrary: fc.constantFrom(0, -1000, 1000) },
+  { weight: 1, arbitrary: fc.integer({ min: -100_000, max: 100_000 }) },
+);
+
+type Threshold = "none" | "eps" | "gap" | "silence" | "hour" | "year";
+const THRESHOLDS_MS: Readonly<Record<Threshold, (bounds: Bounds) => number>> = {
+  none: () => 0,
+  eps: ({ epsMs }) => epsMs,
+  gap: ({ gapMs }) => gapMs,
+  silence: () => SILENCE_MAX_MS,
+  hour: () => HOUR_MS,
+  year: () => YEAR_MS,
+};
+
+/** An instant by its distance from now: right now, or some part of eps beside it, or around a threshold. */
+function instant(...thresholds: readonly Threshold[]) {
+  return fc.record({
+    threshold: fc.oneof(
+      { weight: 3, arbitrary: fc.constant("none" as const) },
+      { weight: 1, arbitrary: fc.constantFrom(...thresholds) },
+    ),
+    sign: fc.constantFrom(1, -1),
+    besideMs: beside,
+    partOfEps: fc.constantFrom(0, 0.3, 0.9),
+  });
+}
+type Instant = {
+  readonly threshold: Threshold;
+  readonly sign: number;
+  readonly besideMs: number;
+  readonly partOfEps: number;
+};
+function distanceMs({ threshold, sign, besideMs, partOfEps }: Instant, bounds: Bounds): number {
+  if (threshold === "none") return Math.round(sign * partOfEps * bounds.epsMs);
+  return sign * (THRESHOLDS_MS[threshold](bounds) + besideMs);
+}
+
+/** Mostly `usual`. */
+function seldom<T>(usual: T, ...others: readonly T[]): fc.Arbitrary<T> {
+  return fc.oneof({ weight: 25, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
+}
+
+const identity = fc.record({
+  version: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(0) },
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: VERSION_COUNT - 1 }) },
+  ),
+  rate: fc.constantFrom(1, 2, 16),
+  firstRun: fc.constantFrom(1, 2, 1000, RUN_MAX - BURST_RUNS, RUN_MAX - 200, RUN_MAX),
+  /** How long ago the version's line began. */
+  ageMs: fc.constantFrom(0, 0, HOUR_MS, 24 * HOUR_MS, YEAR_MS, 2.1 * YEAR_MS, -HOUR_MS),
+});
+
+const mark = fc.record({
+  from: fc.constantFrom("first", "first", "line", "line", "jump", "end", "anywhere"),
+  mayBeBelowFirst: seldom(false, true),
+  delta: fc.oneof(
+    fc.constantFrom(0, -1, 1, -2, 2, -64, -65, 63, 64, -BURST_RUNS),
+    fc.integer({ min: -5000, max: 200 }),
+    fc.integer({ min: 0, max: RUN_MAX }),
+  ),
+});
+
+const fault = fc.record({
+  field: fc.constantFrom(...FIELDS),
+  /** Undefined: the field is missing. */
+  text: fc.option(fc.constantFrom(...BAD_WORDS, ...BIG_WORDS, ...ODD_TEXTS), { nil: undefined }),
+  isChecksumRight: fc.boolean(),
+});
+
+const recordRecipe = fc.record({
+  identity,
+  mark,
+  writtenAt: instant("eps", "gap", "silence", "hour", "year"),
+  epoch: fc.oneof(
+    { weight: 5, arbitrary: fc.constant("now" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("other", "same process", "no colon", "longer process") },
+  ),
+  generation: fc.constantFrom(0, 0, 1, 7, 7, 1_800_000_000_000, 1_800_000_000_000, GENERATION_MAX - 1, GENERATION_MAX),
+  phase: fc.constantFrom(0, 0, 0, 0, 1, 1, 2),
+  seal: fc.constantFrom("-", "moved", "forked", sealOf(SECRET), sealOf(SECRET), sealOf("another")),
+  nodeCount: fc.constantFrom(1, 1, 1, 2, 3, 99),
+  faults: fc.oneof(
+    { weight: 5, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(fault, { minLength: 1, maxLength: 2 }) },
+  ),
+  namespace: seldom(NAMESPACE, "other"),
+  expires: seldom(false, true),
+  kind: seldom<"hash" | "none" | "string">("hash", "none", "string"),
+  ledger: seldom<"marks" | "string">("marks", "string"),
+  /** Of the newest entries, below and above the mark. */
+  ledgerDeltas: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom<readonly number[]>([], [0], [-1], [-7, -3]) },
+    { weight: 1, arbitrary: fc.constantFrom<readonly number[]>([1], [0, 5], [RUN_COUNT]) },
+  ),
+  holders: seldom<KeptState["holders"]>("none", "hash", "list"),
+});
+type RecordRecipe = typeof recordRecipe extends fc.Arbitrary<infer T> ? T : never;
+
+/** From the mark: far below, a little below, above. */
+const ledgerDelta = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(-RUN_COUNT * VERSION_COUNT) },
+  { weight: 3, arbitrary: fc.constantFrom(0, -1, -64) },
+  { weight: 1, arbitrary: fc.constantFrom(1, 2, 200, RUN_COUNT, RUN_COUNT * VERSION_COUNT) },
+);
+
+const stepRecipe = fc.record({
+  /** The state is one that the step is made for: sealed for `resume`, claimed for `confirm`, nothing at all for `init`. */
+  isSuited: fc.boolean(),
+  storeId: seldom<"own" | "other" | "none">("own", "other", "none"),
+  clock: instant("eps", "eps", "hour", "year"),
+  isSilenceAccepted: fc.boolean(),
+  floorDelta: ledgerDelta,
+  heldDelta: ledgerDelta,
+  generationDelta: seldom(0, 1, -1, 5),
+  generationMinDelta: fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom(-1, 0) },
+    { weight: 1, arbitrary: fc.constantFrom(1, 2, GENERATION_MAX) },
+  ),
+  markDelta: seldom(0, 1, -1, RUN_COUNT),
+  runCount: fc.constantFrom(1, 2, 63, 64, 200, RUN_MAX),
+  secret: seldom(SECRET, "another", "-", sealOf(SECRET)),
+  seal: fc.constantFrom(sealOf(SECRET), "moved", "forked"),
+  nodeCount: fc.oneof(
+    { weight: 3, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom(1, 2, 3, 99) },
+  ),
+});
+type StepRecipe = typeof stepRecipe extends fc.Arbitrary<infer T> ? T : never;
+type NamedStepRecipe = StepRecipe & { readonly step: StepCommand["step"] };
+
+/** A state, and every step, each to be played on that same state. */
+export const randomPlays: fc.Arbitrary<readonly Recipe[]> = fc
+  .tuple(recordRecipe, fc.array(stepRecipe, { minLength: STEPS.length, maxLength: STEPS.length }))
+  .map(([record, recipes]) =>
+    STEPS.map((name, index) => {
+      const step = { ...(recipes[index] as StepRecipe), step: name };
+      return (server, bounds) => cooked(record, step, server, bounds);
+    }),
+  );
+
+const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } = {
+  lease: { phase: 0, epoch: "now" },
+  touch: { phase: 0, epoch: "now" },
+  claim: { phase: 1 },
+  confirm: { phase: 1, epoch: "now" },
+  seal: { phase: 0, epoch: "now" },
+  resume: { phase: 2, seal: sealOf(SECRET), epoch: "other" },
+  recover: { kind: "none" },
+  init: { kind: "none", ledgerDeltas: [] },
+};
+
+function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: FoundServer, bounds: Bounds): Play {
+  const recipe = step.isSuited ? { ...drawn, ...SUITED[step.step] } : drawn;
+  const { version, ...rest } = recipe.identity;
+  const id = idOf(rest, version, server.timeMs);
+  const run = runOf(recipe.mark, id, version, server.timeMs, bounds);
+  const fields = fieldsOf(recipe, id, run, server, bounds);
+  const markId = ledgerIdOf(version, run);
+  const ledger = [...new Set(recipe.ledgerDeltas.map((delta) => Math.max(markId + delta, 1)))];
+  const state: KeptState = {
+    record: recipe.kind === "hash" ? { fields, expires: recipe.expires } : recipe.kind,
+    ledger: recipe.ledger === "string" ? "string" : ledger.length === 0 ? "none" : ledger,
+    holders: recipe.holders,
+  };
+  const command = commandOf(step, { storeId: storeIdOf(id), markId, generation: recipe.generation });
+  return { state, command, nowMs: server.timeMs + distanceMs(step.clock, bounds) };
+}
+
+/** An id whose line of the version began `ageMs` ago; or as long ago as can be, for versions that no store can have reached. */
+function idOf(
+  { rate, firstRun, ageMs }: { rate: number; firstRun: number; ageMs: number },
+  version: number,
+  timeMs: number,
+): StoreIdFields {
+  const atZero = { firstRun, rate, initialisedAtMs: 0 };
+  const beginMs = version === 0 ? 0 : whenLineReaches(atZero, version - 1, RUN_MAX);
+  return { ...atZero, initialisedAtMs: Math.max(Math.round(timeMs - beginMs - ageMs), 0) };
+}
+
+function runOf(
+  { from, mayBeBelowFirst, delta }: RecordRecipe["mark"],
+  id: StoreIdFields,
+  version: number,
+  timeMs: number,
+  { epsMs }: Bounds,
+): number {
+  const bases: Readonly<Record<string, number>> = {
+    first: version === 0 ? id.firstRun - 1 : 0,
+    line: lineAt(id, version, timeMs),
+    jump: lineAt(id, version, timeMs + 2 * epsMs),
+    end: RUN_MAX,
+    anywhere: 0,
+  };
+  const min = version === 0 && !mayBeBelowFirst ? id.firstRun - 1 : 0;
+  return Math.min(Math.max((bases[from] ?? 0) + delta, min), RUN_MAX);
+}
+
+function fieldsOf(
+  recipe: RecordRecipe,
+  id: StoreIdFields,
+  run: number,
+  server: FoundServer,
+  bounds: Bounds,
+): Record<string, string> {
+  const fields: Record<string, string> = {
+    v: SCHEMA,
+    ns: recipe.namespace,
+    sid: storeIdOf(id),
+    ver: String(recipe.identity.version),
+    c: String(run),
+    t: String(Math.max(server.timeMs + distanceMs(recipe.writtenAt, bounds), 0)),
+    ep: epochOf(recipe.epoch, server.epoch ?? "a:b:c"),
+    g: String(recipe.generation),
+    p: String(recipe.phase),
+    n: String(recipe.nodeCount),
+    rk: RECEIPT_KEY,
+    ph: recipe.seal,
+  };
+  fields["k"] = checksumOf(fields);
+  for (const { field, text, isChecksumRight } of recipe.faults) {
+    if (text === undefined) delete fields[field];
+    else fields[field] = text;
+    if (isChecksumRight && field !== "k") fields["k"] = checksumOf(fields);
+  }
+  return fields;
+}
+
+function epochOf(kind: RecordRecipe["epoch"], epoch: string): string {
+  const [process = ""] = epoch.split(":", 1);
+  const epochs: Readonly<Record<RecordRecipe["epoch"], string>> = {
+    now: epoch,
+    other: `${"0".repeat(40)}:${"1".repeat(40)}:0`,
+    "same process": `${process}:${"1".repeat(40)}:7`,
+    "no colon": process,
+    "longer process": `${process}0`,
+  };
+  return epochs[kind];
+}
+
+function storeIdOf({ firstRun, initialisedAtMs, rate }: StoreIdFields, uuid = UUID): string {
+  return `${uuid}.${firstRun}.${initialisedAtMs}.${rate}`;
+}
+
+function commandOf(
+  recipe: NamedStepRecipe,
+  known: { readonly storeId: string; readonly markId: number; readonly generation: number },
+): StepCommand {
+  const { isSilenceAccepted, runCount, nodeCount, secret, seal } = recipe;
+  const storeIds = { own: known.storeId, other: known.storeId.replace(UUID, OTHER_UUID), none: "no-store-id" };
+  const ledgerId = (delta: number) => Math.min(Math.max(known.markId + delta, 0), RUN_COUNT * VERSION_COUNT);
+  const generationOf = (delta: number) => Math.min(Math.max(known.generation + delta, 0), GENERATION_MAX);
+  const [floor, held, mark] = [recipe.floorDelta, recipe.heldDelta, recipe.markDelta].map(ledgerId) as [
+    number,
+    number,
+    number,
+  ];
+  const generation = generationOf(recipe.generationDelta);
+  const generationMin = generationOf(recipe.generationMinDelta);
+  const commands = commandsFor(storeIds[recipe.storeId]);
+  const base = { isSilenceAccepted };
+  const made: { readonly [S in StepCommand as S["step"]]: S } = {
+    lease: commands.lease({ ...base, floor, generationMin, held, runCount, holder }),
+    touch: commands.touch({ ...base, floor, generationMin }),
+    claim: commands.claim(generation, { ...base, generationMin }),
+    confirm: commands.confirm(generation, { ...base, floor }),
+    seal: commands.seal(seal, { ...base, floor, generationMin }),
+    resume: commands.resume({ ...base, secret, mark, generation, nodeCount }),
+    recover: commands.recover({ ...base, floor, generationMin, nodeCount, receiptKey: "0f".repeat(32) }),
+    init: commands.init({ ...base, nodeCount: nodeCount ?? 1 }),
+  };
+  return made[recipe.step];
+}

@@ -1,0 +1,212 @@
+/** What only the Redis store must do with its keys: trust none that another hand has touched, and keep each where it belongs. */
+import { randomUUID } from "node:crypto";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import type { Redis } from "ioredis";
+import { beforeEach, describe, expect, test } from "vitest";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
+import { checksumOf } from "../src/guard/record.js";
+import type { StepCommand, Store } from "../src/store.js";
+import { NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { clientAt, newStoreAt, storeAt } from "./redis-for-test.js";
+import type { StoreInHand } from "./store-in-hand.js";
+
+describe("keys that another hand has touched", () => {
+  let url: string;
+  let inHand: StoreInHand;
+  let store: Store;
+  let redis: Redis;
+  let prefix: string;
+  const key = (name: string) => `${prefix}{${NAMESPACE}}:${name}`;
+
+  beforeEach(async () => {
+    prefix = `test-${randomUUID()}:`;
+    const full = new URL(sharedRedis().url);
+    full.searchParams.set("prefix", prefix);
+    url = full.href;
+    redis = clientAt(sharedRedis().url);
+    inHand = await newStoreAt(url);
+    store = inHand.store;
+    await inHand.lease({ runCount: 5 });
+  });
+
+  /** As a hand would that knows the checksum: what is wrong is the field alone. */
+  async function edit(name: string, text: string | undefined): Promise<void> {
+    const fields = await redis.hgetall(key("record"));
+    if (text === undefined) delete fields[name];
+    else fields[name] = text;
+    await redis.hdel(key("record"), name);
+    await redis.hset(key("record"), { ...fields, k: checksumOf(fields) });
+  }
+
+  const edits: [string, string, () => Promise<unknown>][] = [
+    ["the mark is no number", "store_corrupt", () => edit("c", "x")],
+    ["the mark is NaN", "store_corrupt", () => edit("c", "nan")],
+    ["the mark is in hexadecimal", "store_corrupt", () => edit("c", "0x10")],
+    ["the mark has an exponent", "store_corrupt", () => edit("c", "1e3")],
+    ["the mark is negative", "store_corrupt", () => edit("c", "-1")],
+    ["the mark is beyond the run space", "store_corrupt", () => edit("c", String(RUN_MAX + 1))],
+    ["the mark is missing", "store_corrupt", () => edit("c", undefined)],
+    ["the time is missing", "store_corrupt", () => edit("t", undefined)],
+    ["the version is 8", "store_corrupt", () => edit("ver", "8")],
+    ["the store id is something else", "store_corrupt", () => edit("sid", "x")],
+    ["the schema is missing", "store_corrupt", () => edit("v", undefined)],
+    ["the checksum is missing", "store_corrupt", () => redis.hdel(key("record"), "k")],
+    ["one field was set by hand", "store_corrupt", () => redis.hset(key("record"), "c", "6")],
+    ["the record is to expire", "store_corrupt", () => redis.expire(key("record"), 1000)],
+    ["the record is a string", "store_corrupt", () => redis.set(key("record"), "6")],
+    ["the ledger is a string", "store_corrupt", () => redis.set(key("ledger"), "x")],
+    [
+      "the holders are a list",
+      "store_corrupt",
+      () => redis.del(key("holders")).then(() => redis.lpush(key("holders"), "x")),
+    ],
+    ["the schema is of the first release", "store_unknown_schema", () => edit("v", "1")],
+    ["the schema is of the future", "store_unknown_schema", () => edit("v", "3")],
+    ["the namespace is another", "store_replaced", () => edit("ns", "other")],
+    ["the store is another", "store_replaced", () => edit("sid", storeIdFrom(1))],
+    ["the record is gone", "namespace_not_initialised", () => redis.del(key("record"))],
+    ["the mark lies below the ledger", "store_went_back", () => edit("c", "4")],
+  ];
+
+  test.each(edits)("%s: %s, and nothing is changed", async (_, code, edit) => {
+    await edit();
+    const before = await contents();
+    await expect(inHand.lease()).rejects.toMatchObject({ code });
+    expect(await contents()).toEqual(before);
+  });
+
+  test("a ledger without its record can't be begun anew", async () => {
+    await redis.del(key("record"));
+    await expect(store.step(NAMESPACE, inHand.commands.init())).rejects.toMatchObject({ code: "store_corrupt" });
+    expect(await redis.exists(key("record"))).toBe(0);
+  });
+
+  test("a record that was edited is recovered as what it still says it is, and as nothing else", async () => {
+    await redis.hset(key("record"), "c", "3");
+    const { commands, storeId } = inHand;
+    const foreign = { ...commands.recover(), storeId: storeIdFrom(1) };
+    await expect(store.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_replaced" });
+    await store.step(NAMESPACE, commands.recover());
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId, phase: 1 });
+    expect(await inHand.jump()).toBeGreaterThan(5);
+  });
+
+  test("reports that are a list are refused, and so are damaged ones", async () => {
+    await redis.lpush(key("reports"), "x");
+    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
+    await redis.del(key("reports"));
+    await redis.hset(key("reports"), "0", "cut");
+    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
+  });
+
+  // Misuse is our own fault: it must be loud, and free of cost.
+  const BAD_NUMBERS = ["nan", "NaN", "inf", "1e3", "-1", "1.5", "", " 1", "0x10", "9007199254740993"];
+  const misuse = { code: "internal_error", message: expect.stringContaining("broken invariant") };
+
+  describe.each(BAD_NUMBERS)("%j as a number", (bad) => {
+    const number = bad as unknown as number;
+    const steps: readonly ((inHand: StoreInHand) => StepCommand)[] = [
+      ({ commands }) => commands.lease({ runCount: number }),
+      ({ commands }) => commands.lease({ floor: number }),
+      ({ commands }) => commands.lease({ generationMin: number }),
+      ({ commands }) => commands.lease({ held: number }),
+      ({ commands }) => commands.touch({ floor: number }),
+      ({ commands }) => commands.touch({ generationMin: number }),
+      ({ commands }) => commands.claim(number),
+      ({ commands }) => commands.claim(0, { generationMin: number }),
+      ({ commands }) => commands.confirm(number),
+      ({ commands }) => commands.confirm(0, { floor: number }),
+      ({ commands }) => commands.seal("moved", { floor: number }),
+      ({ commands }) => commands.seal("moved", { generationMin: number }),
+      ({ commands }) => commands.resume({ secret: "s", mark: number, generation: 0 }),
+      ({ commands }) => commands.resume({ secret: "s", mark: 5, generation: number }),
+      ({ commands }) => commands.resume({ secret: "s", mark: 5, generation: 0, nodeCount: number }),
+      ({ commands }) => commands.recover({ floor: number }),
+      ({ commands }) => commands.recover({ generationMin: number }),
+      ({ commands }) => commands.recover({ nodeCount: number }),
+      ({ commands }) => commands.init({ nodeCount: number }),
+    ];
+
+    test("in any step changes nothing", async () => {
+      const before = await contents();
+      for (const make of steps) {
+        const command = make(inHand);
+        await expect(store.step(NAMESPACE, command), JSON.stringify(command)).rejects.toMatchObject(misuse);
+      }
+      expect(await contents()).toEqual(before);
+    });
+
+    test("for a clock, or a bound, changes nothing in any step", async () => {
+      const before = await contents();
+      const { commands } = inHand;
+      const all = [commands.lease(), commands.touch(), commands.claim(0), commands.confirm(0), commands.seal("moved")];
+      const wrong = [
+        { now: () => number },
+        { bounds: { ...DEFAULT_BOUNDS, epsMs: number } },
+        { bounds: { ...DEFAULT_BOUNDS, gapMs: number } },
+      ];
+      for (const options of wrong) {
+        const other = await storeAt(url, options);
+        for (const command of [...all, commands.recover(), commands.init()]) {
+          await expect(other.step(NAMESPACE, command)).rejects.toMatchObject(misuse);
+        }
+      }
+      expect(await contents()).toEqual(before);
+    });
+
+    test("in a report, or for a time, changes nothing", async () => {
+      const before = await contents();
+      await expect(store.report(NAMESPACE, number, reportCommand())).rejects.toMatchObject(misuse);
+      await expect(store.firstLeaseSince(NAMESPACE, number)).rejects.toMatchObject(misuse);
+      expect(await contents()).toEqual(before);
+    });
+  });
+
+  test("numbers that no caller may have, and texts that are no seal and no key, change nothing", async () => {
+    const before = await contents();
+    const { commands } = inHand;
+    const beyond: StepCommand[] = [
+      commands.lease({ runCount: 0 }),
+      commands.lease({ runCount: RUN_MAX + 1 }),
+      commands.lease({ floor: 2 ** 33 + 1 }),
+      commands.init({ nodeCount: 0 }),
+      commands.init({ nodeCount: 100 }),
+      commands.init({ receiptKey: "x" }),
+      commands.recover({ receiptKey: "F".repeat(64) }),
+      commands.recover({ nodeCount: 100 }),
+      commands.seal("-"),
+      commands.seal(""),
+      commands.seal("f".repeat(39)),
+    ];
+    for (const command of beyond) {
+      await expect(store.step(NAMESPACE, command), JSON.stringify(command)).rejects.toMatchObject(misuse);
+    }
+    expect(await contents()).toEqual(before);
+  });
+
+  test("all keys of a namespace lie in one hash slot", async () => {
+    await store.report(NAMESPACE, 1, reportCommand());
+    const keys = await redis.keys(`${prefix}{*`);
+    expect(keys.sort()).toEqual(["holders", "ledger", "record", "reports"].map(key));
+  });
+
+  test("each process stands once among the holders, however many runs it takes", async () => {
+    for (let count = 0; count < 10; count++) await inHand.lease();
+    await inHand.lease({ holder: { name: "other", host: "h", pid: 1, labels: {} } });
+    expect(await redis.hlen(key("holders"))).toBe(4);
+    expect((await store.findLease(NAMESPACE, 16))?.holder.name).toBe("other");
+  });
+
+  async function contents(): Promise<unknown> {
+    const keys = (await redis.keys(`${prefix}*`)).sort();
+    return Promise.all(
+      keys.map(async (name) => {
+        const isHash = (await redis.type(name)) === "hash";
+        // A large hash has no order: its bytes differ from reading to reading.
+        const content = isHash ? await redis.hgetall(name) : await redis.dumpBuffer(name);
+        return [name, content, (await redis.ttl(name)) > 0];
+      }),
+    );
+  }
+});

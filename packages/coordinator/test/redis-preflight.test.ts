@@ -1,0 +1,317 @@
+/** What is said of a Redis server before it is trusted: each finding on a real server that gives cause for it. */
+import { mkdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { command, info, until } from "../../../test/redis/redis-command.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { Coordinator } from "../src/coordinator.js";
+import type { Finding } from "../src/store.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { judgeServer } from "../src/stores/redis-preflight.js";
+import { keptLog, requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
+import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
+
+/** One about which nothing is to be said, also to an operator. */
+const SOUND = {
+  appendonly: "yes",
+  appendfsync: "always",
+  "no-appendfsync-on-rewrite": "no",
+  "aof-load-truncated": "no",
+  "maxmemory-policy": "noeviction",
+  user: ["default off", "callnumber on >pw ~* -@all +@all"],
+};
+
+beforeEach((context) => {
+  const reason = ownServerUnavailable();
+  context.skip(reason !== undefined, reason);
+});
+
+type Lines = Record<string, string | string[]>;
+
+async function findingsOn(config: Lines, { asOperator }: { asOperator: boolean }): Promise<readonly Finding[]> {
+  const server = await startRedisServer({ config: { ...SOUND, ...config } });
+  const store = await redisStoreAt(withLogin(server));
+  return await store.preflight({ asOperator });
+}
+
+function withLogin({ host, port }: RedisServer, user = "callnumber"): string {
+  return `redis://${user}:pw@${host}:${port}`;
+}
+
+describe("a look at a server", () => {
+  test("finds nothing where nothing is wrong, whoever looks", async () => {
+    expect(await findingsOn({}, { asOperator: false })).toEqual([]);
+    expect(await findingsOn({}, { asOperator: true })).toEqual([]);
+  });
+
+  const evicting = ["allkeys-lru", "allkeys-lfu", "allkeys-random"];
+  test.each(evicting)("refuses a memory limit with %s, which can throw the counter away", async (policy) => {
+    const found = await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { asOperator: false });
+    expect(found).toMatchObject([
+      { code: "store_evicts", remedy: "maxmemory-policy noeviction", override: "eviction", namespaces: undefined },
+    ]);
+    expect(found[0]?.what).toContain(policy);
+  });
+
+  test.each(["volatile-lru", "volatile-ttl", "noeviction"])(
+    "has nothing against %s, which finds no key of ours",
+    async (policy) => {
+      expect(await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { asOperator: true })).toEqual([]);
+    },
+  );
+
+  const warnings: [string, Lines, Partial<Finding>][] = [
+    [
+      "evicts as soon as there is a limit",
+      { "maxmemory-policy": "allkeys-lru" },
+      { override: "eviction-when-limited", remedy: "maxmemory-policy noeviction" },
+    ],
+    ["keeps no append-only file", { appendonly: "no" }, { override: "no-persistence", remedy: "appendonly yes" }],
+  ];
+  test.each(warnings)("warns of one that %s", async (_, config, finding) => {
+    expect(await findingsOn(config, { asOperator: false })).toMatchObject([{ code: undefined, ...finding }]);
+  });
+
+  const operatorsWarnings: [string, Lines, Partial<Finding>][] = [
+    [
+      "keeps nothing on disk at all",
+      { appendonly: "no", save: '""' },
+      { override: "no-persistence", what: expect.stringContaining("keeps nothing") },
+    ],
+    ["syncs by chance", { appendfsync: "no" }, { override: "appendfsync-no", remedy: "appendfsync always" }],
+    [
+      "does not sync while it rewrites",
+      { "no-appendfsync-on-rewrite": "yes" },
+      { override: "no-appendfsync-on-rewrite", remedy: "no-appendfsync-on-rewrite no" },
+    ],
+    [
+      "starts with a file that lost its end",
+      { "aof-load-truncated": "yes" },
+      { override: "aof-load-truncated", remedy: "aof-load-truncated no" },
+    ],
+    [
+      "lets everybody in",
+      { user: ["default on nopass ~* &* +@all", "callnumber on >pw ~* +@all"] },
+      { override: "default-user", remedy: "user default off", what: expect.stringContaining("without a password") },
+    ],
+    [
+      "lets in who has the one password",
+      { user: ["default on >secret ~* &* +@all", "callnumber on >pw ~* +@all"] },
+      { override: "default-user", what: expect.not.stringContaining("without a password") },
+    ],
+  ];
+  test.each(operatorsWarnings)("warns an operator of one that %s", async (_, config, finding) => {
+    expect(await findingsOn(config, { asOperator: true })).toMatchObject([{ code: undefined, ...finding }]);
+  });
+
+  test("warns of one that fails to write its append-only file", async () => {
+    const server = await startRedisServer({ config: SOUND });
+    const store = await redisStoreAt(withLogin(server));
+    // A folder stands where the rewritten file is to be put: up to Redis 6.2, and since 7.
+    await rename(join(server.directory, "appendonly.aof"), join(server.directory, "aside")).catch(() => {});
+    await mkdir(join(server.directory, "appendonly.aof", "in-the-way"), { recursive: true });
+    await mkdir(join(server.directory, "appendonlydir", "appendonly.aof.2.base.rdb", "in-the-way"), {
+      recursive: true,
+    });
+    await command({ url: withLogin(server) }, "BGREWRITEAOF");
+    const persistence = () => info({ url: withLogin(server) });
+    await until("the rewrite fails", persistence, ({ aof_last_bgrewrite_status: status }) => status === "err");
+    expect(await store.preflight()).toMatchObject([{ code: undefined, override: "failing-writes" }]);
+  });
+
+  test("refuses one that does not tell who it is, and says which right is missing", async () => {
+    const user = ["default off", "callnumber on >pw ~* +@all -info"];
+    expect(await findingsOn({ user }, { asOperator: false })).toMatchObject([
+      { code: "store_epoch_unreadable", remedy: expect.stringContaining("+info"), override: undefined },
+    ]);
+  });
+
+  test("tells an operator what it may not see, instead of holding it to be sound", async () => {
+    const user = ["default off", "callnumber on >pw ~* +@all -config -acl"];
+    const [finding, ...others] = await findingsOn({ user, "aof-load-truncated": "yes" }, { asOperator: true });
+    expect(finding).toMatchObject({ code: undefined, override: "unseen-configuration" });
+    expect(finding?.what).toMatch(/CONFIG GET and ACL LIST/);
+    expect(others).toEqual([]);
+  });
+});
+
+describe("the judgement over a server's own words", () => {
+  const use = {
+    host: "127.0.0.1",
+    server: "127.0.0.1:6379",
+    tls: false,
+    namespaces: [{ namespace: "main", nodeCount: 1 }],
+    concerns: undefined,
+  };
+  let own: string;
+
+  beforeEach(async () => {
+    const server = await startRedisServer({ config: SOUND });
+    own = String(await command({ url: withLogin(server) }, "INFO"));
+    expect(judged(own)).toEqual([]);
+  });
+
+  const judged = (text: string, changed = {}) =>
+    judgeServer({ info: text, asOperator: undefined }, { ...use, ...changed }).map(
+      ({ code, override }) => code ?? override,
+    );
+  const withLine = (name: string, value: string) => own.replace(new RegExp(`^${name}:.*$`, "m"), `${name}:${value}`);
+
+  test.each([
+    ["5.0.14", ["store_too_old"]],
+    ["6.0.16", ["store_too_old"]],
+    ["6.1.99", ["store_too_old"]],
+    ["6.2.0", []],
+    ["6.10.0", []],
+    ["7.2.4", []],
+    ["10.0.0", []],
+  ])("says of version %s: %j", (version, codes) => {
+    expect(judged(withLine("redis_version", version))).toEqual(codes);
+  });
+
+  test("takes Valkey by its own version, whatever Redis version it names", () => {
+    const valkey = withLine("redis_version", "7.2.4").replace(
+      /^redis_git_sha1/m,
+      "server_name:valkey\r\nvalkey_version:8.0.1\r\n$&",
+    );
+    expect(judged(valkey)).toEqual([]);
+    expect(judged(valkey.replace("redis_version:7.2.4", "redis_version:0.0.0"))).toEqual([]);
+  });
+
+  test.each(["run_id", "master_replid", "sync_full", "role", "connected_slaves"])(
+    "refuses when %s is missing",
+    (name) => {
+      expect(judged(own.replace(new RegExp(`^${name}:.*\\r\\n`, "m"), ""))).toEqual(["store_epoch_unreadable"]);
+    },
+  );
+
+  test("counts replicas against the nodes of each namespace", () => {
+    const text = withLine("connected_slaves", "2");
+    const namespaces = [1, 2, 3].map((nodeCount) => ({ namespace: `n${nodeCount}`, nodeCount }));
+    const [finding] = judgeServer({ info: text, asOperator: undefined }, { ...use, namespaces });
+    expect(finding).toMatchObject({ code: "store_has_more_nodes", namespaces: ["n1", "n2"] });
+    expect(finding?.remedy).toContain("--nodes 3");
+  });
+
+  test.each([
+    ["10.1.2.3", false, ["no-tls"]],
+    ["redis", false, ["no-tls"]],
+    ["127.evil.example", false, ["no-tls"]],
+    ["10.1.2.3", true, []],
+    ["127.0.0.7", false, []],
+    ["localhost", false, []],
+    ["::1", false, []],
+  ])("says of %s, with TLS %s: %j", (host, tls, names) => {
+    expect(judged(own, { host, tls })).toEqual(names);
+  });
+});
+
+describe("a coordinator", () => {
+  const EVICTING = { ...SOUND, maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" };
+  const request = () => ({ ...requestAfter(undefined), holder: { name: "importer", host: "h", pid: 1, labels: {} } });
+
+  async function withNamespaces(server: RedisServer): Promise<string> {
+    const url = withLogin(server);
+    const maker = new Coordinator({ store: await redisStoreAt(url), name: "init", bounds: SHORT_BOUNDS });
+    for (const namespace of ["main", "lists"]) await maker.initNamespace(namespace);
+    return url;
+  }
+
+  test("leases nothing in any namespace from a server that evicts, says so from the start, and goes on when it is mended", async () => {
+    const server = await startRedisServer({ config: EVICTING });
+    const url = await withNamespaces(server);
+    const { coordinator, events } = await redisCoordinatorAt(url, { preflightEveryMs: 50 });
+    for (const namespace of ["main", "lists"]) {
+      await expect(coordinator.lease(namespace, request())).rejects.toMatchObject({
+        code: "store_evicts",
+        message: expect.stringMatching(/maxmemory-policy noeviction.*by name: eviction/),
+      });
+      const { guard } = await coordinator.status(namespace);
+      expect(guard).toMatchObject({ state: "fenced", code: "store_evicts" });
+      expect(guard.explanation).toContain("allkeys-lru");
+    }
+    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_evicts" });
+    await command({ url }, "CONFIG", "SET", "maxmemory-policy", "noeviction");
+    await until(
+      "it leases",
+      () => coordinator.lease("main", request()),
+      () => true,
+    );
+    expect((await coordinator.status("main")).guard).toMatchObject({ state: "open", code: null });
+    expect(await coordinator.mustBeReady()).toEqual(["lists", "main"]);
+    expect(events.filter(({ event }) => event === "preflight_finding")).toHaveLength(1);
+    expect(events.filter(({ event }) => event === "preflight_finding_gone")).toHaveLength(1);
+  });
+
+  test("leases although it was found, when an operator has accepted it by its name, and only then", async () => {
+    const server = await startRedisServer({ config: EVICTING });
+    const url = await withNamespaces(server);
+    const accepting = await redisCoordinatorAt(url, { overrides: ["eviction"] });
+    expect((await accepting.coordinator.lease("main", request())).runCount).toBe(1);
+    expect(accepting.events.filter(({ event }) => event === "preflight_finding")).toEqual([]);
+    const other = await redisCoordinatorAt(url, { overrides: ["old-server", "no-persistence"] });
+    await expect(other.coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
+  });
+
+  test("warns once of what it finds, again only when it has changed, and leases all the time", async () => {
+    const server = await startRedisServer({ config: { ...SOUND, appendonly: "no" } });
+    const url = await withNamespaces(server);
+    let looks = 0;
+    const { coordinator, store, events } = await redisCoordinatorAt(url, { preflightEveryMs: 20 });
+    const look = store.preflight.bind(store);
+    store.preflight = (options) => look(options).finally(() => looks++);
+    const told = () =>
+      events
+        .filter(({ event }) => event.startsWith("preflight_finding"))
+        .map(({ event, fields }) => `${event} ${fields["override"] ?? ""}`.trim());
+    const someLooks = async () => {
+      const seen = looks;
+      await until(
+        "it has looked again",
+        async () => looks,
+        (now) => now > seen + 3,
+      );
+    };
+    await someLooks();
+    expect(told()).toEqual(["preflight_finding no-persistence"]);
+    await coordinator.lease("main", request());
+    await command({ url }, "CONFIG", "SET", "appendonly", "yes");
+    await someLooks();
+    expect(told()).toEqual(["preflight_finding no-persistence", "preflight_finding_gone"]);
+    await command({ url }, "CONFIG", "SET", "appendonly", "no");
+    await someLooks();
+    expect(told()).toEqual([
+      "preflight_finding no-persistence",
+      "preflight_finding_gone",
+      "preflight_finding no-persistence",
+    ]);
+    await coordinator.lease("main", request());
+  });
+
+  test("keeps to what it found last while the server can't be asked", async () => {
+    const server = await startRedisServer({ config: EVICTING });
+    const url = await withNamespaces(server);
+    const { coordinator, events } = await redisCoordinatorAt(url, { preflightEveryMs: 20 });
+    await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
+    await server.kill("SIGKILL");
+    await until(
+      "a look has failed",
+      async () => events.some(({ event }) => event === "preflight_failed"),
+      (has) => has,
+    );
+    await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
+  });
+
+  test("says of a store in memory that it forgets everything", async () => {
+    const { log, events } = keptLog();
+    const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log });
+    onTestFinished(() => coordinator.stopTouching());
+    await coordinator.initNamespace("main");
+    coordinator.startTouching();
+    await coordinator.lease("main", request());
+    expect(events).toContainEqual({
+      event: "preflight_finding",
+      fields: expect.objectContaining({ override: "no-persistence" }),
+    });
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * A store on one server with replicas: what counts is what enough nodes have, and only a master leases.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { command, info, until } from "../../../test/redis/redis-command.js";
+import { follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { Coordinator } from "../src/coordinator.js";
+import { expectNoRunTwice, RATE, requestAfter, SHORT_BOUNDS, startCrowd } from "./leasing-crowd.js";
+import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
+
+beforeEach((context) => {
+  const reason = ownServerUnavailable();
+  context.skip(reason !== undefined, reason);
+});
+
+test("refuses and burns while too few replicas answer, and goes on above what was burnt when they do again", async () => {
+  const { master, replicas } = await startReplicatedRedis({ nodeCount: 3 });
+  const { store, coordinator } = await redisCoordinatorAt(master.url);
+  await coordinator.initNamespace("main", { nodeCount: 3, rate: RATE });
+  const crowd = startCrowd([coordinator], ["main"]);
+  await crowd.untilLeased();
+  const [one, other] = replicas as [RedisServer, RedisServer];
+  await one.kill("SIGSTOP");
+  await crowd.untilLeased();
+  await other.kill("SIGSTOP");
+  await crowd.untilRefused("main", "quorum_missing");
+  const leasedBefore = crowd.leases.length;
+  await crowd.untilRefused("main", "quorum_missing");
+  expect(crowd.leases.slice(leasedBefore)).toEqual([]);
+  expect((await coordinator.status("main")).guard).toMatchObject({ state: "in_doubt", code: "quorum_missing" });
+  await other.kill("SIGCONT");
+  await crowd.untilLeased();
+  await crowd.stop();
+  expectNoRunTwice(crowd.leases);
+
+  await other.kill("SIGSTOP");
+  const before = (await store.readNamespace("main")).highWaterMark;
+  await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "quorum_missing" });
+  const burntUpTo = (await store.readNamespace("main")).highWaterMark;
+  expect(burntUpTo).toBeGreaterThan(before);
+  await other.kill("SIGCONT");
+  const leased = await until(
+    "it leases again",
+    () => coordinator.lease("main", request()),
+    () => true,
+  );
+  expect(leased.firstRun).toBeGreaterThan(burntUpTo);
+  await one.kill("SIGCONT");
+});
+
+test("leases nothing at a replica, though it can be written to", async () => {
+  const { master, replicas } = await startReplicatedRedis({ nodeCount: 2, config: { "replica-read-only": "no" } });
+  const [replica] = replicas as [RedisServer];
+  const { coordinator } = await redisCoordinatorAt(master.url);
+  await coordinator.initNamespace("main", { nodeCount: 2 });
+  await coordinator.stopTouching();
+  await until(
+    "the replica has the record",
+    () => command(replica, "EXISTS", "callnumber:{main}:record"),
+    (n) => n === 1,
+  );
+  const store = await redisStoreAt(replica.url);
+  const misled = new Coordinator({ store, name: "misled", bounds: SHORT_BOUNDS });
+  onTestFinished(() => misled.stopTouching());
+  const before = await command(replica, "HGETALL", "callnumber:{main}:record");
+  await expect(misled.lease("main", request())).rejects.toMatchObject({
+    code: "store_is_replica",
+  });
+  expect(await command(replica, "HGETALL", "callnumber:{main}:record")).toEqual(before);
+  expect(await store.preflight()).toContainEqual(
+    expect.objectContaining({ code: "store_is_replica", remedy: expect.stringContaining("redis-sentinel://") }),
+  );
+});
+
+test("leases nothing as soon as a replica follows that nobody has counted, and says how it is counted", async () => {
+  const { coordinator, store, master } = await aloneAtFirst();
+  const uncounted = await startRedisServer();
+  await follow(uncounted, master);
+  await expect(coordinator.lease("main", request())).rejects.toMatchObject({
+    code: "store_has_more_nodes",
+  });
+  expect(await store.preflight()).toContainEqual(
+    expect.objectContaining({
+      code: "store_has_more_nodes",
+      remedy: expect.stringContaining("--nodes 2"),
+      namespaces: ["main"],
+    }),
+  );
+  expect((await info(master)).connected_slaves).toBe("1");
+});
+
+async function aloneAtFirst() {
+  const master = await startRedisServer();
+  const parts = await redisCoordinatorAt(master.url);
+  await parts.coordinator.initNamespace("main", { rate: RATE });
+  await parts.coordinator.lease("main", request());
+  expect(await parts.store.preflight()).not.toContainEqual(expect.objectContaining({ code: "store_has_more_nodes" }));
+  return { ...parts, master };
+}
+
+function request() {
+  return { ...requestAfter(undefined), holder: { name: "importer", host: "mail-1", pid: 4711, labels: {} } };
+}

@@ -1,0 +1,268 @@
+/**
+ * The scripts of lua/ and the decisions of src/guard/decisions.ts are the same rules, written down twice. Here random states
+ * and steps are played on both, and every answer is compared, and all that a step leaves in the store.
+ * Guarantees: G1, G5 (docs/guarantees.md).
+ */
+import { isDeepStrictEqual } from "node:util";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import type { CoordinatorError } from "../src/errors.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
+import { decide } from "../src/guard/decisions.js";
+import type { FoundServer } from "../src/guard/found.js";
+import { keptFields, readRecord } from "../src/guard/record.js";
+import { isRefusal } from "../src/guard/refusal.js";
+import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/refusals.js";
+import type { LeaseStep, Outcome, RecordAfter } from "../src/store.js";
+import { holderJsonOf } from "../src/stores/ledger-entry.js";
+import { recordAfter } from "../src/stores/namespace-record.js";
+import type { RedisAddress } from "../src/stores/redis-address.js";
+import { RedisConnection } from "../src/stores/redis-connection.js";
+import { keysOf } from "../src/stores/redis-ledger.js";
+import { RedisSteps } from "../src/stores/redis-steps.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { foundKeys, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
+import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
+import { redisAddressForTest } from "./stores-for-test.js";
+
+/** How many random states one run plays; more find more. */
+const STATE_COUNT = Number(process.env["CALLNUMBER_TEST_STATES"] ?? 2_000);
+const STATE_COUNT_OF_ODD_SERVERS = 100;
+/** Each refusal costs a new connection there. */
+const STATE_COUNT_OF_REPLICA = 10;
+
+const WORDS_OF_REPORTS: ReadonlySet<ScriptWord> = new Set(["NOTLEASED", "NOTHOLDER"]);
+/** These servers have tests of their own. */
+const WORDS_OF_ODD_SERVERS: ReadonlySet<ScriptWord> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
+
+const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 }];
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A server to play on, with the steps of the Redis store for each set of bounds. */
+interface Table {
+  readonly redis: Redis;
+  readonly server: FoundServer;
+  readonly keyPrefix: string;
+  readonly steps: ReadonlyMap<Bounds, RedisSteps>;
+  /** The coordinator's clock, and the server's as it was read last. */
+  readonly clock: { nowMs: number; serverMs: number };
+  /** Steps that were done, and words and details of those that were not. */
+  readonly seen: Set<string>;
+}
+
+/** A server by itself: the scripts know nothing of groups. */
+type OneServer = RedisAddress & { readonly keyPrefix: string };
+
+async function tableAt(
+  address: OneServer,
+  { admin = address, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
+): Promise<Table> {
+  const redis = connected(admin);
+  const clock = { nowMs: 0, serverMs: 0 };
+  const connection = await RedisConnection.open(address);
+  closing.push(() => connection.close());
+  const stepsWith = (bounds: Bounds) =>
+    new RedisSteps({ connection, bounds, now: () => clock.nowMs, quorumTimeoutMs: 1 });
+  const server = { ...(await readServer(redis)), ...asked };
+  const { keyPrefix } = address;
+  const keys = keysOf(keyPrefix, NAMESPACE);
+  closing.push(() => redis.del(keys.record, keys.ledger, keys.holders));
+  const steps = new Map(BOUNDS.map((bounds) => [bounds, stepsWith(bounds)]));
+  return { redis, server, keyPrefix, steps, clock, seen: new Set() };
+}
+
+/** Everything that can be told of a step: what it answered, and what it left. */
+type Told =
+  | { readonly refused: object }
+  | { readonly done: object; readonly left: Omit<LeftState, "timeMs" | "types"> };
+
+/** Plays a step on both, each on the same state. */
+async function playBoth(table: Table, recipe: Recipe, bounds: Bounds): Promise<void> {
+  const { redis, server, keyPrefix, steps, clock, seen } = table;
+  const keys = keysOf(keyPrefix, NAMESPACE);
+  const play = recipe({ ...server, timeMs: clock.serverMs }, bounds);
+  clock.nowMs = play.nowMs;
+  const before = await putState(redis, keys, play.state);
+  // One node: how many acknowledge is no decision, and nobody is waited for.
+  const answer = await answerOf(() => (steps.get(bounds) as RedisSteps).step(NAMESPACE, keys, play.command, 1));
+  const after = await readState(redis, keys);
+  clock.serverMs = after.timeMs;
+  const told: Told = "refused" in answer ? answer : { ...answer, left: comparable(after) };
+  if ("refused" in told) expect({ ...after, timeMs: 0 }, "a refusal changes nothing").toEqual({ ...before, timeMs: 0 });
+
+  // Redis runs on its own clock, which stood between the two readings when the script looked at it.
+  const expected: Told[] = [];
+  for (let timeMs = before.timeMs; timeMs <= after.timeMs; timeMs++) {
+    const decided = decisionOn(play, { ...server, timeMs }, bounds, before);
+    seen.add(decided.name);
+    if (isDeepStrictEqual(decided.told, told)) return;
+    expected.push(decided.told);
+  }
+  const situation = { ...play, server, bounds, fromMs: before.timeMs, toMs: after.timeMs };
+  expect(told, JSON.stringify(situation, null, 1)).toEqual(expected[0]);
+}
+
+async function answerOf(step: () => Promise<Outcome>): Promise<{ refused: object } | { done: object }> {
+  for (;;) {
+    try {
+      const { acknowledgedCount: _, ...done } = await step();
+      return { done };
+    } catch (error) {
+      const { message } = error as CoordinatorError;
+      if (!/the connection (?:broke|is being made anew)/.test(message))
+        return { refused: errorTold(error as CoordinatorError) };
+      // After a server that is no master the connection is made anew; until then nothing is sent.
+      await pause();
+    }
+  }
+}
+
+/** What the decision says of the same situation, and a name for it. */
+function decisionOn(
+  { state, command, nowMs }: Play,
+  server: FoundServer,
+  bounds: Bounds,
+  before: LeftState,
+): { readonly name: string; readonly told: Told } {
+  const written = decide({ namespace: NAMESPACE, keys: foundKeys(state), server, nowMs, bounds }, command);
+  if (isRefusal(written)) {
+    const { word, detail } = written;
+    return { name: `${word} ${detail}`, told: { refused: errorTold(refused(word, asRedisTells(detail), NAMESPACE)) } };
+  }
+  const { record, runCount } = written;
+  const { nonce, step } = command;
+  const after = recordAfter(record, nonce);
+  const fields = keptFields(record);
+  mustBeReadable(fields);
+  const check = { nonce, role: server.role, epoch: server.epoch, generation: after.generation };
+  const left = {
+    ...comparable(before),
+    fields,
+    expires: false,
+    ...(step === "lease" ? leaseLeft(command, after, runCount, before) : {}),
+  };
+  return { name: step, told: { done: { after, runCount, check }, left } };
+}
+
+/** The ledger and the holders after a lease. */
+function leaseLeft(command: LeaseStep, after: RecordAfter, runCount: number, { ledger, holders }: LeftState) {
+  const holder = String(Object.keys(holders).length / 2 + 1);
+  const json = holderJsonOf(command);
+  const entry = ["n", String(runCount), "t", String(after.changedAtMs), "h", holder, "x", command.leaseNonce];
+  const id = `${ledgerIdOf(after.version, after.highWaterMark)}-0`;
+  return { ledger: [[id, entry] as const, ...ledger], holders: { ...holders, [json]: holder, [holder]: json } };
+}
+
+function comparable({ fields, ledger, holders, expires }: LeftState) {
+  return { fields: { ...fields }, ledger, holders: { ...holders }, expires };
+}
+
+/** A step that is done leaves a record that the next step can read. */
+function mustBeReadable(fields: Readonly<Record<string, string>>): void {
+  const read = readRecord(fields, NAMESPACE);
+  if (isRefusal(read)) expect.fail(`a step leaves what can't be read, ${read.detail}: ${JSON.stringify(fields)}`);
+}
+
+function errorTold({ code, message, retryAfterMs, generation }: CoordinatorError): object {
+  return { code, message, retryAfterMs, generation };
+}
+
+/** Redis flattens an error, and cuts the ends of lines off its end. */
+function asRedisTells(detail: string): string {
+  return detail.replace(/[\r\n]+$/, "").replace(/[\r\n]/g, " ");
+}
+
+/** Every step, on every state. */
+async function playAll(table: Table, stateCount: number): Promise<void> {
+  const property = fc.asyncProperty(randomPlays, fc.constantFrom(...BOUNDS), async (recipes, bounds) => {
+    table.clock.serverMs = await readClock(table.redis);
+    for (const recipe of recipes) await playBoth(table, recipe, bounds);
+  });
+  await fc.assert(property, { seed: inject("seed"), numRuns: stateCount, endOnFailure: true });
+}
+
+describe("the scripts decide as the decisions do", () => {
+  test(`on ${STATE_COUNT} random states, with every refusal among them`, async () => {
+    const table = await tableAt(redisAddressForTest());
+    await playAll(table, STATE_COUNT);
+    const words = (Object.keys(SCRIPT_WORDS) as ScriptWord[]).filter(
+      (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
+    );
+    expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());
+    for (const reason of ["epoch", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
+  });
+
+  test("on a server that does not tell its epoch", async ({ skip }) => {
+    const server = await ownServer({}, skip);
+    const admin = addressOf(server);
+    const redis = connected(admin);
+    await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
+    // The Redis client says that it asks for INFO too, and goes on without it.
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const table = await tableAt({ ...admin, username: "mute", password: "pw" }, { admin, asked: { epoch: undefined } });
+    await playAll(table, STATE_COUNT_OF_ODD_SERVERS);
+    expect(wordsIn(table.seen)).toContain("NOEPOCH");
+    expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
+  });
+
+  test("on a replica that can be written to", async ({ skip }) => {
+    const server = await ownServer({ "replica-read-only": "no" }, skip);
+    const redis = connected(addressOf(server));
+    await redis.replicaof("127.0.0.1", 1);
+    const table = await tableAt(addressOf(server));
+    await playAll(table, STATE_COUNT_OF_REPLICA);
+    expect(table.seen).toContain("REPLICA slave");
+    expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
+  });
+
+  test("on a master with a replica, which may be one too many", async ({ skip }) => {
+    const master = await ownServer({ "repl-diskless-sync-delay": "0" }, skip);
+    const replica = connected(addressOf(await ownServer({}, skip)));
+    await replica.replicaof("127.0.0.1", master.port);
+    await until(async () => /master_link_status:up/.test(await replica.info("replication")));
+    const table = await tableAt(addressOf(master));
+    expect(table.server.connectedReplicas).toBe(1);
+    await playAll(table, STATE_COUNT_OF_ODD_SERVERS);
+    expect(table.seen).toContain("NODES 1");
+    expect(table.seen).toContain("lease");
+  });
+});
+
+async function ownServer(config: Record<string, string>, skip: (reason: string) => never): Promise<RedisServer> {
+  const reason = ownServerUnavailable();
+  if (reason !== undefined) skip(reason);
+  return await startRedisServer({ config });
+}
+
+function addressOf({ host, port }: RedisServer): OneServer {
+  return { host, port, tls: false, database: 0, keyPrefix: "test:" };
+}
+
+function connected({ host, port, database, username, password }: OneServer): Redis {
+  const user = username && password ? { username, password } : {};
+  const redis = new Redis({ host, port, db: database, ...user });
+  closing.push(() => redis.disconnect());
+  return redis;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause();
+}
+
+async function pause(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+/** The first word of each. */
+function wordsIn(seen: ReadonlySet<string>): string[] {
+  return [...new Set([...seen].map((name) => name.split(" ", 1)[0] as string))].sort();
+}

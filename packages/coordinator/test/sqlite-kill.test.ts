@@ -1,0 +1,149 @@
+/**
+ * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the commit and the answer;
+ * and a restart marker that can't be written.
+ * Guarantees: G11 (docs/guarantees.md).
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, inject, test } from "vitest";
+import { lineAt } from "../src/guard/line.js";
+import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { NAMESPACE } from "./commands-for-test.js";
+import { copyFiles, type Life, live, type MadeStore, markerOf, markOnDisk, newStore } from "./embedded-place.js";
+
+const KILLS = 64;
+/** After so many lives there is little left to find with one file. */
+const LIVES_OF_A_STORE = 16;
+
+const lineNow = ({ storeId }: MadeStore) => lineAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
+
+describe("kill -9", () => {
+  test(`${KILLS} times at a random moment: no run is leased twice, and each life begins densely or jumps`, {
+    timeout: 600_000,
+  }, async () => {
+    const random = randomFrom(inject("seed"));
+    let [lives, denseLives, jumps] = [0, 0, 0];
+    while (lives < KILLS) {
+      const store = await newStore();
+      const answered = new Set<number>();
+      let hasJumped = false;
+      for (let life = 0; life < LIVES_OF_A_STORE && !hasJumped && lives < KILLS; life++, lives++) {
+        const markFound = await markOnDisk(store.path);
+        const line = lineNow(store);
+        const process = live(store, { touches: random() < 0.5 });
+        process.say(`forever ${1 + Math.floor(random() * 12)}`);
+        await randomMoment(process, random);
+        await process.kill();
+        expect(process.stderr).toBe("");
+        for (const run of process.runs) {
+          if (answered.has(run)) expect.fail(`run ${run} was leased twice (life ${life}, ${process.start})`);
+          answered.add(run);
+        }
+        hasJumped = process.start !== undefined && process.start !== "unbroken";
+        if (hasJumped) jumps++;
+        if (process.runs.length === 0) continue;
+        const first = Math.min(...process.runs);
+        if (hasJumped) expect(first).toBeGreaterThan(line);
+        else {
+          expect(first).toBe(markFound + 1);
+          denseLives++;
+        }
+      }
+      await expectLedgerOf(store, answered);
+    }
+    expect(denseLives + jumps).toBeGreaterThan(KILLS / 2);
+    expect(denseLives, `${jumps} jumps`).toBeGreaterThan(KILLS / 4);
+  });
+
+  test.each([
+    ["between commit and marker: a jump", "killed before", "other_record"],
+    ["within the writing of the marker: a jump", "killed within", "no_mark"],
+  ])("%s", async (_, fault, start) => {
+    const store = await newStore();
+    const first = await fiveLeases(store, fault);
+    expect(first.runs).toEqual([1, 2, 3]);
+    expect(await markOnDisk(store.path)).toBe(4);
+    const line = lineNow(store);
+    const second = live(store);
+    const [run] = await second.does("lease 1");
+    expect(second.start).toBe(start);
+    expect(run).toBeGreaterThan(line);
+  });
+
+  test("between marker and answer: dense, and the run that nobody was told is burnt", async () => {
+    const store = await newStore();
+    const first = await fiveLeases(store, "killed after");
+    expect(first.runs).toEqual([1, 2, 3]);
+    const second = live(store);
+    expect(await second.does("lease 1")).toEqual([5]);
+    expect(second.start).toBe("unbroken");
+  });
+});
+
+describe("a marker that can't be written", () => {
+  test("is removed before the next answer: leasing goes on, and a store put back to what it said jumps", async () => {
+    const store = await newStore();
+    const first = await fiveLeases(store, "full", 3);
+    expect(first.runs).toEqual([1, 2, 3, 4, 5]);
+    await expect(markerOf(store)).rejects.toThrow("or none");
+    await copyFiles(join(store.folder, "old.db"), store.path);
+    expect(await markOnDisk(store.path)).toBe(3);
+    const line = lineNow(store);
+    const second = live(store);
+    const [run] = await second.does("lease 1");
+    expect(second.start).toBe("no_mark");
+    expect(run).toBeGreaterThan(line);
+  });
+
+  test("and not removed either, lets nothing be answered any more: what it says stays true", async () => {
+    const store = await newStore();
+    const first = await fiveLeases(store, "full and fixed", 3);
+    expect(first.runs).toEqual([1, 2, 3]);
+    expect(first.refusals).toEqual(["store_unavailable", "store_unavailable"]);
+    expect(existsSync(await markerOf(store))).toBe(true);
+    await copyFiles(join(store.folder, "old.db"), store.path);
+    const second = live(store);
+    expect(await second.does("lease 1")).toEqual([4]);
+    expect(second.start).toBe("unbroken");
+  });
+});
+
+/** Every run that was answered stands in the ledger, and none above the mark. */
+async function expectLedgerOf({ path, open }: MadeStore, answered: ReadonlySet<number>): Promise<void> {
+  const store = open();
+  const mark = await markOnDisk(path);
+  for (const run of answered) expect(await store.findLease(NAMESPACE, run)).toMatchObject({ firstRun: run });
+  expect(Math.max(...answered, 0)).toBeLessThanOrEqual(mark);
+  expect(await store.findLease(NAMESPACE, mark + 1)).toBeUndefined();
+  await store.close();
+}
+
+/** One after the other, each with a writing of the marker of its own; the fault is at the fourth. Saved after `savedAfter`. */
+async function fiveLeases(store: MadeStore, fault: string, savedAfter?: number): Promise<Life> {
+  const life = live(store, { markerFault: { name: fault, at: 4 } });
+  for (let lease = 1; lease <= 5; lease++) {
+    await life.does("lease 1");
+    if (lease === savedAfter) await copyFiles(store.path, join(store.folder, "old.db"));
+  }
+  await life.kill();
+  return life;
+}
+
+/** In the midst of leasing, or while it still opens the store. */
+async function randomMoment(life: Life, random: () => number): Promise<void> {
+  if (random() < 0.2) return void (await delay(random() * 300));
+  await life.leased(1 + Math.floor(random() * 50));
+  await delay(random() * 8);
+}
+
+/** Mulberry32. */
+function randomFrom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

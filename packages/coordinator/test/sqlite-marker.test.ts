@@ -1,0 +1,192 @@
+/** The restart marker as a file in a folder that everybody may write to, and the kinds of file systems that a store cares about. */
+import { spawnSync } from "node:child_process";
+import { linkSync, statSync } from "node:fs";
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { getuid } from "node:process";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { RestartMark } from "../src/guard/adopt.js";
+import { isMemoryBacked, networkFileSystemOf, thisMachine } from "../src/stores/sqlite-machine.js";
+import { openRestartMarker } from "../src/stores/sqlite-restart-marker.js";
+import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
+import { markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
+import { inHand, withNamespace } from "./store-in-hand.js";
+
+let place: Place;
+
+beforeEach(async () => {
+  place = await newPlace();
+});
+
+/** A store that has leased once and is closed; its marker lies there. */
+async function closedStore(): Promise<void> {
+  const { store, lease } = await withNamespace(place.open({ create: true }));
+  await lease();
+  await store.close();
+}
+
+/** How the next opening is judged. */
+async function nextStart(options: Parameters<Place["open"]>[0] = {}): Promise<string | undefined> {
+  const store = place.open(options);
+  const start = store.restarts.get(NAMESPACE);
+  await store.close();
+  return start;
+}
+
+describe("the marker", () => {
+  test("is its owner's alone, and says nothing that is secret", async () => {
+    await closedStore();
+    const path = await markerOf(place);
+    expect(statSync(path)).toMatchObject({ mode: 0o100600, nlink: 1 });
+    const text = await readFile(path, "utf8");
+    expect(text).toContain('"mark":1');
+    expect(text).not.toContain(RECEIPT_KEY);
+    expect(text).not.toContain(place.folder);
+  });
+
+  test.each<[string, (marker: string, away: string) => Promise<unknown>]>([
+    ["a link to a file that says the truth", (marker, away) => symlink(away, marker)],
+    ["a file with a second name", async (marker, away) => linkSync(away, marker)],
+    [
+      "a file that others may read",
+      async (marker, away) => {
+        await copyFile(away, marker);
+        await chmod(marker, 0o644);
+      },
+    ],
+    ["a pipe that nobody writes to", async (marker) => spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', marker])],
+    ["a file that is far too long", (marker) => writeFile(marker, Buffer.alloc(3_000_000), { mode: 0o600 })],
+  ])("is not believed when it is %s; what it leads to stays as it was", async (_, lay) => {
+    await closedStore();
+    const marker = await markerOf(place);
+    const moved = join(await temporaryFolder(memoryFolder()), "away");
+    await rename(marker, moved);
+    const told = await readFile(moved);
+    await lay(marker, moved);
+    expect(await nextStart()).toBe("no_mark");
+    expect(await readFile(moved)).toEqual(told);
+  });
+
+  test.runIf(getuid?.() === 0)("is not believed when another user owns it (seen by root only)", async () => {
+    await closedStore();
+    await chown(await markerOf(place), 4711, 4711);
+    expect(await nextStart()).toBe("no_mark");
+  });
+
+  test("is kept in the next folder when something lies in its place for good", async () => {
+    await closedStore();
+    const marker = await markerOf(place);
+    const second = await temporaryFolder(memoryFolder());
+    const machine = { markerFolders: [place.markerFolder, second] };
+    await rename(marker, `${marker}.away`);
+    await mkdir(marker);
+    const store = place.open({ machine });
+    expect(store.restarts.get(NAMESPACE)).toBe("no_mark");
+    await settleAndClose(store);
+    expect(await readdir(second)).toHaveLength(1);
+    expect(await nextStart({ machine })).toBe("unbroken");
+  });
+
+  test("of an earlier choice of folders is removed: nobody rewrites it any more", async () => {
+    await closedStore();
+    const first = await temporaryFolder(memoryFolder());
+    const machine = { markerFolders: [first, place.markerFolder] };
+    expect(await nextStart({ machine })).toBe("no_mark");
+    expect(await readdir(place.markerFolder)).toEqual([]);
+    expect(await nextStart()).toBe("no_mark");
+  });
+
+  test("is not left to a store without a boot id", async () => {
+    await closedStore();
+    const machine = { ...place.machine, bootId: undefined as never };
+    expect(await nextStart({ machine })).toBe("no_mark");
+    expect(await readdir(place.markerFolder)).toEqual([]);
+  });
+
+  test("judges each namespace by itself, and drops what disagrees", async () => {
+    const store = place.open({ create: true });
+    await withNamespace(store);
+    await withNamespace(store, { namespace: "lists" });
+    await withNamespace(store, { namespace: "news" });
+    await store.close();
+    const before = await readFile(await markerOf(place), "utf8");
+    const other = new DatabaseSync(place.path);
+    other.exec("DELETE FROM namespaces WHERE name = 'news'; UPDATE namespaces SET c = '9' WHERE name = 'lists'");
+    other.close();
+    const again = place.open();
+    expect([...again.restarts]).toEqual([[NAMESPACE, "unbroken"]]);
+    await again.close();
+    const after = await readFile(await markerOf(place), "utf8");
+    expect([before, after].map((text) => text.match(/"namespace":"[a-z]+"/g))).toEqual([
+      ['"namespace":"main"', '"namespace":"lists"', '"namespace":"news"'],
+      ['"namespace":"main"'],
+    ]);
+  });
+
+  test("holds the longest mark there can be, and each in a place of its own", () => {
+    const longest = (letter: string): RestartMark => ({
+      bootId: "12345678-1234-1234-1234-123456789012",
+      clockOffsetMs: -1_234_567_890_123.1235,
+      namespace: letter.repeat(63),
+      storeId: `12345678-1234-1234-1234-123456789012.${2 ** 30 - 1}.${1e15 - 1}.16`,
+      version: 7,
+      mark: 2 ** 30 - 1,
+      generation: 1e15 - 1,
+      checksum: "f".repeat(40),
+    });
+    const machine = { ...thisMachine(), ...place.machine };
+    const marker = openRestartMarker(place.path, machine);
+    const marks = [longest("a"), longest("b"), longest("c")];
+    marker.write(marks);
+    const changed = { ...longest("b"), mark: 1 };
+    marker.write([changed]);
+    marker.close();
+    const again = openRestartMarker(place.path, machine);
+    expect([...again.found.values()]).toEqual([marks[0], changed, marks[2]]);
+    again.close();
+    expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
+  });
+});
+
+describe("file systems", () => {
+  test("a folder of memory is told from others", () => {
+    expect(isMemoryBacked(memoryFolder(), thisMachine())).toBe(true);
+    expect(isMemoryBacked("/proc", thisMachine())).toBe(false);
+    expect(isMemoryBacked(join(place.folder, "missing"), thisMachine())).toBe(false);
+    expect(networkFileSystemOf(memoryFolder(), thisMachine())).toBeUndefined();
+  });
+
+  test.each([
+    ["NFS", 0x6969],
+    ["CIFS", 0xff534d42],
+    ["CIFS", 0xff534d42 | 0],
+    ["SMB2", 0xfe534d42],
+    ["FUSE", 0x65735546],
+    ["9P", 0x01021997],
+    ["Ceph", 0x00c36400],
+  ])("a store on %s (%i) is refused before anything is made, unless it is allowed by name", async (name, type) => {
+    const machine = { ...place.machine, fileSystemTypeOf: () => type };
+    place = { ...place, path: join(place.folder, "deeper", "store.db") };
+    const { path } = place;
+    expect(() => place.open({ path, create: true, machine })).toThrow(
+      expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining(name) }),
+    );
+    expect(await readdir(place.folder)).toEqual([]);
+    const { lease } = await withNamespace(place.open({ path, create: true, machine, allowNetworkFileSystem: true }));
+    expect((await lease()).firstRun).toBe(1);
+  });
+
+  test("the store, its log and its lock are their owner's alone", async () => {
+    await withNamespace(place.open({ create: true }));
+    for (const part of ["", "-wal", "-shm", ".lock"]) {
+      expect(statSync(`${place.path}${part}`).mode & 0o777, part).toBe(0o600);
+    }
+  });
+});
+
+async function settleAndClose(store: ReturnType<Place["open"]>): Promise<void> {
+  const { storeId } = await store.readNamespace(NAMESPACE);
+  await inHand(store, { storeId }).jump();
+  await store.close();
+}

@@ -1,0 +1,29 @@
+/** The steps that tests of moving a store begin with, on the namespace that most tests use. */
+import type { LeaseStep, Outcome, Store } from "../src/store.js";
+import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
+
+/** A store that began an hour ago: its line lies close above what a test leases, and rises fast. */
+export function recentStoreId(): string {
+  return storeIdFrom(1, { initialisedAtMs: Date.now() - 3_600_000, rate: 16 });
+}
+
+export function init(store: Store, storeId: string, { nodeCount = 1 } = {}): Promise<Outcome> {
+  return store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
+}
+
+export function lease(store: Store, storeId: string, own: Partial<LeaseStep> = {}): Promise<Outcome> {
+  return store.step(NAMESPACE, commandsFor(storeId).lease(own));
+}
+
+export function seal(store: Store, storeId: string, text: string): Promise<Outcome> {
+  return store.step(NAMESPACE, commandsFor(storeId).seal(text));
+}
+
+export function recover(store: Store, storeId: string, { floor = 0 } = {}): Promise<Outcome> {
+  return store.step(NAMESPACE, commandsFor(storeId).recover({ floor, nodeCount: 1 }));
+}
+
+export async function claim(store: Store, storeId: string): Promise<Outcome> {
+  const { generation } = await store.readNamespace(NAMESPACE);
+  return store.step(NAMESPACE, commandsFor(storeId).claim(generation));
+}

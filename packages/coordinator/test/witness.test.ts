@@ -1,0 +1,220 @@
+/**
+ * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import { openWitness } from "../src/guard/witness-folder.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+
+let folder: string;
+const open: Witness[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "callnumber-witness-"));
+});
+
+afterEach(async () => {
+  for (const witness of open.splice(0)) witness.close();
+  await rm(folder, { recursive: true });
+});
+
+function witnessIn({ clock }: World, place = "here"): Witness {
+  const witness = openWitness({ folder, place, namespace: NAMESPACE, now: clock.now });
+  open.push(witness);
+  return witness;
+}
+
+/** A coordinator has leased runs 1 to 10 and is gone; a backup of the store holds run 5. */
+async function afterCoordinator(witness?: (world: World) => Witness) {
+  const world = await newWorld();
+  const guard = await guardOn(world, { witness: (witness ?? witnessIn)(world) });
+  await leaseOf(guard, { runCount: 5 });
+  const backup = world.store.backup();
+  await leaseOf(guard, { runCount: 5 });
+  guard.close();
+  world.store.stepNames();
+  return { world, backup };
+}
+
+describe("a store that was restored while no coordinator ran", () => {
+  test("is found out by the witness, and settled by a jump", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.restore(backup);
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect(guard.remembered).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+    expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
+  });
+
+  test("repeats its runs where nothing was remembered: that is what the witness is for", async () => {
+    const { world, backup } = await afterCoordinator(() => NO_WITNESS);
+    world.store.restore(backup);
+    expect((await leaseOf(await guardOn(world))).firstRun).toBe(6);
+  });
+
+  test("is found out by the generation too", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.server.epoch = "second:life:0";
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    await guard.touch();
+    guard.close();
+    world.store.server.epoch = "first:life:0";
+    world.store.restore(backup);
+    const later = await guardOn(world, { witness: witnessIn(world) });
+    expect(later.remembered.generation).toBe(1);
+    await expect(leaseOf(later)).rejects.toMatchObject({ code: "line_reached" });
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
+  });
+
+  test("is found out when one of several coordinators knew more than the others", async () => {
+    const { world, backup } = await afterCoordinator();
+    const second = await guardOn(world, { witness: witnessIn(world) });
+    const mostRecent = await leaseOf(second, { runCount: 3 });
+    // No close: the process was killed. What it wrote outlives it.
+    world.store.restore(backup);
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect(guard.remembered.ledgerId).toBe(mostRecent.firstRun + 2);
+  });
+});
+
+describe("a store that is not there any more", () => {
+  const typed = ({ storeId }: World) => `callnumber recover --store-id ${storeId} --floor 10`;
+
+  test("was emptied: leasing ends, and it is said what to type", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    await leaseOf(guard);
+    world.store.restore(new Map());
+    const emptied = { code: "store_emptied", message: expect.stringContaining(typed(world).replace("10", "11")) };
+    await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
+    await expect(guard.touch()).rejects.toMatchObject(emptied);
+    await expect(guard.readRecord()).rejects.toMatchObject(emptied);
+    expect(guard.state).toMatchObject({ state: "fenced", code: "store_emptied" });
+  });
+
+  test("was emptied while no coordinator ran: the next one knows", async () => {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world)),
+    });
+    // At another place nobody has leased anything yet.
+    await expect(guardOn(world, { witness: witnessIn(world, "elsewhere") })).rejects.toMatchObject({
+      code: "namespace_not_initialised",
+    });
+  });
+
+  test("is recovered with what the witness knows, above all that was leased", async () => {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    await world.store.step(NAMESPACE, commandsFor(world.storeId).recover({ floor: 10 }));
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+
+  test("can't be begun anew where it is remembered", async () => {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    const { now } = world.clock;
+    const coordinator = new Coordinator({ store: world.store, name: "init", now, witnessOf: () => witnessIn(world) });
+    await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject({
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world)),
+    });
+    expect(await world.store.listNamespaces()).toEqual([]);
+  });
+});
+
+describe("another store in the place of one", () => {
+  async function replaced() {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    const otherId = storeIdFrom(1);
+    await world.store.step(NAMESPACE, commandsFor(otherId).init());
+    world.store.stepNames();
+    return { world, otherId };
+  }
+
+  test("is refused by the coordinator that leased from the first, and not written to", async () => {
+    const { world, backup } = await afterCoordinator();
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const other = storeIdFrom(1);
+    world.store.restore(new Map());
+    await world.store.step(NAMESPACE, commandsFor(other).init());
+    const before = await world.store.readNamespace(NAMESPACE);
+    await expect(leaseOf(guard)).rejects.toMatchObject({
+      code: "store_replaced",
+      message: expect.stringContaining(other),
+    });
+    expect(await world.store.readNamespace(NAMESPACE)).toEqual(before);
+    world.store.restore(backup);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+
+  test("is refused by every later coordinator, with the id that is there", async () => {
+    const { world, otherId } = await replaced();
+    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_replaced",
+      message: expect.stringContaining(otherId),
+    });
+    expect(world.store.stepNames()).toEqual([]);
+  });
+});
+
+describe("a witness", () => {
+  test("that can't be read any more makes the store doubted once", async () => {
+    const { world } = await afterCoordinator();
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
+    expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
+  });
+
+  test("vouches for a long silence of a store that nobody else can have leased from", async () => {
+    const { world } = await afterCoordinator();
+    const monthMs = 31 * 24 * 3_600_000;
+    world.clock.timeMs += monthMs;
+    await expect(leaseOf(await guardOn(world, { witness: witnessIn(world) }))).rejects.toMatchObject({
+      code: "operator_needed",
+    });
+    world.store.isExclusive = true;
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+
+  test("vouches for nothing when the store is not as it was remembered", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.restore(backup);
+    world.store.isExclusive = true;
+    world.clock.timeMs += 31 * 24 * 3_600_000;
+    await expect(leaseOf(await guardOn(world, { witness: witnessIn(world) }))).rejects.toMatchObject({
+      code: "operator_needed",
+    });
+  });
+
+  test("that can't be written stops leasing: a run that it does not know is given to nobody", async () => {
+    const world = await newWorld();
+    const witness = witnessIn(world);
+    let isFull = false;
+    const note: Witness["note"] = (remembrance) => {
+      if (isFull) throw new Error("disk full");
+      witness.note(remembrance);
+    };
+    const guard = await guardOn(world, { witness: { ...witness, note } });
+    expect((await leaseOf(guard)).firstRun).toBe(1);
+    isFull = true;
+    await expect(leaseOf(guard)).rejects.toThrow("disk full");
+    isFull = false;
+    expect((await leaseOf(guard)).firstRun).toBe(3);
+  });
+});

@@ -1,0 +1,124 @@
+/** The rights that make-acl.sh gives: each is needed for some work, and no work needs another one. Tried on a Cluster, which needs the most. */
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { beforeEach, expect, test } from "vitest";
+import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
+import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";
+import { command } from "../redis/redis-command.js";
+import { ownServerUnavailable, type RedisServer } from "../redis/test-redis.js";
+
+const PASSWORD = randomBytes(32).toString("hex");
+/** The server lets everybody say it, with or without the right. */
+const ALWAYS_ALLOWED = "+hello";
+
+let cluster: ClusterRedis;
+let namespaces = 0;
+
+beforeEach(async (context) => {
+  const reason = ownServerUnavailable();
+  context.skip(reason !== undefined, reason);
+  cluster = await startClusterRedis();
+});
+
+test("the coordinator's are enough for all its work, and it tries nothing beyond them", async () => {
+  await give("callnumber", rightsOf("callnumber"));
+  await expect(work("callnumber")).resolves.toBeUndefined();
+  for (const node of cluster.nodes) expect(await command(node, "ACL", "LOG")).toEqual([]);
+});
+
+test("the coordinator's are none too many: without any one of them some work fails", async () => {
+  const rights = rightsOf("callnumber");
+  const needless: string[] = [];
+  for (const right of rights.filter((one) => one.startsWith("+") && one !== ALWAYS_ALLOWED)) {
+    await give(
+      "callnumber",
+      rights.filter((one) => one !== right),
+    );
+    // A script that every server knows already is never sent whole.
+    for (const node of cluster.nodes) await command(node, "SCRIPT", "FLUSH");
+    const isDone = await work("callnumber").then(
+      () => true,
+      () => false,
+    );
+    if (isDone) needless.push(right);
+  }
+  expect(needless).toEqual([]);
+});
+
+test("the operator's are enough to look at everything and to recover, which the coordinator's are not", async () => {
+  for (const user of ["callnumber", "operator"]) await give(user, rightsOf(user));
+  await work("callnumber");
+  const namespace = `rights-${namespaces}`;
+  const doctor = await callnumber(["doctor", "--store", urlOf("operator"), "--json"]);
+  expect(JSON.parse(doctor.stdout).findings).toContainEqual(expect.objectContaining({ override: "default-user" }));
+  expect(doctor.stdout).not.toContain("unseen-configuration");
+
+  const recover = async (user: string) =>
+    callnumber([
+      "recover",
+      "--apply",
+      "--store",
+      urlOf(user),
+      "--namespace",
+      namespace,
+      "--witness-folder",
+      await folderForTest(),
+    ]);
+  const before = await recordOf(namespace);
+  expect(await recover("callnumber")).not.toMatchObject({ code: 0 });
+  expect(await recordOf(namespace)).toEqual(before);
+  expect(await recover("operator")).toMatchObject({ code: 0 });
+  expect(await recordOf(namespace)).not.toEqual(before);
+});
+
+/** All that a coordinator does with a store, once, in a namespace of its own. */
+async function work(user: string): Promise<void> {
+  const namespace = `rights-${++namespaces}`;
+  const { store } = await openStore(parseStoreUrl(urlOf(user)), { create: false });
+  const coordinator = new Coordinator({ store, name: "rights" });
+  try {
+    const made = await coordinator.initNamespace(namespace, { nodeCount: 2 });
+    coordinator.startTouching();
+    const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
+    const nonce = randomBytes(12).toString("base64url");
+    const request = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+    const { firstRun } = await coordinator.lease(namespace, request);
+    await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
+    await coordinator.run(namespace, firstRun);
+    await coordinator.inspect(namespace, "00000000");
+    await coordinator.status(namespace);
+    expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
+    expect(await coordinator.mustBeReady()).toContain(namespace);
+  } finally {
+    await coordinator.stopTouching();
+    await store.close();
+  }
+}
+
+function rightsOf(user: string): string[] {
+  const { stdout } = spawnSync("sh", [join(REPOSITORY, "deploy", "redis", "make-acl.sh")], {
+    encoding: "utf8",
+    env: { PATH: process.env.PATH, CALLNUMBER_REDIS_PASSWORD: PASSWORD, CALLNUMBER_REDIS_OPERATOR_PASSWORD: PASSWORD },
+  });
+  const line = stdout.split("\n").find((one) => one.startsWith(`user ${user} `));
+  const words = line?.split(" ").slice(2) ?? [];
+  expect(words.length).toBeGreaterThan(10);
+  return words;
+}
+
+/** By hand and not by the file: the Cluster's own tests go in as the default user, which the file shuts out. */
+async function give(user: string, rights: readonly string[]): Promise<void> {
+  for (const node of cluster.nodes) await command(node, "ACL", "SETUSER", user, "reset", ...rights);
+}
+
+function urlOf(user: string): string {
+  const { host, port } = cluster.nodes[0] as RedisServer;
+  return `redis-cluster://${user}:${PASSWORD}@${host}:${port}`;
+}
+
+async function recordOf(namespace: string): Promise<unknown> {
+  const key = `callnumber:{${namespace}}:record`;
+  return command(await cluster.masterOf(key), "HMGET", key, "c", "g", "p");
+}

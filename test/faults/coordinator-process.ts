@@ -1,0 +1,101 @@
+/** Starts, kills, freezes and restarts coordinator processes, and keeps what they logged. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+
+const PROGRAM = fileURLToPath(new URL("./coordinator-process.mjs", import.meta.url));
+
+export interface CoordinatorSettings {
+  readonly storeUrl: string;
+  readonly name: string;
+  readonly bounds: Bounds;
+  /** null: remembers nothing outside its memory. */
+  readonly witnessFolder: string | null;
+}
+
+interface LogMessage {
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export class CoordinatorProcess {
+  /** Every code that a doubt, a fence or a settled doubt was logged with. */
+  readonly codes: Map<string, number>;
+  #settings: CoordinatorSettings;
+  #child: ChildProcess | undefined;
+  #port = 0;
+  #clockOffsetMs = 0;
+  #url = "";
+
+  private constructor(settings: CoordinatorSettings, codes: Map<string, number>) {
+    this.#settings = settings;
+    this.codes = codes;
+  }
+
+  /** Resolves when it listens. `codes` collects what it logs. */
+  static async start(settings: CoordinatorSettings, codes: Map<string, number>): Promise<CoordinatorProcess> {
+    const coordinator = new CoordinatorProcess(settings, codes);
+    await coordinator.start();
+    return coordinator;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  /** Starts it again at the same address, perhaps with other settings. */
+  async start(changed: Partial<CoordinatorSettings> = {}): Promise<void> {
+    if (this.#child !== undefined) throw new Error("the coordinator runs already");
+    this.#settings = { ...this.#settings, ...changed };
+    const settings = { ...this.#settings, port: this.#port, clockOffsetMs: this.#clockOffsetMs };
+    const child = fork(PROGRAM, [JSON.stringify(settings)], { stdio: ["ignore", "inherit", "pipe", "ipc"] });
+    let said = "";
+    child.stderr?.on("data", (chunk) => (said += String(chunk)));
+    const ended = once(child, "exit").then(() => {
+      this.#child = undefined;
+      throw new Error(`the coordinator ended before it listened: ${said}`);
+    });
+    const listening = new Promise<void>((resolve) => {
+      child.on("message", (message: LogMessage) => {
+        if (message.event === "listening") {
+          this.#url = String(message.fields["url"]);
+          this.#port = Number(new URL(this.#url).port);
+          resolve();
+        }
+        this.#note(message);
+      });
+    });
+    await Promise.race([listening, ended]);
+    ended.catch(() => {});
+    this.#child = child;
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const exited = once(child, "exit");
+    child.kill("SIGCONT");
+    child.kill("SIGKILL");
+    await exited;
+  }
+
+  freeze(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  /** Moves its clock; 0 puts it right. */
+  moveClock(clockOffsetMs: number): void {
+    this.#clockOffsetMs = clockOffsetMs;
+    this.#child?.send({ clockOffsetMs });
+  }
+
+  #note({ event, fields }: LogMessage): void {
+    const code = fields["code"] ?? (event === "jump" ? fields["reason"] : undefined);
+    if (typeof code === "string") this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Faults of a master with two replicas: lag, promotion, split brain, taking back, nodes that freeze.
+ * Guarantees: G3, G4 (docs/guarantees.md).
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { DisposableRedisServer } from "../redis/redis-server.js";
+import { type Fault, fault } from "./fault.js";
+import type { World } from "./world.js";
+
+/** A port on which nobody listens: whoever follows it lags. */
+const NOBODY = 1;
+
+const withReplicas = (given: Pick<Fault, "number" | "name" | "expected" | "inject">): Fault =>
+  fault({ ...given, nodeCount: 3, coordinatorCount: 1 });
+
+export const FAULTS_OF_REPLICAS: readonly Fault[] = [
+  withReplicas({
+    number: 18,
+    name: "a writable replica",
+    expected: ["store_is_replica"],
+    inject: async (world) => {
+      const { replicas } = await rolesIn(world);
+      for (const replica of replicas)
+        await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "no"));
+      await world.untilSeen("store_is_replica");
+      for (const replica of replicas)
+        await world.on(replica, (redis) => redis.config("SET", "replica-read-only", "yes"));
+    },
+  }),
+  withReplicas({
+    number: 19,
+    name: "a lagging replica promoted, after the master died",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [lagging, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await follow(world, lagging, { port: NOBODY });
+      await world.work();
+      await master.kill("SIGKILL");
+      await promote(world, lagging);
+      await follow(world, other, lagging);
+      await world.untilSeen("store_epoch_changed");
+      await master.start();
+      await follow(world, master, lagging);
+    },
+  }),
+  withReplicas({
+    number: 20,
+    name: "the master alone on its side, the other side goes on",
+    expected: ["quorum_missing"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await promote(world, next);
+      await follow(world, other, next);
+      await world.untilSeen("quorum_missing");
+      await world.untilLeasing();
+      await follow(world, master, next);
+    },
+  }),
+  withReplicas({
+    number: 21,
+    name: "promotions among three nodes, then all follow one",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      for (const replica of replicas) {
+        await promote(world, replica);
+        await delay(world.random() * 100);
+      }
+      const chosen = [master, ...replicas][Math.floor(world.random() * 3)] as DisposableRedisServer;
+      for (const server of world.servers) if (server !== chosen) await follow(world, server, chosen);
+    },
+  }),
+  withReplicas({
+    number: 22,
+    name: "a fail-over taken back by hand, the old master was never demoted",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await promote(world, next);
+      await follow(world, other, next);
+      await world.untilLeasing();
+      await follow(world, next, master);
+      await follow(world, other, master);
+    },
+  }),
+  withReplicas({
+    number: 22,
+    name: "flapping",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      for (let time = 0; time < 3; time++) {
+        const { master, replicas } = await rolesIn(world);
+        const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+        await promote(world, next);
+        for (const server of [master, other]) await follow(world, server, next);
+        await delay(world.random() * 200);
+      }
+    },
+  }),
+  withReplicas({
+    number: 23,
+    name: "the master frozen, another promoted, the master thawed",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await master.kill("SIGSTOP");
+      await promote(world, next);
+      await follow(world, other, next);
+      await world.untilLeasing();
+      await master.kill("SIGCONT");
+      await world.work();
+      await follow(world, master, next);
+    },
+  }),
+  withReplicas({
+    number: 24,
+    name: "the replicas frozen",
+    expected: ["quorum_missing"],
+    inject: async (world) => {
+      const { replicas } = await rolesIn(world);
+      for (const replica of replicas) await replica.kill("SIGSTOP");
+      await world.untilSeen("quorum_missing");
+      for (const replica of replicas) await replica.kill("SIGCONT");
+    },
+  }),
+  withReplicas({
+    number: 27,
+    name: "demoted and promoted again while the quorum is waited for",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      for (const replica of replicas) await replica.kill("SIGSTOP");
+      await delay(100);
+      await follow(world, master, { port: NOBODY });
+      await promote(world, master);
+      for (const replica of replicas) await replica.kill("SIGCONT");
+      for (const replica of replicas) await follow(world, replica, master);
+    },
+  }),
+];
+
+interface Roles {
+  readonly master: DisposableRedisServer;
+  readonly replicas: readonly DisposableRedisServer[];
+}
+
+async function rolesIn(world: World): Promise<Roles> {
+  await world.untilReplicatedSomewhere();
+  const roles = await Promise.all(world.servers.map(async (server) => ({ server, role: await roleOf(world, server) })));
+  const masters = roles.filter(({ role }) => role === "master").map(({ server }) => server);
+  if (masters.length !== 1) throw new Error(`${masters.length} masters at the beginning of a fault`);
+  const [master] = masters as [DisposableRedisServer];
+  return { master, replicas: world.servers.filter((server) => server !== master) };
+}
+
+async function roleOf(world: World, server: DisposableRedisServer): Promise<string> {
+  return await world.on(server, async (redis) => String(((await redis.call("ROLE")) as unknown[])[0]));
+}
+
+async function promote(world: World, server: DisposableRedisServer): Promise<void> {
+  await world.on(server, (redis) => redis.replicaof("NO", "ONE"));
+}
+
+async function follow(world: World, server: DisposableRedisServer, master: { readonly port: number }): Promise<void> {
+  await world.on(server, (redis) => redis.replicaof("127.0.0.1", master.port));
+}

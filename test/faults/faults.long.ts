@@ -1,0 +1,37 @@
+/** The long form of the fault suite: all kinds over and over, with new seeds, for some minutes. `npm run faults -- --minutes 10` */
+import { env } from "node:process";
+import { expect, inject, test } from "vitest";
+import { ownServerUnavailable } from "../redis/test-redis.js";
+import { ALL_FAULTS } from "./all-faults.js";
+import { type FaultResult, runFault } from "./run-fault.js";
+import { seededRandom } from "./seeded-random.js";
+import { mergedResults, tableOf } from "./table.js";
+
+const MINUTES = Number(env["CALLNUMBER_MINUTES"] ?? 10);
+const INJECTIONS = 3;
+
+test(`no run is leased twice in ${MINUTES} minutes of faults, and the control repeats`, async ({ skip }) => {
+  const { binary } = inject("redis");
+  if (binary === undefined) return skip(ownServerUnavailable());
+  const seed = inject("seed");
+  const results: FaultResult[] = [];
+  const failures: string[] = [];
+  const endsAtMs = Date.now() + MINUTES * 60_000;
+  // Each kind at least once, however short the time.
+  for (let index = 0; index < ALL_FAULTS.length || Date.now() < endsAtMs; index++) {
+    const fault = ALL_FAULTS[index % ALL_FAULTS.length] as (typeof ALL_FAULTS)[number];
+    const told = `${fault.number}: ${fault.name} (seed ${seed + index})`;
+    try {
+      const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random: seededRandom(seed + index) });
+      results.push(result);
+      for (const problem of result.problems) failures.push(`${told}: ${problem}`);
+      for (const code of result.missing) failures.push(`${told}: nobody was refused with ${code}`);
+    } catch (error) {
+      failures.push(`${told}: ${(error as Error).message}`);
+    }
+  }
+  console.log(tableOf(mergedResults(results)));
+  const controlRepeatCount = results.reduce((sum, result) => sum + result.controlRepeatCount, 0);
+  if (controlRepeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
+  expect(failures).toEqual([]);
+});

@@ -1,0 +1,101 @@
+/**
+ * An importer that only takes runs, as fast as it gets them: the client's own source and its own check of every answer, without making
+ * the 16,384 numbers of each. It never gives up, as a person who starts it again and again.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { httpSource } from "@callnumber/client";
+import { type Lease, ledgerIdOf } from "@callnumber/protocol/wire";
+import { checkedLease } from "../../packages/client/src/lease-check.js";
+import type { Received } from "./received.js";
+
+export interface ImporterOptions {
+  readonly name: string;
+  readonly namespace: string;
+  /** Asked one after the other, a new one after each failure. */
+  readonly coordinators: () => readonly string[];
+  readonly received: Received;
+  /** Every code that it was refused with. */
+  readonly codes: Map<string, number>;
+  readonly runCount: number;
+}
+
+/** Between two tries that failed: a person would wait longer, a test must not. */
+const RETRY_MS = 10;
+const REQUEST_TIMEOUT_MS = 3_000;
+
+export class Importer {
+  readonly #options: ImporterOptions;
+  #isStopped = false;
+  #working: Promise<void> = Promise.resolve();
+  #turn = 0;
+  #storeId: string | undefined;
+  #lastRun: number | null = null;
+  #receipt: string | null = null;
+  #waiters: (() => void)[] = [];
+
+  constructor(options: ImporterOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#working = this.#work();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#working;
+  }
+
+  /** Resolves when the next lease has come that was asked for after this call. */
+  nextLease(): Promise<void> {
+    return new Promise((resolve) => {
+      // The one under way may have been granted before.
+      this.#waiters.push(() => this.#waiters.push(resolve));
+    });
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#isStopped) {
+      try {
+        this.#accept(await this.#leaseOnce());
+      } catch (error) {
+        const code = (error as { code?: unknown }).code;
+        if (typeof code !== "string") throw error;
+        const { codes } = this.#options;
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+        this.#turn++;
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  async #leaseOnce(): Promise<Lease> {
+    const { namespace, coordinators, name, runCount } = this.#options;
+    const addresses = coordinators();
+    const source = httpSource({ coordinator: addresses[this.#turn % addresses.length] as string });
+    const nonce = randomBytes(12).toString("base64url");
+    const holder = { name, host: "fault-test", pid: process.pid, labels: {} };
+    const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
+    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
+    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now() };
+    const answer = await source.lease(namespace, request, { signal });
+    return checkedLease(answer, {
+      namespace,
+      nonce,
+      runCountMax: runCount,
+      storeId: this.#storeId,
+      lastRun: this.#lastRun,
+    });
+  }
+
+  #accept(lease: Lease): void {
+    const { received, name } = this.#options;
+    const { storeId, version, firstRun, runCount, receipt } = lease;
+    received.note({ importer: name, storeId, firstRun, runCount, receivedAtMs: Date.now() });
+    this.#storeId = storeId;
+    this.#lastRun = ledgerIdOf(version, firstRun + runCount - 1);
+    this.#receipt = receipt;
+    for (const wake of this.#waiters.splice(0)) wake();
+  }
+}
