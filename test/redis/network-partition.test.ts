@@ -75,13 +75,18 @@ describe("a network of hosts", () => {
   });
 
   it("leaves no process when it is ended, neither its own nor what was started on its hosts", async () => {
-    const before = networksSeen();
     const network = await startNetwork(2);
-    const child = network.hosts[1]?.spawn("sleep", ["3600"]) as ChildProcess;
-    expect(networksSeen().size).toBe(before.size + 3);
+    const children = network.hosts.map((host) => host.spawn("sleep", ["3600"]));
+    const home = readlinkSync("/proc/self/ns/net");
+    const networkOf = async ({ pid }: ChildProcess) => readlinkSync(`/proc/${pid}/ns/net`);
+    const left = (one: string) => one !== home;
+    const entered = children.map((child) => until("it is on its host", () => networkOf(child), left));
+    const networks = new Set(await Promise.all(entered));
+    expect(networks.size).toBe(2);
+
     await network.end();
-    expect(child.signalCode).toBe("SIGKILL");
-    expect(networksSeen()).toEqual(before);
+    for (const { signalCode } of children) expect(signalCode).toBe("SIGKILL");
+    expect([...networksSeen()].filter((seen) => networks.has(seen))).toEqual([]);
   });
 });
 
