@@ -9,11 +9,15 @@ import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import type { Bounds } from "../src/guard/bounds.js";
 import { isMemoryBacked, type Machine, thisMachine } from "../src/stores/sqlite-machine.js";
 import { SqliteStore, type SqliteStoreOptions } from "../src/stores/sqlite-store.js";
 import { holder, LEASE_NONCE, NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
 
-/** Room for every jump of a test, and 16 runs a second after it. */
+/** No silence is a doubt, however slow the machine is. */
+const EMBEDDED_BOUNDS: Bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
+
+/** After a jump so many runs are free each second. */
 const RATE = 16;
 
 export interface Place {
@@ -53,7 +57,7 @@ export async function newStore(): Promise<MadeStore> {
 }
 
 export function coordinatorOn(store: SqliteStore): Coordinator {
-  return new Coordinator({ store, name: "test", bounds: SMALL_BOUNDS });
+  return new Coordinator({ store, name: "test", bounds: EMBEDDED_BOUNDS });
 }
 
 export function leaseRequest(): LeaseRequest {
@@ -73,7 +77,7 @@ export function memoryFolder(): string {
 }
 
 function opened(options: Partial<SqliteStoreOptions> & { path: string }): SqliteStore {
-  const store = new SqliteStore({ create: false, bounds: SMALL_BOUNDS, ...options });
+  const store = new SqliteStore({ create: false, bounds: EMBEDDED_BOUNDS, ...options });
   onTestFinished(() => store.close());
   return store;
 }
@@ -115,7 +119,8 @@ export interface LifeOptions {
   readonly machine?: Partial<Machine>;
   readonly clockShiftMs?: number;
   readonly markerFault?: { readonly name: string; readonly at: number };
-  readonly witnessFolder?: string;
+  /** Kills itself where it would tell the how-many-th run, from 1. */
+  readonly diesAtAnswer?: number;
   readonly touches?: boolean;
   /** Makes file and namespace first, with this rate. */
   readonly initRate?: number;
@@ -151,7 +156,7 @@ export interface Life {
 
 export function live({ path, machine }: Pick<Place, "path" | "machine">, options: LifeOptions = {}): Life {
   const { shellPrefix = "", script = "leasing-process.mjs", ...rest } = options;
-  const told = { path, bounds: SMALL_BOUNDS, ...rest, machine: { ...machine, ...options.machine } };
+  const told = { path, bounds: EMBEDDED_BOUNDS, ...rest, machine: { ...machine, ...options.machine } };
   const program = [process.execPath, join(import.meta.dirname, script), JSON.stringify(told)];
   const child = spawn("sh", ["-c", `${shellPrefix}exec "$0" "$@"`, ...program], { stdio: "pipe" });
   const ended = once(child, "close");

@@ -1,7 +1,7 @@
 /**
  * A process for tests to kill, to starve and to start again: opens an embedded store and does what its standard input says.
  * Argument: JSON with `path`, `bounds`, and what the tests change: `machine` (`bootId`, `markerFolders`), `clockShiftMs`,
- * `markerFault`, `witnessFolder`, `touches`; with `initRate` it makes file and namespace first.
+ * `markerFault`, `diesAtAnswer`, `touches`; with `initRate` it makes file and namespace first.
  * Input, a line each: `lease N` leases N times one run, all at once; `forever N` the same again and again; `read` reads the
  * database file as any program would; `stop`.
  * Output, a line each: `made` with the store id, `open` with how the start was judged, a run for each lease that was answered, `done` after each `lease`, and
@@ -13,13 +13,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { breakMarker } from "./marker-faults.mjs";
 
 const options = JSON.parse(process.argv[2]);
-const { path, bounds, machine, clockShiftMs = 0, markerFault, witnessFolder, touches, initRate } = options;
+const { path, bounds, machine, clockShiftMs = 0, markerFault, diesAtAnswer, touches, initRate } = options;
+let answers = 0;
 const tell = (text) => writeSync(1, `${text}\n`);
 breakMarker(markerFault);
 
 // Only now: what is broken must be broken before it is imported.
 const { Coordinator } = await import("../dist/coordinator.js");
-const { openWitness } = await import("../dist/guard/witness-folder.js");
 const { thisMachine } = await import("../dist/stores/sqlite-machine.js");
 const { SqliteStore } = await import("../dist/stores/sqlite-store.js");
 
@@ -30,13 +30,7 @@ try {
   const clockOffsetMs = () => thisMachine().clockOffsetMs() + clockShiftMs;
   const create = initRate !== undefined;
   const store = new SqliteStore({ path, create, bounds, machine: { ...machine, clockOffsetMs } });
-  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: path, namespace });
-  const coordinator = new Coordinator({
-    store,
-    name: "leasing-process",
-    bounds,
-    ...(witnessFolder ? { witnessOf } : {}),
-  });
+  const coordinator = new Coordinator({ store, name: "leasing-process", bounds });
   if (create) tell(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
   tell(`open ${store.restarts.get("main")}`);
   if (touches) coordinator.startTouching();
@@ -75,7 +69,9 @@ async function leaseAtOnce(coordinator, count) {
 async function leaseOne(coordinator) {
   for (;;) {
     try {
-      return tell((await coordinator.lease("main", { ...request, sentAtMs: Date.now() })).firstRun);
+      const { firstRun } = await coordinator.lease("main", { ...request, sentAtMs: Date.now() });
+      if (++answers === diesAtAnswer) process.kill(process.pid, "SIGKILL");
+      return tell(firstRun);
     } catch (error) {
       // After a jump, until the line has risen.
       if (error.code !== "line_reached") throw error;

@@ -1,6 +1,6 @@
 /**
- * Faults of the restart marker for a process of tests, at one exact writing: kill -9 before, within or after it, or a folder that
- * takes no more. The writing itself stays what the product does: only the file system under it is another.
+ * Faults of the restart marker for a process of tests, at one exact writing: kill -9 before, within or after it, a folder that takes
+ * no more, or one that lets nothing be changed. The writing itself stays what the product does: only the file system under it is another.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";

@@ -1,5 +1,5 @@
 /**
- * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the commit and the answer;
+ * kill -9 of a process that leases from an embedded store: at random moments, and at each point between the request and the answer;
  * and a restart marker that can't be written.
  * Guarantees: G11 (docs/guarantees.md).
  */
@@ -52,37 +52,31 @@ describe("kill -9", () => {
       }
       await expectLedgerOf(store, answered);
     }
-    expect(denseLives + jumps).toBeGreaterThan(KILLS / 2);
-    expect(denseLives, `${jumps} jumps`).toBeGreaterThan(KILLS / 4);
+    // Some are killed before they lease. Nearly all others are killed while the disk syncs, and that is no doubt.
+    expect(denseLives, `${jumps} jumps`).toBeGreaterThan(KILLS / 2);
   });
 
-  test.each([
-    ["between commit and marker: a jump", "killed before", "other_record"],
-    ["within the writing of the marker: a jump", "killed within", "no_mark"],
-  ])("%s", async (_, fault, start) => {
+  test.each<[string, string, string, number]>([
+    ["before the marker is written: dense", "killed before", "unbroken", 3],
+    ["within the writing of the marker: a jump", "killed within", "no_mark", 3],
+    ["between marker and commit: a jump", "killed after", "other_record", 3],
+    ["between commit and answer: dense, and the run that nobody was told is burnt", "unanswered", "unbroken", 4],
+  ])("%s", async (_, fault, start, markFound) => {
     const store = await newStore();
     const first = await fiveLeases(store, fault);
     expect(first.runs).toEqual([1, 2, 3]);
-    expect(await markOnDisk(store.path)).toBe(4);
+    expect(await markOnDisk(store.path)).toBe(markFound);
     const line = lineNow(store);
     const second = live(store);
     const [run] = await second.does("lease 1");
     expect(second.start).toBe(start);
-    expect(run).toBeGreaterThan(line);
-  });
-
-  test("between marker and answer: dense, and the run that nobody was told is burnt", async () => {
-    const store = await newStore();
-    const first = await fiveLeases(store, "killed after");
-    expect(first.runs).toEqual([1, 2, 3]);
-    const second = live(store);
-    expect(await second.does("lease 1")).toEqual([5]);
-    expect(second.start).toBe("unbroken");
+    if (start === "unbroken") expect(run).toBe(markFound + 1);
+    else expect(run).toBeGreaterThan(line);
   });
 });
 
 describe("a marker that can't be written", () => {
-  test("is removed before the next answer: leasing goes on, and a store put back to what it said jumps", async () => {
+  test("is removed before the next commit: leasing goes on, and a store put back to what it said jumps", async () => {
     const store = await newStore();
     const first = await fiveLeases(store, "full", 3);
     expect(first.runs).toEqual([1, 2, 3, 4, 5]);
@@ -96,13 +90,13 @@ describe("a marker that can't be written", () => {
     expect(run).toBeGreaterThan(line);
   });
 
-  test("and not removed either, lets nothing be answered any more: what it says stays true", async () => {
+  test("and not removed either, lets nothing be committed any more: what it says stays true", async () => {
     const store = await newStore();
-    const first = await fiveLeases(store, "full and fixed", 3);
+    const first = await fiveLeases(store, "full and fixed");
     expect(first.runs).toEqual([1, 2, 3]);
     expect(first.refusals).toEqual(["store_unavailable", "store_unavailable"]);
     expect(existsSync(await markerOf(store))).toBe(true);
-    await copyFiles(join(store.folder, "old.db"), store.path);
+    expect(await markOnDisk(store.path)).toBe(3);
     const second = live(store);
     expect(await second.does("lease 1")).toEqual([4]);
     expect(second.start).toBe("unbroken");
@@ -121,7 +115,8 @@ async function expectLedgerOf({ path, open }: MadeStore, answered: ReadonlySet<n
 
 /** One after the other, each with a writing of the marker of its own; the fault is at the fourth. Saved after `savedAfter`. */
 async function fiveLeases(store: MadeStore, fault: string, savedAfter?: number): Promise<Life> {
-  const life = live(store, { markerFault: { name: fault, at: 4 } });
+  const faults = fault === "unanswered" ? { diesAtAnswer: 4 } : { markerFault: { name: fault, at: 4 } };
+  const life = live(store, faults);
   for (let lease = 1; lease <= 5; lease++) {
     await life.does("lease 1");
     if (lease === savedAfter) await copyFiles(store.path, join(store.folder, "old.db"));

@@ -1,7 +1,7 @@
 /** The restart marker as a file in a folder that everybody may write to, and the kinds of file systems that a store cares about. */
 import { spawnSync } from "node:child_process";
 import { linkSync, statSync } from "node:fs";
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { getuid } from "node:process";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -104,6 +104,23 @@ describe("the marker", () => {
     expect(await readdir(place.markerFolder)).toEqual([]);
   });
 
+  test("of any store is removed when it was not written for an hour, and only then", async () => {
+    await closedStore();
+    const own = await markerOf(place);
+    const named = (name: string) => join(place.markerFolder, name);
+    const files = [
+      named("callnumber-young.restart"),
+      named("callnumber-old.restart"),
+      named("something else"),
+    ] as const;
+    const [young, old, stranger] = files;
+    for (const path of files) await writeFile(path, "", { mode: 0o600 });
+    const hourAgo = new Date(Date.now() - 3_660_000);
+    for (const path of [old, stranger]) await utimes(path, hourAgo, hourAgo);
+    expect(await nextStart()).toBe("unbroken");
+    expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, stranger].sort());
+  });
+
   test("judges each namespace by itself, and drops what disagrees", async () => {
     const store = place.open({ create: true });
     await withNamespace(store);
@@ -146,6 +163,40 @@ describe("the marker", () => {
     expect([...again.found.values()]).toEqual([marks[0], changed, marks[2]]);
     again.close();
     expect(openRestartMarker(`${place.path}.other`, machine).found.size).toBe(0);
+  });
+});
+
+describe("an operator is told", () => {
+  async function findings(options: Parameters<Place["open"]>[0]): Promise<readonly (string | undefined)[]> {
+    const found = await place.open(options).preflight();
+    for (const { code } of found) expect(code).toBeUndefined();
+    return found.map(({ what, override }) => override ?? what);
+  }
+
+  test("nothing of a store that lacks nothing", async () => {
+    await closedStore();
+    expect(await findings({})).toEqual([]);
+  });
+
+  test("where no marker can be kept, and where the file system is not local", async () => {
+    await closedStore();
+    const machine = { ...place.machine, markerFolders: [place.folder] };
+    expect(await findings({ machine })).toEqual(["no-restart-marker"]);
+    const onNetwork = { ...place.machine, fileSystemTypeOf: () => 0x6969 };
+    place = { ...place, path: join(place.folder, "other.db") };
+    const options = { path: place.path, create: true, machine: onNetwork, allowNetworkFileSystem: true };
+    expect(await findings(options)).toEqual(["no-restart-marker", "network-file-system"]);
+  });
+
+  test("when the store was not as it last answered", async () => {
+    await closedStore();
+    const marker = await markerOf(place);
+    await copyFile(marker, join(place.folder, "old.restart"));
+    const store = place.open();
+    await inHand(store, await store.readNamespace(NAMESPACE)).lease();
+    await store.close();
+    await copyFile(join(place.folder, "old.restart"), marker);
+    expect(await findings({})).toEqual([expect.stringContaining("not as it last answered when it was opened (main)")]);
   });
 });
 

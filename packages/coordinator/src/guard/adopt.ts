@@ -5,7 +5,7 @@
  */
 import { type GuardRecord, keptFields, PHASES } from "./record.js";
 
-/** The record of a namespace as it was when its last write was answered, and the machine it was answered on. */
+/** The record of a namespace as it was last to be written, and the machine it was written on. */
 export interface RestartMark {
   /** One life of the machine: what is kept in its memory ends with it. */
   readonly bootId: string;

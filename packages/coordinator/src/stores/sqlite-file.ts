@@ -36,6 +36,8 @@ export interface SqliteFile {
   readonly isNew: boolean;
   /** Why the file is a copy; undefined when it is the one that the store was made in. */
   readonly copyFault: CoordinatorError | undefined;
+  /** The name of the network file system that it lies on, and that was allowed; undefined for a local one. */
+  readonly networkFileSystem: string | undefined;
   /**
    * @throws CoordinatorError `store_locked`, `store_copied`, `store_unavailable` when lock, file or log are not any more those
    *   that others would meet.
@@ -56,7 +58,8 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
   let lock: SqliteLock | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
-    if (!options.allowNetworkFileSystem) mustBeLocal(path, options.machine);
+    const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
+    if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     mustHaveOneName(path);
     lock = lockBeside(path);
@@ -76,6 +79,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
       path,
       isNew,
       copyFault,
+      networkFileSystem,
       mustBeInPlace: mustBeInPlace(path, lock),
       close: closeBoth(database, lock),
     };
@@ -132,16 +136,16 @@ export function realPathOf(givenPath: string): string {
   return existsSync(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
 }
 
+function nearestThatExists(path: string): string {
+  return existsSync(path) ? path : nearestThatExists(dirname(path));
+}
+
 /** Locks over a network hold or don't, and nobody can tell; a write that was acknowledged may not be on any disk. */
-function mustBeLocal(path: string, machine: Pick<Machine, "fileSystemTypeOf">): void {
-  let there = path;
-  while (!existsSync(there)) there = dirname(there);
-  const name = networkFileSystemOf(there, machine);
-  if (name === undefined) return;
-  throw new CoordinatorError(
+function notLocal(path: string, networkFileSystem: string): CoordinatorError {
+  return new CoordinatorError(
     "store_unavailable",
-    `the store ${path} would lie on a network file system (${name}), where a lock can't be relied on and two machines could lease the ` +
-      "same runs. Put it on a local disk, or use Redis; or allow it by name (allow-network-file-system), when one machine alone ever uses it",
+    `the store ${path} would lie on a network file system (${networkFileSystem}), where a lock can't be relied on and two machines could ` +
+      "lease the same runs. Put it on a local disk, or use Redis; or say --allow-network-file-system, when one machine alone ever uses it",
   );
 }
 

@@ -8,7 +8,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../guard/adopt.js";
-import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
+import { type FoundFields, type GuardRecord, keptFields, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import type { Machine } from "./sqlite-machine.js";
 import type { RestartMarker } from "./sqlite-restart-marker.js";
@@ -76,22 +76,22 @@ export class SqliteLife {
   }
 
   /**
-   * After the commit, before the answers.
-   * @throws when the marker can neither be rewritten nor removed: then nothing may be answered, now or later.
+   * Before the commit: the marker never says less than the store holds.
+   * @throws when it can neither be rewritten nor removed: then nothing may be committed, now or later.
    */
-  committed(): void {
-    const marks = [...this.#written.values()].map((record) => {
-      const mark = restartMarkOf(record, this.#present ?? NOWHERE);
-      this.#known.set(record.namespace, mark.checksum);
-      return mark;
-    });
-    this.#written.clear();
-    if (!this.#isMarking || marks.length === 0 || this.#present === undefined) return;
+  committing(): void {
+    const present = this.#present;
+    if (!this.#isMarking || present === undefined || this.#written.size === 0) return;
     try {
-      this.#marker.write(marks);
+      this.#marker.write([...this.#written.values()].map((record) => restartMarkOf(record, present)));
     } catch {
       this.#endMarking();
     }
+  }
+
+  committed(): void {
+    for (const record of this.#written.values()) this.#known.set(record.namespace, keptFields(record).k);
+    this.#written.clear();
   }
 
   rolledBack(): void {
@@ -103,8 +103,13 @@ export class SqliteLife {
     try {
       this.#endMarking();
     } catch {
-      // A marker that stays says no more than what was answered until now.
+      // A marker that stays says what the store was to hold, or held: nothing was answered beyond that.
     }
+  }
+
+  /** Whether the next start can be dense, as far as can be told. */
+  get isMarking(): boolean {
+    return this.#isMarking && this.#marker.path !== undefined && this.#machine.bootId !== undefined;
   }
 
   close(): void {
@@ -139,12 +144,10 @@ export class SqliteLife {
   #markAnew(adopted: readonly GuardRecord[]): void {
     this.#marker.remove();
     for (const record of adopted) this.wrote(record);
+    this.committing();
     this.committed();
   }
 }
-
-/** Only to have a mark's checksum where none is kept. */
-const NOWHERE: Present = { bootId: "", clockOffsetMs: 0 };
 
 function newEpoch(): string {
   return `${randomUUID()}:embedded:0`;

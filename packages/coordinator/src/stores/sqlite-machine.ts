@@ -3,7 +3,7 @@
  * of file system lies behind a path. Reads only.
  */
 import { readFileSync, statfsSync } from "node:fs";
-import { geteuid, hrtime, platform } from "node:process";
+import process, { hrtime, platform } from "node:process";
 
 /** Others than the machine's own are for tests. */
 export interface Machine {
@@ -22,7 +22,7 @@ export function thisMachine(): Machine {
     bootId: bootId(),
     clockOffsetMs: () => offsetBetween(Date.now, monotonicMs),
     // The second is where XDG_RUNTIME_DIR points on every system that sets it.
-    markerFolders: geteuid === undefined ? [] : ["/dev/shm", `/run/user/${geteuid()}`],
+    markerFolders: process.geteuid === undefined ? [] : ["/dev/shm", `/run/user/${process.geteuid()}`],
     fileSystemTypeOf: (path) => statfsSync(path).type,
   };
 }

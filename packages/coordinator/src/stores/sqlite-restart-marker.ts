@@ -1,10 +1,15 @@
 /**
- * The restart marker: a small file in the machine's memory, one for each store, that says how the store stood when it last answered.
- * It ends with the machine and no backup holds it, so that only a store that has forgotten nothing since agrees with it.
+ * The restart marker: a small file in the machine's memory, one for each store, that says what the store holds. It ends with the
+ * machine and no backup holds it, so that only a store that has forgotten nothing agrees with it.
  *
- * Written after each commit and before its answers. A process that is killed in between leaves a marker that is older than the
- * store: they disagree, which is a doubt. What must never be left is a marker that is older than an answer: a store put back to
- * that state would agree with it. So one that can't be rewritten is removed, and if that fails too, nothing is answered.
+ * Written before each commit: it says what the store is about to hold, and never less than it holds. Whatever kills the process:
+ *
+ *   before the writing ──▶ the store holds what the marker says: dense; nobody was answered
+ *   within it, or between it and the commit ──▶ they disagree: a doubt
+ *   from the commit on, its sync and its answers included ──▶ they agree, and nothing later was ever answered: dense
+ *
+ * What must never be left is a marker that says less than what was answered: a store put back to that would agree with it. So
+ * one that can't be rewritten is removed, and if that fails too, nothing is committed any more.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
@@ -15,18 +20,26 @@ import {
   ftruncateSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { geteuid } from "node:process";
+import process from "node:process";
 import type { RestartMark } from "../guard/adopt.js";
 import { isMemoryBacked, type Machine } from "./sqlite-machine.js";
 
 /** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
+/**
+ * One that was not written for so long makes no restart dense, because the record is silent for as long: it is removed, so that
+ * stores that are no more leave nothing behind.
+ */
+const ABANDONED_AFTER_MS = 3_600_000;
+const PREFIX = "callnumber-";
+const SUFFIX = ".restart";
 /** Leads each slot. Another form of marks, of another release, is none to this one. */
 const FORM = "callnumber-restart-1";
 
@@ -53,9 +66,10 @@ export interface RestartMarker {
  * @throws when a marker of this store lies in another folder and can't be removed.
  */
 export function openRestartMarker(storePath: string, machine: Machine): RestartMarker {
-  const name = `callnumber-${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}.restart`;
-  const places = machine.markerFolders
-    .filter((folder) => isMemoryBacked(folder, machine))
+  const name = `${PREFIX}${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}${SUFFIX}`;
+  const folders = machine.markerFolders.filter((folder) => isMemoryBacked(folder, machine));
+  folders.forEach(removeAbandoned);
+  const places = folders
     .map((folder) => join(folder, name))
     .map((path) => ({ path, file: openOwn(path) }))
     .filter(({ file }) => file !== "occupied");
@@ -122,7 +136,22 @@ function openOwn(path: string): number | undefined | "occupied" {
 function isOwn(file: number): boolean {
   const { uid, mode, nlink, size } = fstatSync(file);
   const isPrivateFile = (mode & constants.S_IFMT) === constants.S_IFREG && (mode & 0o077) === 0 && nlink === 1;
-  return isPrivateFile && uid === geteuid?.() && size <= SLOT_BYTES * SLOT_COUNT_MAX;
+  return isPrivateFile && uid === process.geteuid?.() && size <= SLOT_BYTES * SLOT_COUNT_MAX;
+}
+
+/** Those of other users stay: they are theirs to remove. */
+function removeAbandoned(folder: string): void {
+  const writtenBeforeMs = Date.now() - ABANDONED_AFTER_MS;
+  for (const name of readdirSync(folder)) {
+    if (!(name.startsWith(PREFIX) && name.endsWith(SUFFIX))) continue;
+    const path = join(folder, name);
+    try {
+      const { uid, mtimeMs } = lstatSync(path);
+      if (uid === process.geteuid?.() && mtimeMs < writtenBeforeMs) unlinkSync(path);
+    } catch {
+      // Somebody else was faster, or it is no file: whatever it is, it is in nobody's way.
+    }
+  }
 }
 
 /** Either half is enough: an empty marker says nothing, and one without a name is found by nobody. */

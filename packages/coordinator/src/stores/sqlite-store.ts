@@ -1,6 +1,6 @@
 /**
  * The embedded store: one SQLite file, one process. All changes of one turn of the event loop share one transaction and
- * one sync of the disk, and none is answered before it and before the restart marker says the same.
+ * one sync of the disk, and none is answered before it.
  */
 
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
@@ -33,6 +33,7 @@ import { keepIdentity } from "./sqlite-file-identity.js";
 import { SqliteLedger } from "./sqlite-ledger.js";
 import { SqliteLife } from "./sqlite-life.js";
 import { type Machine, thisMachine } from "./sqlite-machine.js";
+import { sqliteFindings } from "./sqlite-preflight.js";
 import { openRestartMarker } from "./sqlite-restart-marker.js";
 import { preparedAll, SqliteTurns } from "./sqlite-turns.js";
 
@@ -100,6 +101,7 @@ export class SqliteStore implements Store {
     this.#bounds = bounds;
     try {
       this.#turns = new SqliteTurns(this.#file, {
+        committing: () => this.#life.committing(),
         committed: () => this.#committed(),
         rolledBack: () => this.#rolledBack(),
         failed: () => this.#life.failed(),
@@ -177,9 +179,10 @@ export class SqliteStore implements Store {
     return this.#turns.read(() => this.#ledger.firstSince(this.#row(namespace).id, timeMs));
   }
 
-  /** The file was looked at when it was opened, and its settings are this process's own. */
   async preflight(): Promise<readonly Finding[]> {
-    return this.#turns.read(() => []);
+    const { path, networkFileSystem } = this.#file;
+    const { isMarking, restarts } = this.#life;
+    return this.#turns.read(() => sqliteFindings({ path, networkFileSystem, isMarking, restarts }));
   }
 
   async exportLeases(

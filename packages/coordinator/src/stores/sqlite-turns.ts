@@ -1,6 +1,6 @@
 /**
- * The turns of the embedded store: all jobs of one turn of the event loop in one transaction, answered when it is on the disk and
- * whoever must know of it before the callers does. Knows nothing of runs.
+ * The turns of the embedded store: all jobs of one turn of the event loop in one transaction, answered when it is on the disk.
+ * Knows nothing of runs.
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
@@ -9,7 +9,9 @@ import type { SqliteFile } from "./sqlite-file.js";
 import { type JobOutcome, TurnQueue } from "./turn-queue.js";
 
 export interface TurnWatcher {
-  /** After each commit, before its answers. @throws anything: then nothing is answered, now or later. */
+  /** Before each commit. @throws anything: then nothing is committed, now or later. */
+  committing(): void;
+  /** After it, before its answers. */
   committed(): void;
   /** What the transaction wrote is undone. */
   rolledBack(): void;
@@ -59,21 +61,26 @@ export class SqliteTurns {
     this.#mustWork();
     this.#mustBeInPlace();
     this.#begin();
-    let outcomes: JobOutcome<unknown>[];
+    const outcomes = this.#doAll(jobs);
     try {
-      outcomes = jobs.map(outcomeOf);
+      this.#watcher.committing();
       this.#statements.commit.run();
+    } catch (error) {
+      this.#rollBack();
+      this.#failFor(error);
+    }
+    this.#watcher.committed();
+    return outcomes;
+  }
+
+  #doAll(jobs: readonly (() => unknown)[]): JobOutcome<unknown>[] {
+    try {
+      return jobs.map(outcomeOf);
     } catch (error) {
       this.#rollBack();
       if (!isOfSqlite(error)) throw error;
       this.#failFor(error);
     }
-    try {
-      this.#watcher.committed();
-    } catch (error) {
-      this.#failFor(error);
-    }
-    return outcomes;
   }
 
   #mustBeInPlace(): void {
