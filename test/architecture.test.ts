@@ -156,7 +156,9 @@ function sourceFiles(folder: string): SourceFile[] {
       const path = relative(REPOSITORY, join(folder, name)).replaceAll("\\", "/");
       const text = readFileSync(join(folder, name), "utf8");
       // Types alone leave no trace at run time, but they are knowledge too: they count.
-      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name_]) => name_ as string);
+      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(
+        ([, name_]) => name_ as string,
+      );
       return { path, text, imports: specifiers.map((specifier) => fromRoot(path, specifier)) };
     });
 }

@@ -25,7 +25,7 @@ describe("threads of one process", () => {
     const made = await Promise.all(Array.from({ length: THREAD_COUNT }, () => madeInThread(counter)));
     expect(new Set(made.flat()).size).toBe(made.flat().length);
     expect(made.flat().length).toBeGreaterThanOrEqual(THREAD_COUNT * COUNT);
-    const runs = made.map((numbers) => [...new Set(numbers.map((text) => decodeCallNumber(text).run))]);
+    const runs = made.map((numbers) => Array.from(new Set(numbers.map((text) => decodeCallNumber(text).run))));
     expect(new Set(runs.flat()).size).toBe(runs.flat().length);
   });
 
