@@ -1,0 +1,44 @@
+/**
+ * The short form of the fault suite for some faults: each kind twice, on real servers, with real coordinator processes, beside the
+ * control. In several test files, so that they run side by side.
+ */
+import { afterAll, describe, expect, inject, test } from "vitest";
+import { ownServerUnavailable } from "../redis/test-redis.js";
+import type { Fault } from "./fault.js";
+import { type FaultResult, runFault } from "./run-fault.js";
+import { seededRandom } from "./seeded-random.js";
+import { tableOf } from "./table.js";
+
+const INJECTIONS = 2;
+
+export function describeFaults(name: string, faults: readonly Fault[]): void {
+  const seed = inject("seed");
+  const results: FaultResult[] = [];
+
+  describe(`under every fault of ${name}`, () => {
+    test.for(faults.map((fault, index) => [`${fault.number}: ${fault.name}`, fault, index] as const))(
+      "no run is leased twice, and leasing goes on: %s",
+      async ([, fault, index], { skip }) => {
+        const { binary } = inject("redis");
+        if (binary === undefined) return skip(ownServerUnavailable());
+        const random = seededRandom(seed + index);
+        const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random });
+        results.push(result);
+        expect(result.problems).toEqual([]);
+        expect(result.missing).toEqual([]);
+      },
+    );
+
+    test("the control, a plain INCR under the same faults, repeats: else nothing was proved", ({ skip }) => {
+      if (results.length < faults.length) return skip("not all faults were run to their end");
+      const sum = (of: (result: FaultResult) => number) => results.reduce((before, result) => before + of(result), 0);
+      expect(sum(({ controlRepeatCount }) => controlRepeatCount)).toBeGreaterThan(0);
+      expect(sum(({ injectionCount }) => injectionCount)).toBeGreaterThan(faults.length);
+      expect(sum(({ runCount }) => runCount)).toBeGreaterThan(1_000 * faults.length);
+    });
+  });
+
+  afterAll(() => {
+    if (results.length > 0) console.log(tableOf(results));
+  });
+}
