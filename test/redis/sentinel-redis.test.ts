@@ -53,7 +53,12 @@ describe("a master watched by Sentinels", () => {
       () => command(last, "SENTINEL", "CKQUORUM", masterName).catch((error: Error) => error.message),
       (answer) => /NOQUORUM 1 usable/.test(String(answer)),
     );
-    expect((await info(last)).master0).toContain("status=sdown");
+    // Sentinel and master are missed one after the other.
+    await until(
+      "the last Sentinel misses the master",
+      async () => (await info(last)).master0,
+      (master0) => master0?.includes("status=sdown") === true,
+    );
     for (const node of nodes.slice(1)) expect((await info(node)).role).toBe("slave");
 
     await back.start();
