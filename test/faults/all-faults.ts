@@ -1,11 +1,25 @@
 /** Every fault of the suite, in the order of the design's list. */
 import type { Fault } from "./fault.js";
-import { FAULTS_OF_COORDINATORS } from "./faults-of-coordinators.js";
-import { FAULTS_OF_ONE_SERVER } from "./faults-of-one-server.js";
-import { FAULTS_OF_REPLICAS } from "./faults-of-replicas.js";
+import { ANSWERS } from "./kinds/answers.js";
+import { CLOCKS } from "./kinds/clocks.js";
+import { CLUSTER } from "./kinds/cluster.js";
+import { COORDINATORS } from "./kinds/coordinators.js";
+import { CRASHES } from "./kinds/crashes.js";
+import { EMBEDDED } from "./kinds/embedded.js";
+import { IMPORTERS } from "./kinds/importers.js";
+import { OPERATORS } from "./kinds/operators.js";
+import { OTHER_HANDS } from "./kinds/other-hands.js";
+import { REPLICAS } from "./kinds/replicas.js";
 
 export const ALL_FAULTS: readonly Fault[] = [
-  ...FAULTS_OF_ONE_SERVER,
-  ...FAULTS_OF_COORDINATORS,
-  ...FAULTS_OF_REPLICAS,
+  ...ANSWERS,
+  ...CLOCKS,
+  ...CLUSTER,
+  ...COORDINATORS,
+  ...CRASHES,
+  ...EMBEDDED,
+  ...IMPORTERS,
+  ...OPERATORS,
+  ...OTHER_HANDS,
+  ...REPLICAS,
 ].sort((one, other) => one.number - other.number);

@@ -1,22 +1,27 @@
 /**
- * The control: a plain INCR on the same server under the same faults. It must repeat numbers, or the faults were none: a run in
+ * The control: a plain counter in the same store under the same faults. It must repeat numbers, or the faults were none: a run in
  * which it repeats nothing proves nothing.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Redis } from "ioredis";
+
+export interface Counter {
+  /** The next number, from whatever keeps the counter now. */
+  next(): Promise<number>;
+  end(): void;
+}
+
+/** As an importer: it tries again. */
+const RETRY_MS = 5;
 
 export class Control {
-  readonly #redis: Redis;
-  readonly #key: string;
+  readonly #counter: Counter;
   readonly #seen = new Set<number>();
   #repeatCount = 0;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
 
-  constructor(address: { readonly host: string; readonly port: number }, key: string) {
-    this.#key = key;
-    this.#redis = new Redis({ ...address, maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 });
-    this.#redis.on("error", () => {});
+  constructor(counter: Counter) {
+    this.#counter = counter;
   }
 
   start(): void {
@@ -26,7 +31,7 @@ export class Control {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#working;
-    this.#redis.disconnect();
+    this.#counter.end();
   }
 
   get count(): number {
@@ -40,12 +45,11 @@ export class Control {
   async #work(): Promise<void> {
     while (!this.#isStopped) {
       try {
-        const number = await this.#redis.incr(this.#key);
+        const number = await this.#counter.next();
         if (this.#seen.has(number)) this.#repeatCount++;
         this.#seen.add(number);
       } catch {
-        // As an importer: it tries again.
-        await delay(5);
+        await delay(RETRY_MS);
       }
     }
   }

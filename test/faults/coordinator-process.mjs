@@ -5,8 +5,11 @@
 import process from "node:process";
 import { Coordinator, createServer, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { openWitness } from "../../packages/coordinator/dist/guard/witness-folder.js";
+import { SqliteStore } from "../../packages/coordinator/dist/stores/sqlite-store.js";
 
-const { storeUrl, name, bounds, witnessFolder, port, clockOffsetMs } = JSON.parse(process.argv[2]);
+const { storeUrl, name, bounds, witnessFolder, markerFolder, preflightEveryMs, port, clockOffsetMs } = JSON.parse(
+  process.argv[2],
+);
 
 let offsetMs = clockOffsetMs;
 process.on("message", (message) => {
@@ -18,17 +21,32 @@ const now = () => Date.now() + offsetMs;
 const tell = (fields, event) => process.send({ event, fields });
 const log = { debug: () => {}, info: tell, warn: tell, error: tell };
 
-const { store } = await openStore(parseStoreUrl(storeUrl), { create: false, now, bounds });
-const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: storeUrl, namespace });
-const coordinator = new Coordinator({
-  store,
-  name,
-  log,
-  now,
-  bounds,
-  ...(witnessFolder === null ? {} : { witnessOf }),
-});
-const server = await createServer({ coordinator, release: "fault test" });
-const url = await server.listen({ host: "127.0.0.1", port });
-coordinator.startTouching();
-process.send({ event: "listening", fields: { url } });
+async function open() {
+  const address = parseStoreUrl(storeUrl);
+  if (address.kind !== "sqlite") return (await openStore(address, { create: false, now, bounds })).store;
+  return new SqliteStore({ path: address.path, create: false, bounds, machine: { markerFolders: [markerFolder] } });
+}
+
+async function serve() {
+  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: storeUrl, namespace });
+  const store = await open();
+  const coordinator = new Coordinator({
+    store,
+    name,
+    log,
+    now,
+    bounds,
+    preflightEveryMs,
+    ...(witnessFolder === null ? {} : { witnessOf }),
+  });
+  const server = await createServer({ coordinator, release: "fault test" });
+  const url = await server.listen({ host: "127.0.0.1", port });
+  coordinator.startTouching();
+  tell({ url }, "listening");
+}
+
+try {
+  await serve();
+} catch (error) {
+  process.send({ event: "failed", fields: { code: error.code, reason: error.message } }, () => process.exit(1));
+}

@@ -12,6 +12,9 @@ export interface CoordinatorSettings {
   readonly bounds: Bounds;
   /** null: remembers nothing outside its memory. */
   readonly witnessFolder: string | null;
+  /** Where an embedded store marks that nothing was forgotten: a folder in memory; null for a store that has none. */
+  readonly markerFolder: string | null;
+  readonly preflightEveryMs: number;
 }
 
 interface LogMessage {
@@ -44,17 +47,21 @@ export class CoordinatorProcess {
     return this.#url;
   }
 
-  /** Starts it again at the same address, perhaps with other settings. */
+  /**
+   * Starts it again at the same address, perhaps with other settings.
+   * @throws Error that names the code when it does not start.
+   */
   async start(changed: Partial<CoordinatorSettings> = {}): Promise<void> {
     if (this.#child !== undefined) throw new Error("the coordinator runs already");
     this.#settings = { ...this.#settings, ...changed };
     const settings = { ...this.#settings, port: this.#port, clockOffsetMs: this.#clockOffsetMs };
     const child = fork(PROGRAM, [JSON.stringify(settings)], { stdio: ["ignore", "inherit", "pipe", "ipc"] });
     let said = "";
+    let failure: string | undefined;
     child.stderr?.on("data", (chunk) => (said += String(chunk)));
     const ended = once(child, "exit").then(() => {
       this.#child = undefined;
-      throw new Error(`the coordinator ended before it listened: ${said}`);
+      throw new Error(`the coordinator ended before it listened: ${failure ?? said}`);
     });
     const listening = new Promise<void>((resolve) => {
       child.on("message", (message: LogMessage) => {
@@ -63,6 +70,7 @@ export class CoordinatorProcess {
           this.#port = Number(new URL(this.#url).port);
           resolve();
         }
+        if (message.event === "failed") failure = `${message.fields["code"]}: ${message.fields["reason"]}`;
         this.#note(message);
       });
     });

@@ -1,41 +1,50 @@
 /** What a fault is to the suite: a row of the guard's table. */
+import type { RedisBinary } from "../redis/redis-binary.js";
 import type { World } from "./world.js";
 
 export interface Fault {
   /** As in the list of faults that the design names. */
   readonly number: number;
   readonly name: string;
-  /** Lines of redis.conf. */
-  readonly config: Record<string, string | string[]>;
-  readonly nodeCount: number;
-  /** For each node. */
-  readonly coordinatorCount: number;
-  /** Whether coordinators remember outside their memory. */
-  readonly hasWitness: boolean;
   /** For a fault that only the first time finds what it needs. */
   readonly injectionCountMax: number;
   /** Codes that must have been seen at the end, by an importer or in a coordinator's log. */
   readonly expected: readonly string[];
+  /** Nothing can be leased after it, by design: the run space has ended. */
+  readonly isLast: boolean;
+  /** Why it can't happen on this machine; undefined when it can. */
+  readonly unavailable: () => string | undefined;
+  /** Makes the world that it happens to. */
+  begin(options: FaultOptions): Promise<FaultUnderWay>;
+}
+
+export interface FaultOptions {
+  readonly binary: RedisBinary;
+  readonly random: () => number;
+}
+
+interface FaultUnderWay {
+  readonly world: World;
   /**
    * Does the fault once, puts right what an operator would put right, and types what an operator would type. Importers work all the
    * while. When it resolves, leasing must be able to go on.
    */
-  inject(world: World): Promise<void>;
+  inject(): Promise<void>;
 }
 
-const AOF = { appendonly: "yes", appendfsync: "everysec" };
+/** What the author of a fault says of it, whatever its world. */
+export type FaultWords = Pick<Fault, "number" | "name"> &
+  Partial<Pick<Fault, "injectionCountMax" | "expected" | "isLast" | "unavailable">>;
 
-/** A fault on a single server with an AOF, two coordinators and a witness, unless it says otherwise. */
-export function fault(
-  given: Pick<Fault, "number" | "name" | "inject"> & Partial<Omit<Fault, "number" | "name" | "inject">>,
-): Fault {
+export function faultOf(words: FaultWords, begin: Fault["begin"]): Fault {
+  const { number, name, injectionCountMax, expected, isLast, unavailable } = words;
   return {
-    config: AOF,
-    nodeCount: 1,
-    coordinatorCount: 2,
-    hasWitness: true,
-    injectionCountMax: Number.POSITIVE_INFINITY,
-    expected: [],
-    ...given,
+    number,
+    name,
+    injectionCountMax: injectionCountMax ?? Number.POSITIVE_INFINITY,
+    expected: expected ?? [],
+    isLast: isLast ?? false,
+    unavailable: unavailable ?? (() => undefined),
+    begin,
   };
 }

@@ -3,6 +3,7 @@ import { env } from "node:process";
 import { expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { ALL_FAULTS } from "./all-faults.js";
+import { codesMissing } from "./refusal-codes.js";
 import { type FaultResult, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 import { mergedResults, tableOf } from "./table.js";
@@ -15,12 +16,18 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
   const results: FaultResult[] = [];
+  const left = new Map<string, string>();
   const failures: string[] = [];
   const endsAtMs = Date.now() + MINUTES * 60_000;
   // Each kind at least once, however short the time.
   for (let index = 0; index < ALL_FAULTS.length || Date.now() < endsAtMs; index++) {
     const fault = ALL_FAULTS[index % ALL_FAULTS.length] as (typeof ALL_FAULTS)[number];
     const told = `${fault.number}: ${fault.name} (seed ${seed + index})`;
+    const reason = fault.unavailable();
+    if (reason !== undefined) {
+      left.set(`${fault.number}: ${fault.name}`, reason);
+      continue;
+    }
     try {
       const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random: seededRandom(seed + index) });
       results.push(result);
@@ -31,6 +38,9 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
     }
   }
   console.log(tableOf(mergedResults(results)));
+  for (const [name, reason] of left) console.log(`not injected: ${name}: ${reason}`);
+  const seen = new Set(results.flatMap(({ codes }) => [...codes.keys()]));
+  for (const code of codesMissing(seen)) failures.push(`in no fault was anybody refused with ${code}`);
   const controlRepeatCount = results.reduce((sum, result) => sum + result.controlRepeatCount, 0);
   if (controlRepeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
   expect(failures).toEqual([]);

@@ -14,6 +14,8 @@ export interface ImporterOptions {
   readonly namespace: string;
   /** Asked one after the other, a new one after each failure. */
   readonly coordinators: () => readonly string[];
+  /** A new one after each lease, too. */
+  readonly wanders: boolean;
   readonly received: Received;
   /** Every code that it was refused with. */
   readonly codes: Map<string, number>;
@@ -59,12 +61,14 @@ export class Importer {
     while (!this.#isStopped) {
       try {
         this.#accept(await this.#leaseOnce());
+        if (this.#options.wanders) this.#turn++;
       } catch (error) {
         const code = (error as { code?: unknown }).code;
         if (typeof code !== "string") throw error;
         const { codes } = this.#options;
         codes.set(code, (codes.get(code) ?? 0) + 1);
-        this.#turn++;
+        // At the line everybody waits: another coordinator of the store would say the same.
+        if (code !== "line_reached") this.#turn++;
         await delay(RETRY_MS);
       }
     }

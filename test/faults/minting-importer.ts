@@ -10,14 +10,14 @@ const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
 
 export class MintingImporter {
-  readonly #options: ImporterOptions;
+  readonly #options: Omit<ImporterOptions, "wanders">;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
   #callNumberCount = 0;
   #repeatCount = 0;
 
-  constructor(options: ImporterOptions) {
+  constructor(options: Omit<ImporterOptions, "wanders">) {
     this.#options = options;
   }
 

@@ -1,4 +1,6 @@
 import { describeFaults } from "./describe-faults.js";
-import { FAULTS_OF_ONE_SERVER } from "./faults-of-one-server.js";
+import { ANSWERS } from "./kinds/answers.js";
+import { CRASHES } from "./kinds/crashes.js";
+import { OTHER_HANDS } from "./kinds/other-hands.js";
 
-describeFaults("a single server", FAULTS_OF_ONE_SERVER);
+describeFaults("a single server", CRASHES, OTHER_HANDS, ANSWERS);

@@ -4,7 +4,6 @@
  */
 import type { RedisBinary } from "../redis/redis-binary.js";
 import type { Fault } from "./fault.js";
-import { World } from "./world.js";
 
 export interface FaultResult {
   readonly fault: Fault;
@@ -35,19 +34,19 @@ export async function runFault(
   fault: Fault,
   { binary, injectionCount: asked, random }: RunOptions,
 ): Promise<FaultResult> {
-  const injectionCount = Math.min(asked, fault.injectionCountMax);
-  const { config, nodeCount, coordinatorCount, hasWitness } = fault;
-  const world = await World.make({ binary, config, nodeCount, coordinatorCount, hasWitness, random });
+  const injectionCount = Math.min(asked, fault.isLast ? 1 : fault.injectionCountMax);
+  const { world, inject } = await fault.begin({ binary, random });
   const healedAfterMs: number[] = [];
   try {
     // As long as there is room under the clock line: after the first doubt runs come one by one.
-    await world.work(LEASES_BEFORE);
+    if (!fault.isLast) await world.work(LEASES_BEFORE);
     for (let injection = 0; injection < injectionCount; injection++) {
-      await world.work();
-      await fault.inject(world);
-      healedAfterMs.push(await world.untilLeasing());
+      if (!fault.isLast) await world.work();
+      world.beginInjection();
+      await inject();
+      if (!fault.isLast) healedAfterMs.push(await world.untilLeasing());
     }
-    await world.work();
+    if (!fault.isLast) await world.work();
     await world.rest();
     const { received, control, codes, callNumberCount, problems } = world;
     return {

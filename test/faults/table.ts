@@ -9,7 +9,8 @@ const HEADINGS = [
   "repeats",
   "control's numbers",
   "control's repeats",
-  "healed after s (worst)",
+  "leasing again after s (worst)",
+  "  refused with",
 ];
 
 export function tableOf(results: readonly FaultResult[]): string {
@@ -23,6 +24,7 @@ export function tableOf(results: readonly FaultResult[]): string {
     sumOf(results, ({ controlCount }) => controlCount),
     sumOf(results, ({ controlRepeatCount }) => controlRepeatCount),
     worst(results.flatMap(({ healedAfterMs }) => healedAfterMs)),
+    "",
   ];
   const cells = [HEADINGS, ...rows, totals].map((row) => row.map(String));
   const widths = HEADINGS.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));
@@ -65,6 +67,7 @@ function rowOf({
   problems,
   controlCount,
   controlRepeatCount,
+  codes,
   healedAfterMs,
 }: FaultResult) {
   const name = `${String(fault.number).padStart(2)} ${fault.name}`;
@@ -77,6 +80,7 @@ function rowOf({
     controlCount,
     controlRepeatCount,
     worst(healedAfterMs),
+    `  ${[...codes.keys()].sort().join(", ")}`,
   ];
 }
 
@@ -100,5 +104,6 @@ function worst(healedAfterMs: readonly number[]): string {
 }
 
 function align(cell: string, width: number, column: number): string {
+  if (column === HEADINGS.length - 1) return cell;
   return column === 0 ? cell.padEnd(width) : cell.padStart(width);
 }

@@ -5,6 +5,7 @@ import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-p
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
+import { NAMESPACE } from "./commands-for-test.js";
 import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 export type Skip = (reason: string) => never;
@@ -45,6 +46,7 @@ export interface BesideProxy {
   readonly direct: StoreInHand;
   /** Reaches it through the proxy. */
   lease(own?: Parameters<StoreInHand["lease"]>[0]): ReturnType<StoreInHand["lease"]>;
+  read(): ReturnType<StoreInHand["read"]>;
 }
 
 export async function throughProxy(skip: Skip): Promise<BesideProxy> {
@@ -53,7 +55,13 @@ export async function throughProxy(skip: Skip): Promise<BesideProxy> {
   onTestFinished(() => proxy.close());
   const direct = await newStoreAt(server.url);
   const store = await storeAt(`redis://127.0.0.1:${proxy.port}`);
-  return { server, proxy, direct, lease: (own = {}) => leaseFrom(store, direct.commands.lease(own)) };
+  return {
+    server,
+    proxy,
+    direct,
+    lease: (own = {}) => leaseFrom(store, direct.commands.lease(own)),
+    read: () => store.readNamespace(NAMESPACE),
+  };
 }
 
 /** Tries until the connection is there again; every refusal meanwhile says that one may try again. */

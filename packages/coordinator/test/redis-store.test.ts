@@ -89,18 +89,17 @@ describe("an answer", () => {
     expect((await late).map(({ firstRun }) => firstRun)).toEqual([2, 3]);
   });
 
-  test("that comes twice is not taken for the next step's: that one is burnt", async ({ skip }) => {
+  test("that comes twice is not taken for another question's: the step is burnt", async ({ skip }) => {
     const { lease, proxy, direct } = await throughProxy(skip);
     await lease();
     proxy.repeatAnswers();
-    expect((await lease()).firstRun).toBe(2);
     await expect(lease()).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("another question"),
     });
-    expect((await direct.read()).highWaterMark).toBe(3);
+    expect((await direct.read()).highWaterMark).toBe(2);
     proxy.heal();
-    expect((await untilDone(lease)).firstRun).toBe(4);
+    expect((await untilDone(lease)).firstRun).toBe(3);
   });
 
   test("that refuses another step is not believed", async ({ skip }) => {
@@ -128,6 +127,18 @@ describe("an answer", () => {
       for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: unavailable });
       expect((await untilDone(lease)).firstRun).toBe(5);
       expect((await direct.read()).highWaterMark).toBe(5);
+    },
+  );
+
+  test.for(["swallow", "double", "swap"] as const)(
+    "to a question that bears no nonce (%s): no other question's answer is taken for it",
+    async (fault, { skip }) => {
+      const { lease, read, proxy } = await throughProxy(skip);
+      await lease();
+      const strike = proxy.strikeNext(fault, /^evalsha \S+ 1 /i);
+      await expect(read()).rejects.toEqual(unavailable);
+      await strike.struck;
+      expect((await untilDone(read)).highWaterMark).toBe(1);
     },
   );
 });

@@ -85,8 +85,10 @@ export class PreflightWatch {
     try {
       findings = await store.preflight();
     } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      log.warn({ code: error.code, reason: error.message }, "preflight_failed");
+      // Whatever it is, the next look may succeed, and nothing of it may end the process.
+      if (error instanceof CoordinatorError) {
+        log.warn({ code: error.code, reason: error.message }, "preflight_failed");
+      } else log.error({ err: error }, "preflight_failed");
       return;
     }
     const counted = findings.filter(({ override }) => override === undefined || !overrides.includes(override));

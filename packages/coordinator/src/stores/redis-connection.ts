@@ -7,7 +7,7 @@
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
-import { asStoreError, type CommandContext, isStray } from "./redis-errors.js";
+import { asStoreError, type CommandContext, isStray, strayAnswer } from "./redis-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 
 /** For an answer, and for a connection. */
@@ -27,6 +27,8 @@ export class RedisConnection {
   /** How many connections there were: answers of another one are not answers to this one's questions. */
   #life = 0;
   #scriptsLoadedIn = -1;
+  /** How many questions were counted, over all connections. */
+  #countedQuestions = 0;
   /** Why there is no connection at this moment, or was none at last. */
   #lastFailure: Error | undefined;
 
@@ -105,14 +107,14 @@ export class RedisConnection {
   /**
    * Sends commands in one write, on one connection, each at most once, and answers for each what it answered or the error
    * that it refused with. The scripts of `EVALSHA` are known to the server before; only then the commands are made, so that the
-   * clock that they tell is not older than their way.
+   * clock that they tell is not older than their way. Not counted as `ask` does it: whoever asks so must know its own answers.
    * @throws CoordinatorError `store_unavailable` when not all of them were answered, by this connection.
    */
   async together(makeCommands: () => readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
     await this.#loadScripts(context);
     const life = this.#life;
     const commands = makeCommands();
-    const answers = await this.ask(context, async (redis) => {
+    const answers = await this.#asked(context, async (redis) => {
       const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
       return results.map(([error, answer]) => {
         if (error !== null && error.name !== "ReplyError") throw error;
@@ -155,8 +157,27 @@ export class RedisConnection {
     this.#scriptsLoadedIn = life;
   }
 
-  /** Sends commands. @throws CoordinatorError `store_unavailable`. */
+  /**
+   * Sends commands. Behind them goes a word to be echoed: an answer that was lost, doubled or exchanged on the way has put every
+   * later one beside the wrong question, and then the last one is not that word. Such a connection is ended.
+   * @throws CoordinatorError `store_unavailable`.
+   */
   async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
+    return await this.#asked(context, async (redis) => {
+      const word = String(++this.#countedQuestions);
+      const [answer, echo] = await Promise.allSettled([send(redis), redis.ping(word)]);
+      if (echo.status === "rejected" && !isReply(echo.reason)) throw echo.reason;
+      const isOwn = echo.status === "fulfilled" ? echo.value === word : PING_REFUSALS.has(firstWordOf(echo.reason));
+      if (!isOwn) {
+        this.breakOff();
+        throw strayAnswer(this.server);
+      }
+      if (answer.status === "rejected") throw answer.reason;
+      return answer.value;
+    });
+  }
+
+  async #asked<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
     try {
       return await this.#send(send);
     } catch (error) {
@@ -186,6 +207,17 @@ export class RedisConnection {
     return send(this.#redis);
   }
 }
+
+function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === "ReplyError";
+}
+
+function firstWordOf(error: Error): string {
+  return error.message.split(" ", 1)[0] ?? "";
+}
+
+/** Whatever else the server refuses with, it is not PING that it refuses. */
+const PING_REFUSALS: ReadonlySet<string> = new Set(["NOAUTH", "NOPERM", "LOADING", "BUSY", "MISCONF", "MASTERDOWN"]);
 
 /** There was no connection to send it on; the client's own words say less than why there is none. */
 function isUnsent(error: unknown): boolean {

@@ -4,6 +4,7 @@
  * trip. Nothing here is sent twice.
  * Guarantees: G4 (docs/guarantees.md).
  */
+import { randomBytes } from "node:crypto";
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import type { CheckAnswer, Outcome, RecordAfter, StepCommand } from "../store.js";
@@ -63,8 +64,11 @@ export class RedisSteps {
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
     const namespaces = [...new Map(batch.map((waiting) => [waiting.namespace, waiting])).values()];
     const wait: Words[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
-    const checkNonce = batch[0]?.command.nonce ?? "";
-    const checks = namespaces.map(({ keys }) => RedisConnection.evalsha("check", [keys.record], [checkNonce]));
+    // Of their own, so that no answer of a step is taken for a look, nor one namespace's look for another's.
+    const checkNonces = namespaces.map(() => randomBytes(12).toString("base64url"));
+    const checks = namespaces.map(({ keys }, index) =>
+      RedisConnection.evalsha("check", [keys.record], [checkNonces[index] as string]),
+    );
     const words = () => [...batch.map((waiting) => this.#wordsOf(waiting)), ...wait, ...checks];
     let answers: readonly unknown[];
     try {
@@ -77,9 +81,10 @@ export class RedisSteps {
     const checkedAt = batch.length + wait.length;
     batch.forEach((waiting, index) => {
       const { namespace, resolve, reject } = waiting;
-      const checkIndex = checkedAt + namespaces.findIndex((one) => one.namespace === namespace);
+      const checkIndex = namespaces.findIndex((one) => one.namespace === namespace);
+      const checked = { answer: answers[checkedAt + checkIndex], nonce: checkNonces[checkIndex] as string };
       try {
-        resolve(this.#outcomeOf(waiting, answers[index], acknowledged, answers[checkIndex], checkNonce));
+        resolve(this.#outcomeOf(waiting, answers[index], acknowledged, checked));
       } catch (error) {
         reject(error);
       }
@@ -98,17 +103,16 @@ export class RedisSteps {
     { namespace, command }: Waiting,
     answer: unknown,
     acknowledged: unknown,
-    checked: unknown,
-    checkNonce: string,
+    checked: { readonly answer: unknown; readonly nonce: string },
   ): Outcome {
     const { connection } = this.#options;
     const context = { namespace, nonce: command.nonce };
-    for (const part of [answer, acknowledged, checked]) {
+    for (const part of [answer, acknowledged, checked.answer]) {
       if (part instanceof Error) throw connection.refusalIn(part, context);
     }
     const { after, runCount } = afterIn(answer);
-    const check = checkIn(checked);
-    if (after.nonce !== command.nonce || check.nonce !== checkNonce) {
+    const check = checkIn(checked.answer);
+    if (after.nonce !== command.nonce || check.nonce !== checked.nonce) {
       connection.breakOff();
       throw strayAnswer(connection.server);
     }

@@ -3,17 +3,18 @@
  * Guarantees: G3, G4 (docs/guarantees.md).
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { DisposableRedisServer } from "../redis/redis-server.js";
-import { type Fault, fault } from "./fault.js";
-import type { World } from "./world.js";
+import type { DisposableRedisServer } from "../../redis/redis-server.js";
+import type { Fault } from "../fault.js";
+import { type RedisFaultWords, redisFault } from "../redis-fault.js";
+import type { RedisWorld } from "../redis-world.js";
+import { mustRefuse, whilePaused } from "../verbs.js";
 
 /** A port on which nobody listens: whoever follows it lags. */
 const NOBODY = 1;
 
-const withReplicas = (given: Pick<Fault, "number" | "name" | "expected" | "inject">): Fault =>
-  fault({ ...given, nodeCount: 3, coordinatorCount: 1 });
+const withReplicas = (given: RedisFaultWords): Fault => redisFault({ ...given, nodeCount: 3, coordinatorCount: 1 });
 
-export const FAULTS_OF_REPLICAS: readonly Fault[] = [
+export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 18,
     name: "a writable replica",
@@ -141,6 +142,49 @@ export const FAULTS_OF_REPLICAS: readonly Fault[] = [
       for (const replica of replicas) await follow(world, replica, master);
     },
   }),
+  withReplicas({
+    number: 10,
+    name: "a replica killed in its first rewrite after a full resynchronisation, then promoted",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [victim, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await follow(world, victim, { port: NOBODY });
+      await world.work();
+      await world.on(victim, async (redis) => {
+        // In full, because it has a history of its own; and slowly.
+        await redis.replicaof("NO", "ONE");
+        await redis.set("stray", "1");
+        await redis.config("SET", "rdb-key-save-delay", "1000000");
+        await redis.replicaof("127.0.0.1", master.port);
+        await world.until("the replica rewrites its AOF", async () =>
+          /aof_rewrite_in_progress:1/.test(await redis.info("persistence")),
+        );
+      });
+      for (const server of [victim, master]) await server.kill("SIGKILL");
+      await victim.start();
+      await promote(world, victim);
+      await follow(world, other, victim);
+      await world.untilSeen("store_epoch_changed");
+      await master.start();
+      await follow(world, master, victim);
+    },
+  }),
+  withReplicas({
+    number: 40,
+    name: "pause on a master that is alone",
+    expected: ["quorum_missing"],
+    inject: async (world) => {
+      const { master, replicas } = await rolesIn(world);
+      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
+      await promote(world, next);
+      await follow(world, other, next);
+      const pausing = world.onStore((store) => whilePaused(world, store, async () => {}), master);
+      await mustRefuse(world, "quorum_missing", "a pause that the quorum did not hear", pausing);
+      await world.untilLeasing();
+      await follow(world, master, next);
+    },
+  }),
 ];
 
 interface Roles {
@@ -148,7 +192,7 @@ interface Roles {
   readonly replicas: readonly DisposableRedisServer[];
 }
 
-async function rolesIn(world: World): Promise<Roles> {
+async function rolesIn(world: RedisWorld): Promise<Roles> {
   await world.untilReplicatedSomewhere();
   const roles = await Promise.all(world.servers.map(async (server) => ({ server, role: await roleOf(world, server) })));
   const masters = roles.filter(({ role }) => role === "master").map(({ server }) => server);
@@ -157,14 +201,18 @@ async function rolesIn(world: World): Promise<Roles> {
   return { master, replicas: world.servers.filter((server) => server !== master) };
 }
 
-async function roleOf(world: World, server: DisposableRedisServer): Promise<string> {
+async function roleOf(world: RedisWorld, server: DisposableRedisServer): Promise<string> {
   return await world.on(server, async (redis) => String(((await redis.call("ROLE")) as unknown[])[0]));
 }
 
-async function promote(world: World, server: DisposableRedisServer): Promise<void> {
+async function promote(world: RedisWorld, server: DisposableRedisServer): Promise<void> {
   await world.on(server, (redis) => redis.replicaof("NO", "ONE"));
 }
 
-async function follow(world: World, server: DisposableRedisServer, master: { readonly port: number }): Promise<void> {
+async function follow(
+  world: RedisWorld,
+  server: DisposableRedisServer,
+  master: { readonly port: number },
+): Promise<void> {
   await world.on(server, (redis) => redis.replicaof("127.0.0.1", master.port));
 }

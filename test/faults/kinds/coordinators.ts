@@ -1,18 +1,20 @@
 /**
- * Faults of coordinators: killed, frozen, with a wrong clock, against a clone, beside a stale restore.
- * Guarantees: G3, G6, G7, G8 (docs/guarantees.md).
+ * Faults of coordinators: killed, frozen, against a clone, beside a stale restore, without what they remembered.
+ * Guarantees: G3, G7, G8 (docs/guarantees.md).
  */
+import { readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Fault, fault } from "./fault.js";
-import { recover } from "./recovering.js";
-import { BOUNDS, type World } from "./world.js";
+import type { Fault } from "../fault.js";
+import { redisFault } from "../redis-fault.js";
+import type { RedisWorld } from "../redis-world.js";
+import { recover } from "../verbs.js";
+import { BOUNDS } from "../world.js";
 
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
-const HOUR_MS = 3_600_000;
-const CLOCK_MOVES_MS = [HOUR_MS, -HOUR_MS, 365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS];
 
-export const FAULTS_OF_COORDINATORS: readonly Fault[] = [
-  fault({
+export const COORDINATORS: readonly Fault[] = [
+  redisFault({
     number: 30,
     name: "coordinators killed at random moments",
     expected: ["coordinator_unreachable"],
@@ -26,7 +28,7 @@ export const FAULTS_OF_COORDINATORS: readonly Fault[] = [
       }
     },
   }),
-  fault({
+  redisFault({
     number: 30,
     name: "coordinators killed while they settle a doubt",
     expected: ["store_epoch_changed"],
@@ -40,32 +42,32 @@ export const FAULTS_OF_COORDINATORS: readonly Fault[] = [
       }
     },
   }),
-  fault({
+  redisFault({
     number: 31,
     name: "all coordinators restarted with a stale restore",
     expected: ["store_epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
-  fault({
+  redisFault({
     number: 31,
     name: "the same, and nothing is remembered anywhere",
     hasWitness: false,
     expected: ["store_epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
-  fault({
+  redisFault({
     number: 14,
     name: "an old record copied back while all coordinators are dead",
     expected: ["store_went_back"],
     inject: async (world) => {
       const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
       await world.work();
-      for (const coordinator of world.coordinators) await coordinator.kill();
+      await world.killCoordinators();
       await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
-      for (const coordinator of world.coordinators) await coordinator.start();
+      await world.startCoordinators();
     },
   }),
-  fault({
+  redisFault({
     number: 32,
     name: "all coordinators frozen for longer than the gap",
     expected: ["store_silent"],
@@ -76,19 +78,34 @@ export const FAULTS_OF_COORDINATORS: readonly Fault[] = [
       await world.untilSeen("store_silent");
     },
   }),
-  fault({
-    number: 33,
-    name: "the clock of a coordinator moved by an hour or a year, back and forth",
-    expected: ["clocks_disagree"],
+  redisFault({
+    number: 31,
+    name: "the witness damaged while all coordinators are dead, with an old record copied back",
+    expected: ["store_generation_stale"],
     inject: async (world) => {
-      const [coordinator] = world.coordinators;
-      const move = CLOCK_MOVES_MS[Math.floor(world.random() * CLOCK_MOVES_MS.length)] as number;
-      coordinator?.moveClock(move);
-      await world.untilSeen("clocks_disagree");
-      coordinator?.moveClock(0);
+      const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
+      await world.work();
+      await world.killCoordinators();
+      const names = await readdir(world.witnessFolder);
+      for (const name of names) await writeFile(join(world.witnessFolder, name), "garbage");
+      await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
+      await world.startCoordinators();
     },
   }),
-  fault({
+  redisFault({
+    number: 31,
+    name: "the witness folder gone, and no folder in its place",
+    expected: ["witness_unusable"],
+    inject: async (world) => {
+      await world.killCoordinators();
+      await rm(world.witnessFolder, { recursive: true });
+      await writeFile(world.witnessFolder, "");
+      await world.startCoordinators();
+      await world.untilSeen("witness_unusable");
+      await rm(world.witnessFolder);
+    },
+  }),
+  redisFault({
     number: 36,
     name: "two coordinators on two clones, an importer meets both",
     config: RDB_ONLY,
@@ -106,24 +123,23 @@ export const FAULTS_OF_COORDINATORS: readonly Fault[] = [
       await world.restore(snapshot, clone);
       await clone.start();
       // Its coordinator remembers another place, as on another machine.
-      const stray = await world.addCoordinator(clone);
+      const stray = await world.addCoordinatorAt(clone);
       await world.untilSeen("store_forked");
-      await stray.kill();
-      world.coordinators.splice(world.coordinators.indexOf(stray), 1);
-      await clone.kill("SIGKILL");
-      for (const coordinator of world.coordinators) await coordinator.kill();
+      await world.removeCoordinator(stray);
+      await world.removeServer(clone);
+      await world.killCoordinators();
       await recover(world);
-      for (const coordinator of world.coordinators) await coordinator.start();
+      await world.startCoordinators();
     },
   }),
 ];
 
-async function restoreUnder(world: World): Promise<void> {
+async function restoreUnder(world: RedisWorld): Promise<void> {
   const snapshot = await world.snapshot();
   await world.work();
-  for (const coordinator of world.coordinators) await coordinator.kill();
+  await world.killCoordinators();
   await world.server.kill("SIGKILL");
   await world.restore(snapshot);
   await world.server.start();
-  for (const coordinator of world.coordinators) await coordinator.start();
+  await world.startCoordinators();
 }

@@ -1,0 +1,70 @@
+/**
+ * Sends the store's own scripts with one number at a time made bad, as a broken caller would. Which numbers there are is seen by
+ * watching what coordinators and verbs send, so that none is forgotten.
+ */
+
+import { randomBytes } from "node:crypto";
+import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis-scripts.js";
+import { initBackdated } from "../backdated.js";
+import { watchCommands } from "../redis/watch-commands.js";
+import type { RedisWorld } from "./redis-world.js";
+import { recover, whilePaused } from "./verbs.js";
+
+const BAD_NUMBERS = ["NaN", "1e3", "-1", "9007199254740993"];
+const WATCHED: readonly ScriptName[] = [
+  "lease",
+  "touch",
+  "claim",
+  "confirm",
+  "seal",
+  "resume",
+  "recover",
+  "init",
+  "report",
+];
+
+/** The words of one call of each script, by its name. */
+type Calls = ReadonlyMap<ScriptName, readonly string[]>;
+
+/** @throws Error when one of them is taken. */
+export async function badArguments(world: RedisWorld): Promise<void> {
+  const calls = await watchedCalls(world);
+  await world.on(world.server, async (redis) => {
+    for (const [name, words] of calls) {
+      const [keyCount, ...rest] = words;
+      const firstArgument = Number(keyCount);
+      for (const [index, word] of rest.entries()) {
+        if (index < firstArgument || !/^\d+$/.test(word)) continue;
+        for (const bad of BAD_NUMBERS) {
+          const answer = redis.eval(scriptNamed(name).text, Number(keyCount), ...rest.with(index, bad));
+          const refusal = await answer.then(() => "taken").catch((error: Error) => error.message);
+          if (!refusal.startsWith("MISUSE ")) throw new Error(`${name}: ${bad} for argument ${index} was ${refusal}`);
+        }
+      }
+    }
+  });
+}
+
+async function watchedCalls(world: RedisWorld): Promise<Calls> {
+  const calls = new Map<ScriptName, readonly string[]>();
+  const watched = await watchCommands(world.server, ([command = "", script = "", ...words]) => {
+    const name = WATCHED.find((one) => script === scriptNamed(one).sha1 || script === scriptNamed(one).text);
+    if (/^eval/i.test(command) && name !== undefined) calls.set(name, words);
+  });
+  try {
+    await everyStep(world);
+    await world.until("every script was called", () => WATCHED.every((name) => calls.has(name)));
+    return calls;
+  } finally {
+    watched.end();
+  }
+}
+
+/** Whatever makes somebody send each of the scripts. */
+async function everyStep(world: RedisWorld): Promise<void> {
+  await world.onStore((store) => initBackdated(store, `other-${randomBytes(6).toString("hex")}`));
+  await world.onStore((store) => whilePaused(world, store, (paused) => paused.resume({ nodeCount: undefined })));
+  await world.killCoordinators();
+  await recover(world);
+  await world.startCoordinators();
+}

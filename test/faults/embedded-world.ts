@@ -1,0 +1,90 @@
+/** A world on an embedded store: one coordinator, and a folder that can be copied, restored and lost like any other. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Store } from "../../packages/coordinator/src/store.js";
+import { isMemoryBacked, thisMachine } from "../../packages/coordinator/src/stores/sqlite-machine.js";
+import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite-store.js";
+import { initBackdated } from "../backdated.js";
+import type { CoordinatorProcess } from "./coordinator-process.js";
+import { sqliteControl } from "./sqlite-control.js";
+import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
+
+export class EmbeddedWorld extends World {
+  #markerFolder = "";
+
+  private constructor(options: WorldOptions, folder: string) {
+    super(options, folder);
+  }
+
+  /** Resolves when every importer has got its first runs. */
+  static async make(options: WorldOptions): Promise<EmbeddedWorld> {
+    const world = new EmbeddedWorld(options, await newFolder());
+    return await begun(world, () => world.#begin());
+  }
+
+  async #begin(): Promise<void> {
+    const inMemory = thisMachine().markerFolders.find((folder) => isMemoryBacked(folder, thisMachine()));
+    // Without such a folder each start is a doubt: that is what the world is to show then.
+    this.#markerFolder = await mkdtemp(join(inMemory ?? this.folder, "callnumber-fault-"));
+    this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
+    const store = new SqliteStore({ ...this.#settings(this.path), create: true });
+    const storeId = await initBackdated(store, NAMESPACE);
+    await store.close();
+    await this.addCoordinator({ storeUrl: this.storeUrl, markerFolder: this.#markerFolder });
+    await this.startLoad(
+      storeId,
+      sqliteControl(() => join(this.dataFolder, "control.db")),
+    );
+  }
+
+  get dataFolder(): string {
+    return join(this.folder, "data");
+  }
+
+  get path(): string {
+    return join(this.dataFolder, "store.db");
+  }
+
+  get storeUrl(): string {
+    return this.storeUrlAt(this.path);
+  }
+
+  storeUrlAt(path: string): string {
+    return `sqlite:${path}`;
+  }
+
+  get coordinator(): CoordinatorProcess {
+    return this.coordinators[0] as CoordinatorProcess;
+  }
+
+  /** A second coordinator, on this store's file or on another one. */
+  addCoordinatorAt(path: string): Promise<CoordinatorProcess> {
+    return this.addCoordinator({ storeUrl: this.storeUrlAt(path), markerFolder: this.#markerFolder });
+  }
+
+  /** As when the machine starts again: nothing that was in its memory is left. */
+  async loseMemory(): Promise<void> {
+    await rm(this.#markerFolder, { recursive: true });
+    this.#markerFolder = await mkdtemp(`${this.#markerFolder}-`);
+    this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
+  }
+
+  /** Starts the coordinator that was killed. */
+  async restart(): Promise<void> {
+    await this.coordinator.start({ markerFolder: this.#markerFolder });
+  }
+
+  /** The coordinator must have ended. A copy is opened too: it is for `recover`. */
+  async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
+    const store = new SqliteStore({ ...this.#settings(this.path), create: false, acceptCopy: true });
+    try {
+      return await act(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  #settings(path: string) {
+    return { path, bounds: BOUNDS, machine: { markerFolders: [this.#markerFolder] } };
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * What happens between a coordinator and its server: connections killed, answers that lie or come late, refusals of the server.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
+import type { Redis } from "ioredis";
+import type { AnswerFault } from "../../redis/answer-stream.js";
+import { startFaultyProxy } from "../../redis/faulty-proxy.js";
+import { badArguments } from "../bad-arguments.js";
+import type { Fault } from "../fault.js";
+import { oneOf } from "../one-of.js";
+import { redisFault } from "../redis-fault.js";
+
+const ANSWER_FAULTS: readonly AnswerFault[] = ["swallow", "double", "hold", "swap", "cut"];
+const STRIKE_COUNT = 5;
+
+export const ANSWERS: readonly Fault[] = [
+  redisFault({
+    number: 27,
+    name: "CLIENT KILL of every connection",
+    expected: ["store_unavailable"],
+    inject: async (world) => {
+      for (let time = 0; time < 5; time++) {
+        await world.on(world.server, (redis) => redis.call("CLIENT", "KILL", "TYPE", "normal"));
+        await world.work(5);
+      }
+    },
+  }),
+  redisFault({
+    number: 28,
+    name: "answers doubled, delayed, exchanged, swallowed or cut off",
+    expected: ["store_unavailable"],
+    inject: async (world) => {
+      const proxy = await startFaultyProxy(world.server);
+      const coordinator = await world.addCoordinatorAt(proxy);
+      try {
+        for (let strike = 0; strike < STRIKE_COUNT; strike++) {
+          const ordered = proxy.strikeNext(oneOf(world.random, ANSWER_FAULTS), /^(?:evalsha|wait)/i);
+          await ordered.struck;
+          await world.work();
+          ordered.release();
+        }
+      } finally {
+        await world.removeCoordinator(coordinator);
+        await proxy.close();
+      }
+      await world.untilSeen("store_unavailable");
+    },
+  }),
+  redisFault({
+    number: 34,
+    name: "OOM, NOSCRIPT or BUSY",
+    expected: ["store_unavailable"],
+    inject: async (world) => {
+      const ways = [
+        async (redis: Redis) => {
+          await redis.config("SET", "maxmemory", "1");
+          await world.untilSeen("store_unavailable");
+          await redis.config("SET", "maxmemory", "0");
+        },
+        async (redis: Redis) => {
+          await redis.call("SCRIPT", "FLUSH");
+          await world.untilSeen("store_unavailable");
+        },
+        async (redis: Redis) => {
+          await redis.config("SET", "busy-reply-threshold", "1");
+          const busy = redis.eval("while true do end", 0).catch(() => {});
+          await world.untilSeen("store_unavailable");
+          await world.on(world.server, (other) => other.call("SCRIPT", "KILL"));
+          await busy;
+        },
+      ];
+      await world.on(world.server, oneOf(world.random, ways));
+    },
+  }),
+  redisFault({
+    number: 41,
+    name: "NaN, 1e3, -1 and 2^53 + 1 in place of each number that a script takes",
+    inject: badArguments,
+  }),
+];

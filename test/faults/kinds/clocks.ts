@@ -1,0 +1,79 @@
+/**
+ * Clocks that lie, and the two ends that a run can come to: the clock line, and the end of the run space.
+ * Guarantees: G2, G6 (docs/guarantees.md).
+ */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
+import type { Fault } from "../fault.js";
+import { oneOf } from "../one-of.js";
+import { redisFault, shimmedFault } from "../redis-fault.js";
+import { mustRefuse, recover } from "../verbs.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_S = 24 * 3_600;
+const MOVES_MS = [HOUR_MS, -HOUR_MS, 365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS];
+/** Both clocks together: more than eps, less than the gap. */
+const TOGETHER_MS = 2_000;
+const BACKDATED_RATE = 16;
+const ROOM_LEFT_RUNS = 2_000;
+const RUNS_LEFT = 4_000;
+
+export const CLOCKS: readonly Fault[] = [
+  redisFault({
+    number: 33,
+    name: "the clock of a coordinator moved by an hour or a year, back and forth",
+    expected: ["clocks_disagree"],
+    inject: async (world) => {
+      const [coordinator] = world.coordinators;
+      coordinator?.moveClock(oneOf(world.random, MOVES_MS));
+      await world.untilSeen("clocks_disagree");
+      coordinator?.moveClock(0);
+    },
+  }),
+  shimmedFault({
+    number: 33,
+    name: "the clock of Redis moved by an hour or a year, back and forth",
+    expected: ["clocks_disagree"],
+    inject: async (world, { clock }) => {
+      await clock.move(oneOf(world.random, MOVES_MS), world.server);
+      await world.untilSeen("clocks_disagree");
+      await clock.move(0, world.server);
+    },
+  }),
+  shimmedFault({
+    number: 33,
+    name: "all clocks ahead and then put right, recover typed meanwhile",
+    expected: ["clock_went_back"],
+    inject: async (world, { clock }) => {
+      const moveAll = async (offsetMs: number) => {
+        for (const coordinator of world.coordinators) coordinator.moveClock(offsetMs);
+        await clock.move(offsetMs, world.server);
+      };
+      await moveAll(TOGETHER_MS);
+      await world.work(20);
+      await moveAll(0);
+      await world.untilSeen("clock_went_back");
+      await world.killCoordinators();
+      await mustRefuse(world, "clock_went_back", "recover while the clocks are behind the store", recover(world));
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 35,
+    name: "leases at the clock line",
+    store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
+    expected: ["line_reached"],
+    inject: (world) => world.untilSeen("line_reached", 5),
+  }),
+  redisFault({
+    number: 35,
+    name: "leases at the end of the run space",
+    store: { firstRun: RUN_MAX - RUNS_LEFT },
+    isLast: true,
+    expected: ["run_space_exhausted"],
+    inject: async (world) => {
+      await world.untilSeen("run_space_exhausted", 5);
+      if (world.received.greatest !== RUN_MAX) throw new Error(`it ended at run ${world.received.greatest}`);
+    },
+  }),
+];

@@ -1,0 +1,157 @@
+/**
+ * Faults of the embedded store: its files copied, moved, restored, lost, opened twice, and a machine that loses its power.
+ * Guarantees: G11 (docs/guarantees.md).
+ */
+import { cp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { EmbeddedWorld } from "../embedded-world.js";
+import { type Fault, type FaultWords, faultOf } from "../fault.js";
+import { recover } from "../verbs.js";
+
+const FILES = ["store.db", "store.db-wal", "control.db"];
+
+export const EMBEDDED: readonly Fault[] = [
+  embeddedFault({
+    number: 37,
+    name: "the folder copied, and the copy opened",
+    expected: ["store_copied"],
+    inject: async (world) => {
+      const copy = join(world.folder, "copy");
+      await cp(world.dataFolder, copy, { recursive: true });
+      await mustNotStart(world, "store_copied", join(copy, "store.db"));
+      await rm(copy, { recursive: true });
+    },
+  }),
+  embeddedFault({
+    number: 37,
+    name: "replaced by a copy, with other inodes, and recovered",
+    expected: ["store_copied"],
+    inject: async (world) => {
+      const copy = join(world.folder, "copy");
+      await cp(world.dataFolder, copy, { recursive: true });
+      await world.work();
+      await world.killCoordinators();
+      // In one step, because the control goes on.
+      const away = `${world.dataFolder}-away`;
+      await rename(world.dataFolder, away);
+      await rename(copy, world.dataFolder);
+      await rm(away, { recursive: true });
+      await mustNotStart(world, "store_copied", world.path);
+      await recover(world);
+      await world.restart();
+    },
+  }),
+  embeddedFault({
+    number: 37,
+    name: "opened twice",
+    expected: ["store_locked"],
+    inject: (world) => mustNotStart(world, "store_locked", world.path),
+  }),
+  embeddedFault({
+    number: 37,
+    name: "restored in place by copying over it",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const old = await saved(world);
+      await world.work();
+      await world.killCoordinators();
+      await restore(world, old);
+      await world.restart();
+    },
+  }),
+  embeddedFault({
+    number: 37,
+    name: "the log deleted",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      await world.work();
+      await world.killCoordinators();
+      await rm(`${world.path}-wal`);
+      await world.restart();
+    },
+  }),
+  embeddedFault({
+    number: 37,
+    name: "the file away for a while",
+    expected: ["store_missing"],
+    inject: async (world) => {
+      await world.killCoordinators();
+      const away = `${world.dataFolder}-away`;
+      await rename(world.dataFolder, away);
+      await mustNotStart(world, "store_missing", world.path);
+      await rm(world.dataFolder, { recursive: true, force: true });
+      await rename(away, world.dataFolder);
+      await world.restart();
+    },
+  }),
+  embeddedFault({
+    number: 38,
+    name: "power loss: the log cut at a random byte",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const wal = `${world.path}-wal`;
+      await world.work();
+      await world.killCoordinators();
+      const { size } = await stat(wal);
+      await truncate(wal, Math.floor(world.random() * size));
+      await world.loseMemory();
+      await world.restart();
+    },
+  }),
+  embeddedFault({
+    number: 38,
+    name: "a snapshot of the machine's disk restored",
+    expected: ["store_epoch_changed"],
+    inject: async (world) => {
+      const old = await saved(world);
+      await world.work();
+      await world.killCoordinators();
+      await restore(world, old);
+      await world.loseMemory();
+      await world.restart();
+    },
+  }),
+];
+
+function embeddedFault({
+  inject,
+  ...words
+}: FaultWords & { readonly inject: (world: EmbeddedWorld) => Promise<void> }): Fault {
+  return faultOf(words, async ({ random }) => {
+    const world = await EmbeddedWorld.make({ hasWitness: true, random });
+    return { world, inject: () => inject(world) };
+  });
+}
+
+/** @throws Error when a coordinator on that file does start, or fails for another reason. */
+async function mustNotStart(world: EmbeddedWorld, code: string, path: string): Promise<void> {
+  const failure = await world.addCoordinatorAt(path).then(
+    () => "it did start",
+    (error: Error) => error.message,
+  );
+  if (!failure.includes(`${code}: `))
+    throw new Error(`a coordinator on ${path} was to be refused with ${code}: ${failure}`);
+}
+
+type Contents = ReadonlyMap<string, Buffer | undefined>;
+
+/** The files as they are at one moment, as a backup of a running machine would have them. */
+async function saved(world: EmbeddedWorld): Promise<Contents> {
+  world.coordinator.freeze();
+  const contents = new Map<string, Buffer | undefined>();
+  for (const name of FILES) {
+    contents.set(name, await readFile(join(world.dataFolder, name)).catch(() => undefined));
+  }
+  world.coordinator.thaw();
+  return contents;
+}
+
+/** Written over what is there: the inodes stay. */
+async function restore(world: EmbeddedWorld, contents: Contents): Promise<void> {
+  await rm(`${world.path}-shm`, { force: true });
+  for (const [name, content] of contents) {
+    const path = join(world.dataFolder, name);
+    if (content === undefined) await rm(path, { force: true });
+    else await writeFile(path, content);
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * What operators do, rightly and wrongly, and what a server is set to: verbs in the wrong place, twice, beside each other; settings
+ * that would lose or hide what the guard needs.
+ * Guarantees: G3, G5 (docs/guarantees.md).
+ */
+import type { Redis } from "ioredis";
+import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
+import { openWitness } from "../../../packages/coordinator/src/guard/witness-folder.js";
+import { moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
+import type { MoveOptions } from "../../../packages/coordinator/src/operator/move-plan.js";
+import type { Store } from "../../../packages/coordinator/src/store.js";
+import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
+import type { Fault } from "../fault.js";
+import { redisFault } from "../redis-fault.js";
+import type { RedisWorld } from "../redis-world.js";
+import { mustRefuse, recover, refusalOf, whilePaused } from "../verbs.js";
+import { BOUNDS, NAMESPACE } from "../world.js";
+
+export const OPERATORS: readonly Fault[] = [
+  redisFault({
+    number: 17,
+    name: "eviction that could take the record",
+    expected: ["store_evicts"],
+    inject: async (world) => {
+      const set = (name: string, value: string) => (redis: Redis) => redis.config("SET", name, value);
+      await world.on(world.server, set("maxmemory", "1gb"));
+      await world.on(world.server, set("maxmemory-policy", "allkeys-lru"));
+      await world.untilSeen("store_evicts");
+      await world.on(world.server, set("maxmemory-policy", "noeviction"));
+      await world.on(world.server, set("maxmemory", "0"));
+    },
+  }),
+  redisFault({
+    number: 17,
+    name: "the right to INFO taken away",
+    expected: ["store_epoch_unreadable"],
+    inject: async (world) => {
+      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", "default", "-info"));
+      await world.untilSeen("store_epoch_unreadable");
+      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", "default", "+info"));
+    },
+  }),
+  redisFault({
+    number: 27,
+    name: "a replica attached that nobody told of, and taken away again",
+    expected: ["store_has_more_nodes", "operator_needed"],
+    inject: async (world) => {
+      const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
+      await world.untilSeen("store_has_more_nodes");
+      await world.removeServer(replica);
+      // It may have been promoted meanwhile, for all that the server can know.
+      await world.untilSeen("operator_needed");
+      await world.killCoordinators();
+      await recover(world);
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 39,
+    name: "init on a used store, and against what the witness remembers",
+    expected: ["namespace_already_initialised", "store_emptied"],
+    inject: async (world) => {
+      await mustRefuse(world, "namespace_already_initialised", "init on a used store", init(world, false));
+      await mustRefuse(world, "store_emptied", "init against a witness", init(world, true));
+      await world.on(world.server, (redis) => redis.del(world.key("record")));
+      await mustRefuse(world, "store_emptied", "init in place of a lost record", init(world, true));
+      await world.killCoordinators();
+      await recover(world);
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 39,
+    name: "recover on a foreign store, beside coordinators that lease, and twice at once",
+    expected: ["store_replaced", "coordinator_still_leases"],
+    inject: async (world) => {
+      await mustRefuse(world, "coordinator_still_leases", "recover beside coordinators", recover(world));
+      await world.killCoordinators();
+      const storeId = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
+      await mustRefuse(world, "store_replaced", "recover of another store", recover(world, { storeId }));
+      const both = await Promise.allSettled([recover(world), recover(world)]);
+      for (const one of both) {
+        if (one.status === "rejected") await refusalOf(world, "recover at the same time", Promise.reject(one.reason));
+      }
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 40,
+    name: "paused, restarted, resumed twice",
+    expected: ["store_sealed", "claim_raced"],
+    inject: async (world) => {
+      await world.onStore((store) =>
+        whilePaused(world, store, async ({ resume }) => {
+          await world.untilSeen("store_sealed");
+          await world.server.kill("SIGKILL");
+          await world.server.start();
+          await world.until("the store answers", () => store.readNamespace(NAMESPACE).then(isThere, isAway));
+          await resume({ nodeCount: undefined });
+          await mustRefuse(world, "claim_raced", "a second resume", resume({ nodeCount: undefined }));
+        }),
+      );
+    },
+  }),
+  redisFault({
+    number: 40,
+    name: "paused, an older state restored, resumed",
+    expected: ["store_sealed", "claim_raced"],
+    inject: async (world) => {
+      const { server } = world;
+      const snapshot = await world.snapshot();
+      await world.work();
+      await world.onStore((store) =>
+        whilePaused(world, store, async ({ resume }) => {
+          await world.killCoordinators();
+          await server.kill("SIGKILL");
+          await world.restore(snapshot);
+          await server.start();
+          await world.until("the store answers", () => store.readNamespace(NAMESPACE).then(isThere, isAway));
+          await mustRefuse(world, "claim_raced", "resume on an older state", resume({ nodeCount: undefined }));
+        }),
+      );
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 40,
+    name: "moved to another server while importers ask",
+    injectionCountMax: 1,
+    expected: ["store_moved"],
+    inject: async (world) => {
+      const target = await world.addServer();
+      await world.onStore((source) =>
+        world.onStore((store) => move(world, source, { store, place: world.storeUrlAt(target) }), target),
+      );
+      await world.untilSeen("store_moved");
+      await world.killCoordinators();
+      for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
+    },
+  }),
+];
+
+const isThere = () => true;
+const isAway = () => false;
+
+/** `init` as the verb does it. */
+async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
+  await world.onStore(async (store) => {
+    const witnessOf = () => openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
+    const coordinator = new Coordinator({ store, name: "init", bounds: BOUNDS, ...(hasWitness ? { witnessOf } : {}) });
+    await coordinator.initNamespace(NAMESPACE, { rate: 16 });
+  });
+}
+
+async function move(
+  world: RedisWorld,
+  store: Store,
+  target: Pick<MoveOptions["target"], "store" | "place">,
+): Promise<void> {
+  const witnessAt = (place: string) => openWitness({ folder: world.witnessFolder, place, namespace: NAMESPACE });
+  await moveNamespace({
+    store,
+    namespace: NAMESPACE,
+    witness: witnessAt(world.storeUrl),
+    bounds: BOUNDS,
+    target: { ...target, witness: witnessAt(target.place) },
+    nodeCount: 1,
+  });
+}

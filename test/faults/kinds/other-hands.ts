@@ -1,0 +1,211 @@
+/**
+ * What other hands do to the data of a running server: emptied, swapped, copied back, edited.
+ * Guarantees: G3, G5 (docs/guarantees.md).
+ */
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import type { Redis } from "ioredis";
+import { type GuardRecord, keptFields, readRecord } from "../../../packages/coordinator/src/guard/record.js";
+import { isRefusal } from "../../../packages/coordinator/src/guard/refusal.js";
+import { launchRedisServer } from "../../redis/redis-server.js";
+import type { Fault } from "../fault.js";
+import { oneOf } from "../one-of.js";
+import { redisFault } from "../redis-fault.js";
+import type { RedisWorld } from "../redis-world.js";
+import { recover } from "../verbs.js";
+import { NAMESPACE } from "../world.js";
+
+/** Longer than the suite's gap. */
+const GAP_MS = 7_000;
+const MONTH_MS = 31 * 24 * 3_600_000;
+const RDB_ONLY = { save: "3600 1", appendonly: "no" };
+
+export const OTHER_HANDS: readonly Fault[] = [
+  redisFault({
+    number: 11,
+    name: "FLUSHALL, DEL or RENAME",
+    expected: ["store_emptied"],
+    inject: async (world) => {
+      const record = world.key("record");
+      const ways = [
+        (redis: Redis) => redis.flushall(),
+        (redis: Redis) => redis.del(record),
+        (redis: Redis) => redis.rename(record, `${record}:away`),
+      ];
+      await world.on(world.server, async (redis) => await oneOf(world.random, ways)(redis));
+      await world.untilSeen("store_emptied");
+      await recover(world);
+    },
+  }),
+  redisFault({
+    number: 12,
+    name: "SWAPDB, and back",
+    expected: ["store_emptied"],
+    inject: async (world) => {
+      await world.on(world.server, (redis) => redis.swapdb(0, 1));
+      await world.untilSeen("store_emptied");
+      await world.on(world.server, (redis) => redis.swapdb(0, 1));
+    },
+  }),
+  redisFault({
+    number: 13,
+    name: "another store behind the address",
+    expected: ["store_replaced"],
+    inject: async (world) => {
+      const { server } = world;
+      await server.kill("SIGKILL");
+      const other = await launchRedisServer(world.binary, { port: server.port });
+      try {
+        await world.onStore((store) => world.initOther(store), other);
+        const before = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+        await world.untilSeenAgain("store_replaced");
+        const after = await world.on(other, (redis) => redis.hgetall(world.key("record")));
+        if (JSON.stringify(before) !== JSON.stringify(after)) throw new Error("the other store was written to");
+      } finally {
+        await other.dispose();
+      }
+      await server.start();
+    },
+  }),
+  redisFault({
+    number: 14,
+    name: "a young old record copied back",
+    expected: ["store_went_back"],
+    inject: async (world) => {
+      const record = await world.on(world.server, (redis) => redis.hgetall(world.key("record")));
+      await world.work();
+      await world.on(world.server, (redis) => redis.hset(world.key("record"), record));
+      await world.untilSeen("store_went_back");
+    },
+  }),
+  redisFault({
+    number: 14,
+    name: "an old record copied back",
+    expected: ["store_silent"],
+    inject: async (world) => {
+      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - GAP_MS }));
+      await world.untilSeen("store_silent");
+    },
+  }),
+  redisFault({
+    number: 14,
+    name: "a record of another month copied back",
+    expected: ["operator_needed"],
+    inject: async (world) => {
+      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - MONTH_MS }));
+      await world.untilSeen("operator_needed");
+      await world.killCoordinators();
+      await recover(world, { isClockChecked: true });
+      await world.startCoordinators();
+    },
+  }),
+  redisFault({
+    number: 14,
+    name: "a record of an earlier generation",
+    expected: ["store_generation_stale"],
+    inject: async (world) => {
+      await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
+      await world.work();
+      await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation - 1 }));
+      await world.untilSeen("store_generation_stale");
+    },
+  }),
+  redisFault({
+    number: 16,
+    name: "the record of a later release",
+    expected: ["store_unknown_schema"],
+    inject: (world) =>
+      withoutLoss(world, "store_unknown_schema", async (redis) => {
+        await redis.hset(world.key("record"), "v", "3");
+        return () => redis.hset(world.key("record"), "v", "2");
+      }),
+  }),
+  redisFault({
+    number: 15,
+    name: "DEBUG RELOAD of an old dump",
+    config: RDB_ONLY,
+    expected: ["store_went_back"],
+    inject: async (world) => {
+      const { server } = world;
+      await world.on(server, (redis) => redis.save());
+      const dump = join(server.directory, "dump.rdb");
+      await cp(dump, `${dump}.old`);
+      await world.work();
+      await cp(`${dump}.old`, dump);
+      await world.on(server, (redis) => redis.call("DEBUG", "RELOAD", "NOSAVE"));
+      await world.untilSeen("store_went_back");
+    },
+  }),
+  ...["c", "t", "ep", "g", "p", "n", "rk", "ver", "k"].map((field) =>
+    redisFault({
+      number: 16,
+      name: `the field ${field} of the record edited`,
+      expected: ["store_corrupt"],
+      inject: (world) =>
+        withoutLoss(world, "store_corrupt", async (redis) => {
+          const value = await editedField(redis, world.key("record"), field);
+          return () => redis.hset(world.key("record"), field, value);
+        }),
+    }),
+  ),
+  redisFault({
+    number: 16,
+    name: "garbage, another type or a time to live in place of the record",
+    expected: ["store_corrupt"],
+    inject: (world) =>
+      withoutLoss(world, "store_corrupt", async (redis) => {
+        const record = world.key("record");
+        const away = `${record}:away`;
+        const ways = [
+          () => redis.multi().rename(record, away).set(record, "garbage").exec(),
+          () => redis.multi().rename(record, away).hset(record, "v", "2", "c", "NaN").exec(),
+          () => redis.multi().copy(record, away).expire(record, 3_600).exec(),
+        ];
+        await oneOf(world.random, ways)();
+        return () => redis.multi().del(record).rename(away, record).exec();
+      }),
+  }),
+  redisFault({
+    number: 16,
+    name: "a ledger of another type",
+    expected: ["store_corrupt"],
+    inject: (world) =>
+      withoutLoss(world, "store_corrupt", async (redis) => {
+        const ledger = world.key("ledger");
+        await redis.multi().rename(ledger, `${ledger}:away`).set(ledger, "garbage").exec();
+        return () => redis.multi().del(ledger).rename(`${ledger}:away`, ledger).exec();
+      }),
+  }),
+];
+
+/** Something edited, which another hand puts right again: nothing may have been leased or burnt in between. */
+async function withoutLoss(
+  world: RedisWorld,
+  code: string,
+  edit: (redis: Redis) => Promise<() => Promise<unknown>>,
+): Promise<void> {
+  await world.on(world.server, async (redis) => {
+    const undo = await edit(redis);
+    const before = await world.ledgerMark();
+    await world.untilSeenAgain(code, 2);
+    if ((await world.ledgerMark()) !== before) throw new Error(`something was leased although the record was ${code}`);
+    await undo();
+  });
+}
+
+/** Writes the record as no step would, but with a good checksum: what an old copy of it may look like. */
+async function writeRecord(world: RedisWorld, change: (record: GuardRecord) => GuardRecord): Promise<void> {
+  await world.on(world.server, async (redis) => {
+    const record = readRecord(await redis.hgetall(world.key("record")), NAMESPACE);
+    if (isRefusal(record)) throw new Error(`the record is ${record.word}`);
+    await redis.hset(world.key("record"), keptFields(change(record)));
+  });
+}
+
+/** Changes the last character of a field, in one step; resolves to what stood there. */
+async function editedField(redis: Redis, record: string, field: string): Promise<string> {
+  const script = `local value = redis.call('HGET', KEYS[1], ARGV[1])
+    redis.call('HSET', KEYS[1], ARGV[1], string.sub(value, 1, -2) .. (string.sub(value, -1) == '1' and '2' or '1'))
+    return value`;
+  return (await redis.eval(script, 1, record, field)) as string;
+}

@@ -1,0 +1,28 @@
+/** The control on Redis: INCR, at whichever of the servers takes it. */
+import { Redis } from "ioredis";
+import { Control } from "./control.js";
+
+const KEY = "control";
+
+export function redisControl(addresses: readonly { readonly host: string; readonly port: number }[]): Control {
+  const connections = addresses.map(({ host, port }) => {
+    const redis = new Redis({ host, port, maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 });
+    redis.on("error", () => {});
+    return redis;
+  });
+  let turn = 0;
+  return new Control({
+    // As an importer that looks for the master: the next one after each failure.
+    next: async () => {
+      try {
+        return await (connections[turn % connections.length] as Redis).incr(KEY);
+      } catch (error) {
+        turn++;
+        throw error;
+      }
+    },
+    end: () => {
+      for (const redis of connections) redis.disconnect();
+    },
+  });
+}

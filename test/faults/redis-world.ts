@@ -1,0 +1,184 @@
+/** A world on real Redis servers: one, a master with replicas, or a Cluster. */
+import { existsSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import type { Store } from "../../packages/coordinator/src/store.js";
+import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
+import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
+import { type BackdatedOptions, initBackdated } from "../backdated.js";
+import type { RedisBinary } from "../redis/redis-binary.js";
+import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
+import { redisControl } from "./redis-control.js";
+import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
+
+const DATA_FILES = ["dump.rdb", "appendonlydir"];
+
+export interface RedisWorldOptions extends WorldOptions {
+  readonly binary: RedisBinary;
+  /** Lines of redis.conf. */
+  readonly config: Readonly<Record<string, string | string[]>>;
+  readonly nodeCount: number;
+  /** For each node. */
+  readonly coordinatorCount: number;
+  readonly preloads: readonly Preload[];
+  /** Words before the program of each server. */
+  readonly runIn: readonly string[];
+  readonly store: Pick<BackdatedOptions, "ageDays" | "firstRun">;
+}
+
+interface Address {
+  readonly port: number;
+}
+
+export class RedisWorld extends World {
+  readonly servers: DisposableRedisServer[] = [];
+  readonly #options: RedisWorldOptions;
+  #snapshots = 0;
+
+  private constructor(options: RedisWorldOptions, folder: string) {
+    super(options, folder);
+    this.#options = options;
+  }
+
+  /** Resolves when every importer has got its first runs. */
+  static async make(options: RedisWorldOptions): Promise<RedisWorld> {
+    const world = new RedisWorld(options, await newFolder());
+    return await begun(world, () => world.#begin());
+  }
+
+  async #begin(): Promise<void> {
+    const { nodeCount, coordinatorCount, store: age } = this.#options;
+    const master = await this.addServer();
+    for (let node = 1; node < nodeCount; node++) await this.addServer({ replicaof: `127.0.0.1 ${master.port}` });
+    await this.untilReplicated(master);
+    const storeId = await this.onStore((store) => initBackdated(store, NAMESPACE, { nodeCount, ...age }));
+    // With replicas each node has coordinators of its own: which one may lease is for the guard to find out.
+    for (const server of this.servers) {
+      for (let index = 0; index < coordinatorCount; index++) await this.addCoordinatorAt(server);
+    }
+    await this.startLoad(storeId, redisControl(this.servers));
+  }
+
+  get binary(): RedisBinary {
+    return this.#options.binary;
+  }
+
+  get server(): DisposableRedisServer {
+    return this.servers[0] as DisposableRedisServer;
+  }
+
+  get storeUrl(): string {
+    return this.storeUrlAt(this.server);
+  }
+
+  storeUrlAt({ port }: Address): string {
+    return `redis://127.0.0.1:${port}?prefix=f:`;
+  }
+
+  key(name: "record" | "ledger" | "holders" | "reports"): string {
+    return `f:{${NAMESPACE}}:${name}`;
+  }
+
+  addCoordinatorAt(address: Address) {
+    return this.addCoordinator({ storeUrl: this.storeUrlAt(address) });
+  }
+
+  /** Makes the namespace in a store that is not this world's. */
+  async initOther(store: Store): Promise<void> {
+    await initBackdated(store, NAMESPACE, { nodeCount: this.#options.nodeCount });
+  }
+
+  /** Ledger id of the newest lease. */
+  async ledgerMark(): Promise<string> {
+    return await this.on(this.server, async (redis) => {
+      const ledger = this.key("ledger");
+      if ((await redis.type(ledger)) !== "stream") return "none";
+      return (await redis.xrevrange(ledger, "+", "-", "COUNT", 1))[0]?.[0] ?? "none";
+    });
+  }
+
+  async addServer(config: Record<string, string | string[]> = {}): Promise<DisposableRedisServer> {
+    const { binary, preloads, runIn } = this.#options;
+    const ownConfig = {
+      "repl-diskless-sync-delay": "0",
+      "enable-debug-command": "yes",
+      ...this.#options.config,
+      ...config,
+    };
+    const server = await launchRedisServer(binary, { config: ownConfig, preloads, runIn });
+    this.defer(async () => {
+      await server.kill("SIGCONT");
+      await server.dispose();
+    });
+    this.servers.push(server);
+    return server;
+  }
+
+  async removeServer(server: DisposableRedisServer): Promise<void> {
+    this.servers.splice(this.servers.indexOf(server), 1);
+    await server.kill("SIGKILL");
+  }
+
+  /** Sends commands to a server, by a connection that is closed afterwards. */
+  async on<T>(server: Address, send: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = new Redis({
+      host: "127.0.0.1",
+      port: server.port,
+      lazyConnect: true,
+      enableReadyCheck: false,
+      retryStrategy: () => null,
+    });
+    redis.on("error", () => {});
+    try {
+      await redis.connect();
+      return await send(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  async onStore<T>(act: (store: Store) => Promise<T>, server: Address = this.server): Promise<T> {
+    const { store } = await openStore(parseStoreUrl(this.storeUrlAt(server)), { create: false, bounds: BOUNDS });
+    try {
+      return await act(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  async untilReplicated(master: Address = this.server): Promise<void> {
+    const replicaCount = this.#options.nodeCount - 1;
+    if (replicaCount === 0) return;
+    await this.on(master, async (redis) => {
+      await this.until("all replicas have all", async () => (await redis.wait(replicaCount, 1_000)) >= replicaCount);
+    });
+  }
+
+  /** Resolves when all nodes but one follow that one, and have what it has. */
+  async untilReplicatedSomewhere(): Promise<void> {
+    const replicaCount = this.#options.nodeCount - 1;
+    await this.until("all nodes but one are linked", async () => {
+      const texts = await Promise.all(
+        this.servers.map((server) => this.on(server, (redis) => redis.info("replication"))),
+      );
+      return texts.filter((text) => text.includes("master_link_status:up")).length === replicaCount;
+    });
+  }
+
+  /** Keeps a copy of the server's folder as it is now, as a backup or a snapshot of the disk would. */
+  async snapshot(server = this.server): Promise<string> {
+    const path = join(this.folder, `snapshot-${this.#snapshots++}`);
+    await cp(server.directory, path, { recursive: true, filter: (name) => !name.endsWith(".sock") });
+    return path;
+  }
+
+  /** Puts a copy back in place of what the stopped server has now. */
+  async restore(snapshot: string, server = this.server): Promise<void> {
+    for (const name of DATA_FILES) {
+      await rm(join(server.directory, name), { recursive: true, force: true });
+      if (existsSync(join(snapshot, name)))
+        await cp(join(snapshot, name), join(server.directory, name), { recursive: true });
+    }
+  }
+}

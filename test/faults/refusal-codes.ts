@@ -1,0 +1,20 @@
+/** Which refusals a run of all faults must have met: every code of the wire but those that no fault of a store can bring about. */
+import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
+
+const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_request: "a bad request over HTTP",
+  not_found: "a bad request over HTTP",
+  method_not_allowed: "a bad request over HTTP",
+  body_too_large: "a bad request over HTTP",
+  unsupported_media_type: "a bad request over HTTP",
+  run_not_leased: "a question about a run",
+  not_the_holder: "a report by somebody else",
+  shutting_down: "a coordinator that is told to stop",
+  store_too_old: "no server so old is at hand: its text is tested with made-up versions",
+  internal_error: "a bug",
+};
+
+/** The codes that should have been met, and were not. */
+export function codesMissing(seen: ReadonlySet<string>): readonly string[] {
+  return Object.keys(ERROR_RULES).filter((code) => !(code in ELSEWHERE) && !seen.has(code));
+}

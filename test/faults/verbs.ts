@@ -1,0 +1,69 @@
+/** What an operator types: the operations behind the verbs of `callnumber`, with the suite's bounds. */
+import { setTimeout as delay } from "node:timers/promises";
+import { openWitness } from "../../packages/coordinator/src/guard/witness-folder.js";
+import { type Pause, pauseNamespace } from "../../packages/coordinator/src/operator/pause.js";
+import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
+import type { Store } from "../../packages/coordinator/src/store.js";
+import { BOUNDS, NAMESPACE, type World } from "./world.js";
+
+interface Given {
+  readonly isClockChecked?: boolean;
+  readonly storeId?: string;
+}
+
+/** @throws CoordinatorError as the verb does. */
+export async function recover(
+  world: World,
+  { isClockChecked = false, storeId = world.storeId }: Given = {},
+): Promise<void> {
+  await world.onStore(async (store) => {
+    const witness = openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
+    const options = {
+      store,
+      namespace: NAMESPACE,
+      witness,
+      bounds: BOUNDS,
+      storeId,
+      floors: [],
+      nodeCount: undefined,
+      isClockChecked,
+      watchMs: 3 * BOUNDS.touchEveryMs,
+      pause: async (pauseMs: number) => void (await delay(pauseMs)),
+    };
+    try {
+      await recoverNamespace(options, await planRecovery(options));
+    } finally {
+      witness.close();
+    }
+  });
+}
+
+/** Pauses, does the planned work, and answers what that answers. */
+export async function whilePaused<T>(world: World, store: Store, work: (paused: Pause) => Promise<T>): Promise<T> {
+  const witness = openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
+  try {
+    return await work(await pauseNamespace({ store, namespace: NAMESPACE, witness, bounds: BOUNDS }));
+  } finally {
+    witness.close();
+  }
+}
+
+/** The code that something was refused with. @throws Error when it was not refused, or without a code. */
+export async function refusalOf(world: World, what: string, done: Promise<unknown>): Promise<string> {
+  let code: unknown;
+  try {
+    await done;
+  } catch (error) {
+    code = (error as { code?: unknown }).code;
+    if (typeof code !== "string") throw error;
+    world.noteCode(code);
+    return code;
+  }
+  throw new Error(`${what} should have been refused`);
+}
+
+/** @throws Error when it is not refused with that code. */
+export async function mustRefuse(world: World, code: string, what: string, done: Promise<unknown>): Promise<void> {
+  const seen = await refusalOf(world, what, done);
+  if (seen !== code) throw new Error(`${what} was refused with ${seen} instead of ${code}`);
+}
