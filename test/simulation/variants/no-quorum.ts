@@ -1,0 +1,8 @@
+import type { Variant } from "./variant.js";
+
+/** `WAIT` is not judged: a master alone on its side of a cut goes on leasing. */
+export const NO_QUORUM: Variant = {
+  name: "no-quorum",
+  fault: "nobody waits for the other nodes, or looks how many have it",
+  pretendsQuorum: true,
+};
