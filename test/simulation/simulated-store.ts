@@ -144,6 +144,12 @@ export class SimulatedStore implements Store {
     return [];
   }
 
+  async exportLeases(): Promise<readonly []> {
+    return [];
+  }
+
+  async importLeases(): Promise<void> {}
+
   async close(): Promise<void> {}
 
   get #server(): Server {
