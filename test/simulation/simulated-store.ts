@@ -15,6 +15,7 @@ import {
 } from "./product.js";
 import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
+import type { Time } from "./time.js";
 
 /** What happens to the next call on a connection. */
 export const MISHAPS = [
@@ -27,12 +28,16 @@ export const MISHAPS = [
 ] as const;
 export type Mishap = (typeof MISHAPS)[number];
 
+/** How long a call may take, as in the product; then its connection is dropped. What was asked may still be done, at any later time. */
+const CALL_TIMEOUT_MS = 5_000;
+
 export interface SimulatedStoreOptions {
   readonly namespace: string;
   readonly place: Place;
   readonly group: Group;
   readonly network: Network;
   readonly calls: Calls;
+  readonly time: Time;
   readonly clock: () => number;
   /** Index of the server that it is pointed at now. */
   readonly route: () => number;
@@ -68,14 +73,16 @@ export class SimulatedStore implements Store {
   step(_namespace: string, command: StepCommand): Promise<Outcome> {
     const mishap = this.#mishap;
     this.#mishap = undefined;
-    const { place, network, calls, clock } = this.#options;
+    const { place, network, calls, clock, time } = this.#options;
     const server = this.#server;
     return new Promise((resolve, reject) => {
       if (this.#isDead) return;
       let isAnswered = false;
+      const stopWaiting = time.after(CALL_TIMEOUT_MS, () => settle({ isLost: true }));
       const settle = (own: Answer) => {
         if (this.#isDead || isAnswered) return;
         isAnswered = true;
+        stopWaiting();
         const answer = this.#stray ?? own;
         this.#stray = mishap === "answer doubled" ? own : undefined;
         this.#handOutCounter(command, answer);

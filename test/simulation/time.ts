@@ -4,6 +4,7 @@
 interface Timer {
   readonly atMs: number;
   readonly run: () => void;
+  isCancelled: boolean;
 }
 
 /** Later than the release, before which no clock is believed. */
@@ -14,15 +15,20 @@ export class Time {
   /** By rising instant. */
   readonly #timers: Timer[] = [];
 
-  after(waitMs: number, run: () => void): void {
-    const atMs = this.nowMs + Math.ceil(waitMs);
-    const later = this.#timers.findIndex((timer) => timer.atMs > atMs);
-    this.#timers.splice(later === -1 ? this.#timers.length : later, 0, { atMs, run });
+  /** Runs it when so much time has passed, unless what this returns is called before. */
+  after(waitMs: number, run: () => void): () => void {
+    const timer = { atMs: this.nowMs + Math.ceil(waitMs), run, isCancelled: false };
+    const before = this.#timers.findLastIndex(({ atMs }) => atMs <= timer.atMs);
+    this.#timers.splice(before + 1, 0, timer);
+    return () => {
+      timer.isCancelled = true;
+    };
   }
 
   /** Moves on to the next timer that is due by `untilMs`, and runs it; false when there is none. */
   ring(untilMs: number): boolean {
-    const next = this.#timers[0];
+    while (this.#timers[0]?.isCancelled) this.#timers.shift();
+    const [next] = this.#timers;
     if (next === undefined || next.atMs > untilMs) return false;
     this.#timers.shift();
     this.nowMs = Math.max(this.nowMs, next.atMs);
