@@ -23,6 +23,8 @@ export interface Call {
   readonly command: StepCommand;
   /** The coordinator's clock when it sent the call. */
   readonly stampMs: number;
+  /** By how much that clock was wrong then. */
+  readonly clockAheadMs: number;
   readonly reply: (answer: Answer) => void;
 }
 
@@ -58,7 +60,7 @@ export class Calls {
   receive(server: Server, call: Call): void {
     const { time, limits, variant, namespace, bounds, group } = this.#options;
     const { command, stampMs } = call;
-    if (!server.isUp || !limits.mayMeet(server, stampMs)) return call.reply({ isLost: true });
+    if (!server.isUp || !limits.mayMeet(server, command, call.clockAheadMs)) return call.reply({ isLost: true });
     const situation = {
       namespace,
       keys: server.keys(),

@@ -26,6 +26,7 @@ export async function heal(world: World): Promise<void> {
     while (world.tally.leases.length === leasesBefore) {
       // What was asked before, and is answered late, is late no more.
       world.network.release();
+      for (const other of world.hosts) other.touch();
       void importer.ask(host, 1);
       await world.settle();
       await world.pass(TRY_EVERY_MS);

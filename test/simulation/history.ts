@@ -34,22 +34,24 @@ const AGE_MAX_MS = 25 * 24 * 3_600_000;
 const KIND_NAMES = Object.keys(KINDS) as KindName[];
 
 /** Histories of exactly so many steps, which shrink to any shorter ones. */
-export function histories(stepCount: number): fc.Arbitrary<History> {
-  return new HistoryArbitrary(stepCount);
+export function histories(stepCount: number, theme?: readonly string[]): fc.Arbitrary<History> {
+  return new HistoryArbitrary(stepCount, theme);
 }
 
 /** fast-check's own commands come in any number; here a number is promised, so only the shrinking is theirs. */
 class HistoryArbitrary extends fc.Arbitrary<History> {
   readonly #stepCount: number;
+  readonly #theme: readonly string[] | undefined;
 
-  constructor(stepCount: number) {
+  constructor(stepCount: number, theme: readonly string[] | undefined) {
     super();
     this.#stepCount = stepCount;
+    this.#theme = theme;
   }
 
   generate(mrng: fc.Random): fc.Value<History> {
     const draw: Draw = (min, max) => mrng.nextInt(min, max);
-    return new fc.Value(drawn(draw, this.#stepCount), undefined);
+    return new fc.Value(drawn(draw, this.#stepCount, this.#theme), undefined);
   }
 
   canShrinkWithoutContext(_value: unknown): _value is History {
@@ -80,7 +82,7 @@ const ONES: readonly number[] = Array.from({ length: 18 }, () => 1);
 
 type Draw = (min: number, max: number) => number;
 
-function drawn(draw: Draw, stepCount: number): History {
+function drawn(draw: Draw, stepCount: number, given: readonly string[] | undefined): History {
   const pick = <T>(choices: readonly T[]): T => choices[draw(0, choices.length - 1)] as T;
   const setting: Setting = {
     serverCount: pick([1, 1, 2, 3, 3, 3]),
@@ -94,7 +96,7 @@ function drawn(draw: Draw, stepCount: number): History {
     order: draw(0, PARAMETER_MAX),
   };
   // A history knows some groups of faults only: deep combinations of few find more than a little of everything.
-  const theme = pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
+  const theme = given ?? pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
   const groups = new Set<string>(["course", ...theme]);
   const kinds = KIND_NAMES.filter((kind) => groups.has(KINDS[kind].group)).flatMap((kind) =>
     Array.from({ length: KINDS[kind].weight }, () => kind),

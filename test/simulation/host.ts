@@ -69,6 +69,11 @@ export class Host {
     return this.#memory ?? this.#readFolder();
   }
 
+  /** Without what lies on its disk only. */
+  get memoryOfProcess(): Remembrance | undefined {
+    return this.#memory;
+  }
+
   /** Kills the process and starts it again. */
   restart(): void {
     this.life++;

@@ -1,25 +1,24 @@
 /**
- * What the adversary may not do, because the guard does not claim to survive it; each with its reason. A limit can be lifted by name: then
- * the suite finds the repeats that the limit is about, which shows that it is no wider than it must be.
+ * What the adversary may not do, because the guard does not claim to survive it. Each limit is one assumption of docs/guarantees.md, and no
+ * wider; it can be lifted by name, and then the simulation finds the repeats that the assumption is about.
  *
- * Besides those below, by the way the simulated world is made: importers pin the store id, and `init` is never typed for an archive that has one
- * ("An operator who makes a new store for an old archive"). Every data node counts in `init --nodes`, and in `recover --nodes`
- * ("Every promotable node counts"). Data of a node come back on nodes of the group only, one life at a time ("Two live copies of one store").
- * Who edits the record by hand does not compute its checksum ("Root on the Redis host"). The run space of version 0 is the only one.
+ * The other assumptions need no limit, because of what the simulated world is made of: every data node counts in `init --nodes` and
+ * `recover --nodes` (A2, A3); a group has one life, and what was on one of its disks comes back on another of them only (A4, R1); importers
+ * pin the store id, and nobody makes a second store (A5, R4); who writes into the record by hand computes no checksum (A6); no importer is
+ * resumed twice (R5).
  */
 import type { Host } from "./host.js";
-import { type FoundFields, PHASES } from "./product.js";
-import type { Server } from "./server.js";
+import { PHASES, type Remembrance, type StepCommand } from "./product.js";
+import type { Contents, Server } from "./server.js";
 import type { Time } from "./time.js";
 
-/** Each limit's reason, as the guard's own list of what remains says it, or as the simulation taught it. */
 export const LIMITS = {
   "clocks-wrong-together":
-    "Clocks of coordinator and server wrong in the same direction by more than eps are outside. A request that is long under way counts as a " +
-    "clock that is behind: what the script sees of the coordinator's clock is as old as the request.",
+    "A1, R2: the clocks of coordinator and store are not both wrong in the same direction by more than eps. A right clock whose " +
+    "message is long under way is right.",
   "rollback-nobody-remembers":
-    "A record rolled back inside one server process, to a state younger than the gap, is seen only by who remembers more: so every coordinator " +
-    "that may lease must remember more than the state that came back, until one of them has settled it.",
+    "R3: from a store that was rolled back inside one server process, to a state younger than the gap, nobody leases who " +
+    "remembers no more than what came back, until one who does has settled it.",
 } as const;
 
 export type LimitName = keyof typeof LIMITS;
@@ -31,56 +30,83 @@ export interface LimitsOptions {
   readonly hosts: () => readonly Host[];
 }
 
-interface RolledBack {
-  readonly server: Server;
+/** In one life of a server, a state that was put back in place of a later one. */
+interface Rollback {
   readonly epoch: string;
-  readonly generation: string | undefined;
+  /** The greatest mark that a step made in that server. */
+  readonly forgottenMark: number;
 }
 
 export class Limits {
   readonly #options: LimitsOptions;
-  #rolledBack: RolledBack | undefined;
+  readonly #rollbacks = new Map<Server, Rollback>();
 
   constructor(options: LimitsOptions) {
     this.#options = options;
   }
 
-  /** Whether a call that bears this clock may reach this server now; else it is lost. */
-  mayMeet(server: Server, stampMs: number): boolean {
-    const { time, bounds, lifted } = this.#options;
-    if (lifted.has("clocks-wrong-together")) return true;
-    const callAheadMs = stampMs - time.nowMs;
-    const { epsMs } = bounds;
-    const serverAheadMs = server.clockAheadMs;
-    // Clocks that disagree are refused, however wrong they are.
-    if (Math.abs(callAheadMs - serverAheadMs) > epsMs) return true;
-    const isAhead = Math.min(callAheadMs, serverAheadMs) > epsMs;
-    const isBehind = Math.max(callAheadMs, serverAheadMs) < -epsMs;
-    return !isAhead && !isBehind;
+  /** Whether a call may reach this server now; else it is lost. `clockAheadMs`: how wrong the caller's clock was when it sent it. */
+  mayMeet(server: Server, command: StepCommand, clockAheadMs: number): boolean {
+    return this.#mayMeetInTime(server, clockAheadMs) && this.#mayLease(server, command);
   }
 
-  /** Whether a record may be put back into the running server. */
-  mayPutBack(server: Server, record: FoundFields): boolean {
-    const { time, bounds, lifted, hosts } = this.#options;
-    if (lifted.has("rollback-nobody-remembers")) return true;
-    if (Number(record["p"]) !== PHASES.open || record["ep"] !== server.epoch) return true;
-    if (time.nowMs - bounds.epsMs - Number(record["t"]) > bounds.gapMs) return true;
-    return hosts().every(({ memory }) => {
-      if (memory === undefined) return false;
-      return memory.ledgerId > Number(record["c"]) || memory.generation > Number(record["g"]);
-    });
+  /** Whether these keys may be put back into the running server: somebody must remember more, or the record be doubted anyway. */
+  mayPutBack(server: Server, contents: Contents): boolean {
+    if (this.#options.lifted.has("rollback-nobody-remembers") || !this.#isBelieved(server, contents)) return true;
+    return this.#options.hosts().some(({ memory }) => remembersMore(memory, contents));
   }
 
   notePutBack(server: Server): void {
-    this.#rolledBack = { server, epoch: server.epoch, generation: server.contents.record?.["g"] };
+    this.#rollbacks.set(server, { epoch: server.epoch, forgottenMark: server.markReached });
   }
 
-  /** Whether a coordinator may lose what it remembers. */
-  mayForget(): boolean {
-    if (this.#options.lifted.has("rollback-nobody-remembers") || this.#rolledBack === undefined) return true;
-    const { server, epoch, generation } = this.#rolledBack;
-    const isSettled = server.epoch !== epoch || server.contents.record?.["g"] !== generation;
-    if (isSettled) this.#rolledBack = undefined;
-    return isSettled;
+  /** Whether a coordinator may lose what it remembers: not the last one that knows of a rollback. */
+  mayForget(host: Host): boolean {
+    const { lifted, hosts } = this.#options;
+    if (lifted.has("rollback-nobody-remembers")) return true;
+    const others = hosts().filter((other) => other !== host);
+    return [...this.#rollbacks.keys()].every((server) => {
+      if (this.#rollbackOf(server) === undefined || server.contents.record === undefined) return true;
+      return others.some(({ memoryOfProcess }) => remembersMore(memoryOfProcess, server.contents));
+    });
   }
+
+  #mayMeetInTime(server: Server, clockAheadMs: number): boolean {
+    const { bounds, lifted } = this.#options;
+    if (lifted.has("clocks-wrong-together")) return true;
+    const areAhead = Math.min(clockAheadMs, server.clockAheadMs) > bounds.epsMs;
+    const areBehind = Math.max(clockAheadMs, server.clockAheadMs) < -bounds.epsMs;
+    return !areAhead && !areBehind;
+  }
+
+  #mayLease(server: Server, command: StepCommand): boolean {
+    if (command.step !== "lease" || this.#rollbackOf(server) === undefined) return true;
+    if (this.#options.lifted.has("rollback-nobody-remembers")) return true;
+    if (!this.#isBelieved(server, server.contents)) return true;
+    return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+  }
+
+  #rollbackOf(server: Server): Rollback | undefined {
+    const rollback = this.#rollbacks.get(server);
+    if (rollback === undefined) return undefined;
+    const isOver = server.epoch !== rollback.epoch || Number(server.contents.record?.["c"] ?? 0) >= rollback.forgottenMark;
+    if (isOver) this.#rollbacks.delete(server);
+    return isOver ? undefined : rollback;
+  }
+
+  /** Whether nothing in the record itself, or in its age, tells that it is not the latest. */
+  #isBelieved(server: Server, { record }: Contents): boolean {
+    if (record === undefined) return false;
+    const { time, bounds } = this.#options;
+    const isYoung = time.nowMs - bounds.epsMs - Number(record["t"]) <= bounds.gapMs;
+    return isYoung && Number(record["p"]) === PHASES.open && record["ep"] === server.epoch;
+  }
+}
+
+function remembersMore(
+  memory: Pick<Remembrance, "ledgerId" | "generation"> | undefined,
+  { record }: Contents,
+): boolean {
+  if (memory === undefined || record === undefined) return false;
+  return memory.ledgerId > Number(record["c"]) || memory.generation > Number(record["g"]);
 }

@@ -95,6 +95,7 @@ export class SimulatedStore implements Store {
       const call: Call = {
         command,
         stampMs: clock(),
+        clockAheadMs: clock() - time.nowMs,
         reply: (answer) => {
           if (mishap === "answer late") network.holdBack(server.index, place, "late answer", () => settle(answer));
           else if (mishap === "answer lost") network.carry(server.index, place, "reset", () => settle({ isLost: true }));

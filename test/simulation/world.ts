@@ -23,6 +23,9 @@ export const NAMESPACE = "main";
 /** Time is free here: the bounds are those of the product. */
 export const BOUNDS = DEFAULT_BOUNDS;
 
+/** Far more than one step ever makes. */
+const MESSAGES_MAX = 10_000;
+
 export interface Rules {
   readonly variant: Variant;
   readonly lifted: ReadonlySet<LimitName>;
@@ -138,6 +141,7 @@ export class World {
   async settle(messageCount = Number.POSITIVE_INFINITY): Promise<void> {
     await promisesRun();
     for (let count = 0; count < messageCount && this.network.waitingCount > 0; count++) {
+      if (count >= MESSAGES_MAX) throw new Error("broken invariant: a simulated world comes to rest when nobody does anything");
       await this.network.deliverOne();
       this.time.nowMs++;
       if (!this.#hasWoken) continue;

@@ -12,7 +12,7 @@ export const HOST_FAULTS = {
       const host = a.one(world.hosts);
       const fate = b.one(WITNESSES);
       const forgets = fate !== "kept" || host.folder === undefined;
-      if (forgets && !world.limits.mayForget()) return false;
+      if (forgets && !world.limits.mayForget(host)) return false;
       world.tell(() => `coordinator ${host.index + 1} is killed and started again, its witness ${fate}`);
       if (fate === "lost") host.loseWitness();
       if (fate === "damaged") host.damageWitness();

@@ -32,13 +32,13 @@ export const RECORD_FAULTS = {
       if (server === undefined) return false;
       const { past } = server;
       const allowed = past.filter(
-        ({ contents }) => contents.record !== undefined && world.limits.mayPutBack(server, contents.record),
+        ({ contents }) => contents.record !== undefined && world.limits.mayPutBack(server, contents),
       );
       const saved = a.one([allowed.slice(-8), allowed][a.of(2)] as typeof allowed);
       if (saved === undefined) return false;
       world.tell(() => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`);
-      put(world, server, saved.contents);
       world.limits.notePutBack(server);
+      put(world, server, saved.contents);
       return true;
     },
   },
