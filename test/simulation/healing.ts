@@ -4,14 +4,15 @@
  */
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
-import type { CoordinatorError } from "./product.js";
-import type { World } from "./world.js";
+import { type CoordinatorError, lineAt, parseStoreId, RUN_MAX } from "./product.js";
+import { BOUNDS, type World } from "./world.js";
 
 /**
  * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
  * for 11 s first; a second claim, and pauses between, are small beside these. In production nobody waits for the simulated minute.
  */
 const HEALED_WITHIN_MS = 40_000;
+const JUMP_AHEAD_MS = 4 * BOUNDS.epsMs;
 const TRY_EVERY_MS = 500;
 const WATCH_MS = 11_000;
 
@@ -32,7 +33,7 @@ export async function heal(world: World): Promise<void> {
       await world.pass(TRY_EVERY_MS);
       await world.settle();
       const refusal = importer.refusedWith as CoordinatorError | undefined;
-      if (world.tally.violation !== undefined || isEnd(refusal) || isEnd(world.operator.refusedWith)) return;
+      if (world.tally.violation !== undefined || isEnd(world, refusal) || isEnd(world, world.operator.refusedWith)) return;
       if (world.time.nowMs > untilMs) {
         return world.tally.miss(
           `${importer.name} is still refused by coordinator ${host.index + 1}: ${refusal?.code ?? "no answer"}`,
@@ -46,9 +47,11 @@ export async function heal(world: World): Promise<void> {
   }
 }
 
-/** The end of the run space is an honest end, whoever is told. */
-function isEnd(refusal: CoordinatorError | undefined): boolean {
-  return refusal?.code === "run_space_exhausted";
+/** The end of the run space is an honest end, whoever is told; but only where the line has reached it. */
+function isEnd({ storeId, time }: World, refusal: CoordinatorError | undefined): boolean {
+  const id = parseStoreId(storeId);
+  if (refusal?.code !== "run_space_exhausted" || id === undefined) return false;
+  return lineAt(id, 0, time.nowMs + JUMP_AHEAD_MS) >= RUN_MAX;
 }
 
 async function mendEverything(world: World): Promise<void> {

@@ -28,30 +28,37 @@ export interface History {
   readonly steps: readonly Step[];
 }
 
+/** A part of all histories, where one fault is more frequent than elsewhere. */
+export interface Focus {
+  /** Faults of these groups, and no others. */
+  readonly groups?: readonly string[];
+  readonly setting?: Partial<Setting>;
+}
+
 const PARAMETER_MAX = 2 ** 30 - 1;
 const FLOW_MAX = 7;
 const AGE_MAX_MS = 25 * 24 * 3_600_000;
 const KIND_NAMES = Object.keys(KINDS) as KindName[];
 
 /** Histories of exactly so many steps, which shrink to any shorter ones. */
-export function histories(stepCount: number, theme?: readonly string[]): fc.Arbitrary<History> {
-  return new HistoryArbitrary(stepCount, theme);
+export function histories(stepCount: number, focus: Focus = {}): fc.Arbitrary<History> {
+  return new HistoryArbitrary(stepCount, focus);
 }
 
 /** fast-check's own commands come in any number; here a number is promised, so only the shrinking is theirs. */
 class HistoryArbitrary extends fc.Arbitrary<History> {
   readonly #stepCount: number;
-  readonly #theme: readonly string[] | undefined;
+  readonly #focus: Focus;
 
-  constructor(stepCount: number, theme: readonly string[] | undefined) {
+  constructor(stepCount: number, focus: Focus) {
     super();
     this.#stepCount = stepCount;
-    this.#theme = theme;
+    this.#focus = focus;
   }
 
   generate(mrng: fc.Random): fc.Value<History> {
     const draw: Draw = (min, max) => mrng.nextInt(min, max);
-    return new fc.Value(drawn(draw, this.#stepCount, this.#theme), undefined);
+    return new fc.Value(drawn(draw, this.#stepCount, this.#focus), undefined);
   }
 
   canShrinkWithoutContext(_value: unknown): _value is History {
@@ -82,7 +89,7 @@ const ONES: readonly number[] = Array.from({ length: 18 }, () => 1);
 
 type Draw = (min: number, max: number) => number;
 
-function drawn(draw: Draw, stepCount: number, given: readonly string[] | undefined): History {
+function drawn(draw: Draw, stepCount: number, focus: Focus): History {
   const pick = <T>(choices: readonly T[]): T => choices[draw(0, choices.length - 1)] as T;
   const setting: Setting = {
     serverCount: pick([1, 1, 2, 3, 3, 3]),
@@ -94,9 +101,10 @@ function drawn(draw: Draw, stepCount: number, given: readonly string[] | undefin
     isOnLine: pick([true, true, false]),
     witness: pick(["none", "own", "shared"]),
     order: draw(0, PARAMETER_MAX),
+    ...focus.setting,
   };
   // A history knows some groups of faults only: deep combinations of few find more than a little of everything.
-  const theme = given ?? pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
+  const theme = focus.groups ?? pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
   const groups = new Set<string>(["course", ...theme]);
   const kinds = KIND_NAMES.filter((kind) => groups.has(KINDS[kind].group)).flatMap((kind) =>
     Array.from({ length: KINDS[kind].weight }, () => kind),

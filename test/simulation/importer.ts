@@ -40,7 +40,8 @@ export class Importer {
       // An answer to a killed process's request can't reach anybody.
       if (host.life === life) this.#receive(lease, asked, host);
     } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
+      world.tally.refuse(this.name, error);
+      if (!(error instanceof CoordinatorError)) return;
       const { code } = error;
       world.refusals.set(code, (world.refusals.get(code) ?? 0) + 1);
       world.tell(() => `${this.name} is refused by coordinator ${host.index + 1}: ${code}`);

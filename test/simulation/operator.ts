@@ -23,6 +23,7 @@ export interface OperatorOptions {
   readonly nodeCount: number;
   readonly random: () => number;
   readonly wakes: () => void;
+  readonly refuses: (error: unknown) => void;
   readonly tell: (words: () => string) => void;
 }
 
@@ -121,16 +122,16 @@ export class Operator {
   }
 
   async #type(verb: string, act: () => Promise<string>): Promise<void> {
-    const { tell } = this.#options;
+    const { tell, refuses } = this.#options;
     this.#isBusy = true;
     try {
       const done = await act();
       this.#refusedWith = undefined;
       tell(() => `the operator's ${verb} is done: ${done}`);
     } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      this.#refusedWith = error;
-      tell(() => `the operator's ${verb} is refused: ${error.code}`);
+      refuses(error);
+      if (error instanceof CoordinatorError) this.#refusedWith = error;
+      tell(() => `the operator's ${verb} is refused: ${(error as CoordinatorError).code}`);
     }
     this.#isBusy = false;
   }

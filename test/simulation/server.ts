@@ -56,8 +56,8 @@ export class Server {
   /** What was held after each offset from `logStart` on: what a partial resynchronisation can bring. */
   log: Contents[] = [NOTHING];
   logStart = 0;
-  /** The greatest mark that a step ever made here. */
-  markReached = 0;
+  /** The greatest run that a step ever leased here, whether anybody was given it or not. */
+  markLeased = 0;
   /** The greatest generation that it ever held, whether it remembers or not. */
   generationHeard = 0;
   /** All that was ever durable, oldest first. */
@@ -98,7 +98,7 @@ export class Server {
   /** What a script decides; what it writes is written. */
   execute(decision: Written | Refusal, isLease: boolean, markId: number): void {
     if (isRefusal(decision)) return;
-    this.markReached = Math.max(this.markReached, decision.record.mark);
+    if (isLease) this.markLeased = Math.max(this.markLeased, decision.record.mark);
     const { ledgerMark, hasLedger } = this.contents;
     this.write({
       ...this.contents,

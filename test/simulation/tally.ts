@@ -2,11 +2,18 @@
  * What importers have received, and the promises that are checked on it, run by run: the model beside the real thing. Knows nothing of
  * servers; the control's numbers are tallied in the same way, so that both are judged alike.
  */
-import type { Lease } from "@callnumber/protocol/wire";
-import { lineAt, parseStoreId } from "./product.js";
+import { isErrorCode, type Lease } from "@callnumber/protocol/wire";
+import { CoordinatorError, lineAt, parseStoreId } from "./product.js";
+
+export type PromiseName =
+  | "no run is leased twice"
+  | "the runs of an importer rise"
+  | "no run lies above the clock line"
+  | "each refusal has a documented code"
+  | "after healing a lease succeeds";
 
 export interface Violation {
-  readonly promise: string;
+  readonly promise: PromiseName;
   readonly words: string;
 }
 
@@ -20,6 +27,7 @@ export class Tally {
   readonly leases: Received[] = [];
   violation: Violation | undefined;
   runCount = 0;
+  greatestRun = 0;
   /** How often the plain counter gave a number that it had given before; and the counter whose writes are waited for. */
   controlRepeats = 0;
   waitedControlRepeats = 0;
@@ -43,6 +51,7 @@ export class Tally {
     }
     this.leases.push(received);
     this.runCount += lease.runCount;
+    this.greatestRun = Math.max(this.greatestRun, received.lastRun);
   }
 
   receiveCounter(counter: number, isAcknowledged: boolean): void {
@@ -50,12 +59,18 @@ export class Tally {
     if (isAcknowledged) this.waitedControlRepeats += addedTwice(this.#waitedCounters, counter);
   }
 
+  /** Somebody was told an error. */
+  refuse(who: string, error: unknown): void {
+    if (error instanceof CoordinatorError && isErrorCode(error.code)) return;
+    this.#violate("each refusal has a documented code", `${who} was told ${String((error as Error).stack ?? error)}`);
+  }
+
   /** After healing nothing was leased in the time that is promised. */
   miss(words: string): void {
     this.#violate("after healing a lease succeeds", words);
   }
 
-  #violate(promise: string, words: string): void {
+  #violate(promise: PromiseName, words: string): void {
     this.violation ??= { promise, words };
   }
 }

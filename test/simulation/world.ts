@@ -74,7 +74,7 @@ export class World {
         !rules.variant.sparesReturns || this.isMended || replica.generationHeard <= master.generation,
     });
     const { time } = this;
-    this.limits = new Limits({ time, bounds: BOUNDS, lifted: rules.lifted, hosts: () => this.hosts });
+    this.limits = new Limits({ time, bounds: BOUNDS, lifted: rules.lifted, hosts: () => this.hosts, greatestRun: () => this.tally.greatestRun });
     this.calls = new Calls({
       group: this.group,
       time,
@@ -108,6 +108,7 @@ export class World {
       nodeCount: setting.serverCount,
       random,
       wakes,
+      refuses: (error) => this.tally.refuse("the operator", error),
       tell: (words) => this.tell(words),
     });
   }

@@ -7,6 +7,7 @@ import { NO_FLOOR } from "./no-floor.js";
 import { NO_PARTIAL_SYNC } from "./no-partial-sync.js";
 import { NO_QUORUM } from "./no-quorum.js";
 import { RANGE_BACKWARDS } from "./range-backwards.js";
+import { END_ALWAYS, REFUSE_ALWAYS } from "./refuse-always.js";
 import type { Variant } from "./variant.js";
 
 export const VARIANTS: readonly Variant[] = [
@@ -18,4 +19,6 @@ export const VARIANTS: readonly Variant[] = [
   NO_PARTIAL_SYNC,
   NO_QUORUM,
   NO_FLOOR,
+  REFUSE_ALWAYS,
+  END_ALWAYS,
 ];

@@ -12,6 +12,8 @@ import type { Variant } from "./variant.js";
 export const JUMP_BEFORE_WAIT: Variant = {
   name: "jump-before-wait",
   fault: "the counter jumps with the claim, and not after the quorum has the claim",
+  breaks: "no run is leased twice",
+  focus: { groups: ["failover", "cuts", "lag", "routes"], setting: { serverCount: 3, hostCount: 2, isOnLine: true } },
   epochOf: withoutSyncs,
   sparesReturns: true,
   decide(situation, command) {

@@ -5,6 +5,8 @@ import type { Variant } from "./variant.js";
 export const NO_CHECKSUM: Variant = {
   name: "no-checksum",
   fault: "a record that was edited by hand is believed",
+  breaks: "no run is leased twice",
+  focus: { groups: ["edits"] },
   decide(situation, command) {
     const { keys } = situation;
     const fields = { ...keys.fields, k: checksumOf(keys.fields) };

@@ -4,5 +4,6 @@ import type { Variant } from "./variant.js";
 export const NO_EPOCH: Variant = {
   name: "no-epoch",
   fault: "the epoch is always the same, whatever happened to the server",
+  breaks: "no run is leased twice",
   epochOf: () => "always",
 };

@@ -5,6 +5,8 @@ import type { Variant } from "./variant.js";
 export const NO_FLOOR: Variant = {
   name: "no-floor",
   fault: "the store is not told what the coordinator remembers",
+  breaks: "no run is leased twice",
+  focus: { groups: ["rollbacks"], setting: { isOnLine: false } },
   decide(situation, command) {
     const forgetful = { ...command, ...("floor" in command ? { floor: 0 } : {}), ...("generationMin" in command ? { generationMin: 0 } : {}) };
     return decide(situation, forgetful as typeof command);

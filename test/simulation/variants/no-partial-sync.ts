@@ -7,5 +7,7 @@ import type { Variant } from "./variant.js";
 export const NO_PARTIAL_SYNC: Variant = {
   name: "no-partial-sync",
   fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
+  breaks: "no run is leased twice",
+  focus: { groups: ["failover", "crashes", "routes"], setting: { serverCount: 3, hostCount: 2, isOnLine: true } },
   epochOf: (epoch) => epoch.split(":").slice(0, 3).join(":"),
 };

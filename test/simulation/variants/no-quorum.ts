@@ -4,5 +4,6 @@ import type { Variant } from "./variant.js";
 export const NO_QUORUM: Variant = {
   name: "no-quorum",
   fault: "nobody waits for the other nodes, or looks how many have it",
+  breaks: "no run is leased twice",
   pretendsQuorum: true,
 };

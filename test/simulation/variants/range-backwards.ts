@@ -8,6 +8,7 @@ import type { Variant } from "./variant.js";
 export const RANGE_BACKWARDS: Variant = {
   name: "range-backwards",
   fault: "a range is counted back from the new mark, also when it was cut short",
+  breaks: "no run is leased twice",
   decide(situation, command) {
     const decision = decide(situation, command);
     if (command.step !== "lease" || isRefusal(decision)) return decision;

@@ -2,8 +2,9 @@
  * A design with one of its defences taken away, or an old one put back: what the suite must catch. Each acts where the scripts stand,
  * inside the simulated server; everything else is the product's own code.
  */
-import type { Situation, StepCommand, Written } from "../product.js";
-import type { Refusal } from "../product.js";
+import type { Focus } from "../history.js";
+import type { Refusal, Situation, StepCommand, Written } from "../product.js";
+import type { PromiseName } from "../tally.js";
 
 export type Decide = (situation: Situation, command: StepCommand) => Written | Refusal;
 
@@ -11,6 +12,10 @@ export interface Variant {
   readonly name: string;
   /** What is wrong with it, as a sentence. */
   readonly fault: string;
+  /** The promise that it breaks; undefined for the guard as it is. */
+  readonly breaks?: PromiseName;
+  /** Where that shows most often; default everywhere. */
+  readonly focus?: Focus;
   /** In place of the real decision, which it may ask. */
   readonly decide?: Decide;
   /** What the server tells as its epoch. */

@@ -1,0 +1,293 @@
+/**
+ * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
+ * Knows the store only through `Store`, and nothing of HTTP.
+ * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
+ * Guarantees: G6 (docs/guarantees.md).
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { CallNumberError, decodeCallNumber, RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT, } from "@callnumber/protocol/codec";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf, NAMESPACE_PATTERN, NONCE_PATTERN, runOfLedgerId, } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "./errors.js";
+import { DEFAULT_BOUNDS } from "./guard/bounds.js";
+import { mustCount } from "./guard/judge.js";
+import { NamespaceGuard } from "./guard/namespace-guard.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
+import { NODE_COUNT_MAX } from "./guard/record.js";
+import { DAMAGED, NO_WITNESS } from "./guard/witness.js";
+import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
+import { ledgerPage } from "./ledger-page.js";
+import { SILENT_LOG } from "./log.js";
+import { notLeased } from "./refusals.js";
+import { runStateIn } from "./run-state.js";
+import { rateWindowsMsOf, statusOf } from "./status.js";
+import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
+/** What is told of a witness that can't be read. */
+const UNREADABLE = { storeId: "?", ledgerId: "?" };
+const STATES = new Set(["open", "exhausted", "closed"]);
+export class Coordinator {
+    name;
+    #store;
+    #log;
+    #now;
+    #guardOptions;
+    #witnessOf;
+    #guards = new Map();
+    #preflight;
+    #touching;
+    #touched = Promise.resolve();
+    constructor({ store, name, log = SILENT_LOG, now = Date.now, bounds = DEFAULT_BOUNDS, witnessOf = () => NO_WITNESS, overrides = [], preflightEveryMs = PREFLIGHT_EVERY_MS, pause = async (pauseMs) => void (await delay(pauseMs)), random = Math.random, }) {
+        this.name = name;
+        this.#store = store;
+        this.#log = log;
+        this.#now = now;
+        this.#witnessOf = witnessOf;
+        this.#guardOptions = { store, bounds, now, log, pause, random };
+        this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    }
+    /**
+     * Makes a namespace: once, before its first lease.
+     * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_already_initialised`;
+     *   `store_emptied` when it is remembered here that the namespace was leased from; whatever stands against leasing.
+     */
+    async initNamespace(namespace, { firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 } = {}) {
+        mustBeNamespace(namespace);
+        mustBeWithin("firstRun", firstRun, 1, RUN_MAX);
+        mustBeWithin("rate", rate, 1, RATE_MAX);
+        mustBeWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
+        this.#mustNotBeRemembered(namespace);
+        const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
+        const command = {
+            step: "init",
+            storeId,
+            nonce: randomBytes(12).toString("base64url"),
+            isSilenceAccepted: false,
+            nodeCount,
+            receiptKey: randomBytes(32).toString("hex"),
+        };
+        mustCount(await this.#store.step(namespace, command), command);
+        this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
+        return await this.#store.readNamespace(namespace);
+    }
+    /**
+     * Leases 1 to 64 fresh, contiguous runs; fewer than asked when the run space or the room under the clock line is scarce.
+     * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
+     * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
+     */
+    async lease(namespace, request) {
+        mustBeNamespace(namespace);
+        mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
+        const { runCount, nonce, holder, lastRun, receipt, sentAtMs } = request;
+        mustBeNonce(nonce);
+        if (typeof holder !== "object" || holder === null)
+            throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
+        this.#mustBeOurTime(namespace, sentAtMs, request);
+        await this.#preflight.mustPass(namespace);
+        const guard = await this.#guardOf(namespace);
+        const lease = await guard.lease({ runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt });
+        const { receipt: receiptOfLease, ...granted } = lease;
+        this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
+        return { namespace, ...granted, nonce, receipt: receiptOfLease };
+    }
+    /**
+     * Touches the record of every namespace that is served, now and then every `touchEveryMs`, until `stopTouching`: so that
+     * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
+     * store's servers, too, before it leases anything, and each minute.
+     */
+    startTouching() {
+        this.#preflight.start();
+        const touch = () => {
+            this.#touched = this.#touchAll();
+        };
+        this.#touching ??= setInterval(touch, this.#guardOptions.bounds.touchEveryMs);
+        touch();
+    }
+    /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
+    async stopTouching() {
+        clearInterval(this.#touching);
+        this.#touching = undefined;
+        await Promise.all([this.#touched, this.#preflight.stop()]);
+        for (const guard of await Promise.allSettled(this.#guards.values())) {
+            if (guard.status === "fulfilled")
+                guard.value.close();
+        }
+    }
+    /**
+     * Notes how far a holder got in a run, named by its ledger id.
+     * @throws CoordinatorError `run_not_leased`, `not_the_holder`.
+     */
+    async report(namespace, ledgerId, { nonce, lastSequence, state }) {
+        mustBeLedgerId(ledgerId);
+        mustBeNamespace(namespace);
+        mustBeNonce(nonce);
+        if (lastSequence !== null)
+            mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
+        if (!STATES.has(state))
+            throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
+        await this.#store.report(namespace, ledgerId, { nonce, lastSequence, state });
+        this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
+    }
+    /** What is known of one run. @throws CoordinatorError `run_not_leased`, `namespace_not_initialised`. */
+    async run(namespace, ledgerId) {
+        mustBeLedgerId(ledgerId);
+        mustBeNamespace(namespace);
+        const lease = await this.#store.findLease(namespace, ledgerId);
+        if (lease === undefined)
+            throw notLeased(namespace, ledgerId);
+        const { version, run } = runOfLedgerId(ledgerId);
+        return { namespace, version, run, ...runStateIn(lease, run), lease };
+    }
+    /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
+    async runs(namespace, query) {
+        mustBeNamespace(namespace);
+        return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+    }
+    /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
+    async inspect(namespace, text) {
+        mustBeNamespace(namespace);
+        const record = await this.#store.readNamespace(namespace);
+        const subject = { namespace, callNumber: text };
+        try {
+            const fields = decodeCallNumber(text);
+            if (fields.version > record.version)
+                return inspectOtherVersion({ ...subject, ...fields }, record);
+            const lease = await this.#store.findLease(namespace, ledgerIdOf(fields.version, fields.run));
+            if (lease === undefined)
+                return inspectNeverLeased({ ...subject, ...fields }, record);
+            return inspectLeased({ ...subject, ...fields }, lease);
+        }
+        catch (error) {
+            if (error instanceof CallNumberError)
+                return inspectMalformed(subject, error);
+            throw error;
+        }
+    }
+    /** Mark, what is left, how fast it goes. @throws CoordinatorError `namespace_not_initialised`. */
+    async status(namespace) {
+        mustBeNamespace(namespace);
+        const nowMs = this.#now();
+        const guard = await this.#guardOf(namespace);
+        const record = await guard.readRecord();
+        const windows = await Promise.all(rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
+            return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
+        }));
+        const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
+        const status = statusOf(record, newest, windows, nowMs);
+        const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
+        return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };
+    }
+    /**
+     * Whether leases can be expected to succeed: resolves to the namespaces that are served.
+     * @throws CoordinatorError `namespace_not_initialised` when there is none; for one that is in doubt or fenced, why.
+     */
+    async mustBeReady() {
+        const served = [];
+        for (const namespace of await this.#knownNamespaces()) {
+            const guard = await this.#guardIfMade(namespace);
+            if (guard === undefined)
+                continue;
+            const { state, code, explanation } = guard.state;
+            if (state !== "open" && code !== null)
+                throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+            await this.#preflight.mustPass(namespace);
+            await guard.readRecord();
+            served.push(namespace);
+        }
+        if (served.length > 0)
+            return served;
+        throw new CoordinatorError("namespace_not_initialised", 'the store holds no namespace yet; make one with "callnumber init --store …"');
+    }
+    /** A name may outlive its record, or stand before it. */
+    async #guardIfMade(namespace) {
+        try {
+            return await this.#guardOf(namespace);
+        }
+        catch (error) {
+            if (error instanceof CoordinatorError && error.code === "namespace_not_initialised")
+                return undefined;
+            throw error;
+        }
+    }
+    /** The guard is kept once it knows its store; before that every request may find out anew. */
+    #guardOf(namespace) {
+        const known = this.#guards.get(namespace);
+        if (known !== undefined)
+            return known;
+        const opening = this.#openGuard(namespace);
+        this.#guards.set(namespace, opening);
+        opening.catch(() => this.#guards.delete(namespace));
+        return opening;
+    }
+    async #openGuard(namespace) {
+        const witness = this.#witnessOf(namespace);
+        try {
+            return await NamespaceGuard.open({ ...this.#guardOptions, namespace, witness });
+        }
+        catch (error) {
+            witness.close();
+            throw error;
+        }
+    }
+    /** Those that the store lists, and those that it held before it was emptied. */
+    async #knownNamespaces() {
+        return new Set([...(await this.#store.listNamespaces()), ...this.#guards.keys()]);
+    }
+    async #touchAll() {
+        const tell = (error) => this.#log.warn({ reason: error.message }, "touch_failed");
+        // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+        const namespaces = await this.#knownNamespaces().catch((error) => {
+            tell(error);
+            return this.#guards.keys();
+        });
+        await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
+    }
+    /** A refusal is kept by the guard as its state, and told there. */
+    async #touch(namespace) {
+        try {
+            await (await this.#guardOf(namespace)).touch();
+        }
+        catch (error) {
+            if (!(error instanceof CoordinatorError))
+                throw error;
+            this.#log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+        }
+    }
+    #mustNotBeRemembered(namespace) {
+        const witness = this.#witnessOf(namespace);
+        const remembered = witness.read();
+        witness.close();
+        if (remembered === undefined)
+            return;
+        const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
+        throw new CoordinatorError("store_emptied", `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +
+            `and a new store would lease them again. If that one is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`);
+    }
+    /** On one host there is only one clock, and somebody must notice that it lies. */
+    #mustBeOurTime(namespace, sentAtMs, { holder }) {
+        mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+        const aheadMs = sentAtMs - this.#now();
+        if (aheadMs <= this.#guardOptions.bounds.epsMs)
+            return;
+        this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");
+        throw new CoordinatorError("clocks_disagree", `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`);
+    }
+}
+function mustBeNamespace(namespace) {
+    if (!NAMESPACE_PATTERN.test(namespace)) {
+        throw new TypeError(`a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`);
+    }
+}
+function mustBeNonce(nonce) {
+    if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
+        throw new TypeError(`a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`);
+    }
+}
+function mustBeLedgerId(ledgerId) {
+    mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
+}
+function mustBeWithin(name, value, min, max) {
+    if (!(Number.isInteger(value) && value >= min && value <= max)) {
+        throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
+    }
+}
+//# sourceMappingURL=coordinator.js.map

@@ -1,0 +1,240 @@
+/**
+ * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
+ * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
+ * same for Redis, and random states are played on both and compared answer by answer.
+ * Guarantees: G1 (docs/guarantees.md).
+ */
+import { createHash } from "node:crypto";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { parseStoreId } from "../store-id.js";
+import { ROOM_SHARE } from "./bounds.js";
+import { clocksOf, faultOfClocks, faultOfLedger, faultOfServer, faultOfSilence, markIdOf, ours, undoubted, } from "./doubts.js";
+import { lineAt, whenLineReaches } from "./line.js";
+import { GENERATION_MAX, isMovedSeal, NO_SEAL, PHASES, placeInSeal, readRecord } from "./record.js";
+import { isRefusal, refusal } from "./refusal.js";
+/** The decision on any step. */
+export function decide(situation, step) {
+    return DECISIONS[step.step](situation, step);
+}
+const DECISIONS = {
+    lease: decideLease,
+    touch: decideTouch,
+    claim: decideClaim,
+    confirm: decideConfirm,
+    seal: decideSeal,
+    resume: decideResume,
+    recover: decideRecover,
+    init: decideInit,
+};
+/**
+ * The runs to grant, computed from the old mark upwards, never back from the new one: a range cut short by the end of the
+ * run space would otherwise begin below the mark.
+ */
+function decideLease(situation, step) {
+    const record = undoubted(situation, step);
+    if (isRefusal(record))
+        return record;
+    if (markIdOf(record) < step.held)
+        return refusal("FORKED", step.held);
+    const { id, version, mark } = record;
+    if (mark >= RUN_MAX)
+        return refusal("EXHAUSTED", version);
+    const { earliestMs } = clocksOf(situation);
+    const room = lineAt(id, version, earliestMs) - mark;
+    if (room < 1)
+        return refusal("AHEAD", whenLineReaches(id, version, mark + 1) - earliestMs);
+    const share = Math.max(Math.floor(room / ROOM_SHARE), 1);
+    const runCount = Math.min(step.runCount, share, RUN_MAX - mark);
+    return { record: { ...touched(record, situation), mark: mark + runCount }, runCount };
+}
+function decideTouch(situation, step) {
+    const record = undoubted(situation, step);
+    return isRefusal(record) ? record : { record: touched(record, situation), runCount: 0 };
+}
+/** The first half of a jump. The mark stays: before the quorum has the claim, another node may still lease. */
+function decideClaim(situation, step) {
+    const record = ours(situation, step, { mayBeSealed: false });
+    if (isRefusal(record))
+        return record;
+    if (record.generation !== step.generation)
+        return refusal("RACED", record.generation);
+    const generation = Math.max(record.generation, step.generationMin) + 1;
+    if (generation > GENERATION_MAX)
+        return refusalOfGeneration();
+    return { record: { ...inEpoch(record, situation), generation, phase: PHASES.claimed }, runCount: 0 };
+}
+/** The second half: onto the line, past everything that could have been leased and forgotten. */
+function decideConfirm(situation, step) {
+    const record = ours(situation, step, { mayBeSealed: false });
+    if (isRefusal(record))
+        return record;
+    const isOurClaim = record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === situation.server.epoch;
+    if (!isOurClaim)
+        return refusal("RACED", record.generation);
+    const mark = markAfterJump(situation, record, step.floor);
+    if (typeof mark !== "number")
+        return mark;
+    return { record: { ...touched(record, situation), mark, phase: PHASES.open }, runCount: 0 };
+}
+/** The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. */
+function decideSeal(situation, step) {
+    if (isMovedSeal(step.seal)) {
+        const moved = ours(situation, step, { mayBeSealed: false, ownSeal: step.seal });
+        if (!isRefusal(moved) && moved.phase === PHASES.sealed)
+            return { record: inEpoch(moved, situation), runCount: 0 };
+    }
+    const record = undoubted(situation, step);
+    if (isRefusal(record))
+        return record;
+    return {
+        record: { ...touched(record, situation), phase: PHASES.sealed, seal: step.seal },
+        runCount: 0,
+    };
+}
+/** Goes on densely after planned work: only who sealed knows the secret, and nothing may have moved meanwhile. */
+function decideResume(situation, step) {
+    const record = ours(situation, step, { mayBeSealed: true, nodeCount: step.nodeCount });
+    if (isRefusal(record))
+        return record;
+    const isAsSealed = record.phase === PHASES.sealed &&
+        record.seal === sealOf(step.secret) &&
+        record.generation === step.generation &&
+        markIdOf(record) === step.mark;
+    if (!isAsSealed)
+        return refusal("RACED", record.generation);
+    const generation = record.generation + 1;
+    if (generation > GENERATION_MAX)
+        return refusalOfGeneration();
+    return {
+        record: {
+            ...inEpoch(record, situation),
+            generation,
+            phase: PHASES.open,
+            nodeCount: step.nodeCount ?? record.nodeCount,
+            seal: NO_SEAL,
+        },
+        runCount: 0,
+    };
+}
+/** What an operator does when nothing else helps: the record is made anew on the line, and left to be claimed. */
+function decideRecover(situation, step) {
+    const id = parseStoreId(step.storeId);
+    if (id === undefined)
+        return refusal("MISUSE", "not a store id");
+    const { keys } = situation;
+    if (keys.record === "other")
+        return refusal("CORRUPT", "the record is no hash");
+    const ledgerFault = faultOfLedger(keys);
+    if (ledgerFault !== undefined)
+        return ledgerFault;
+    const found = keys.record === "none" ? undefined : readRecord(keys.fields, situation.namespace);
+    const kept = found === undefined || isRefusal(found) ? undefined : found;
+    if (kept !== undefined && kept.storeId !== step.storeId)
+        return refusal("FOREIGN", kept.storeId);
+    if (found !== undefined && isRefusal(found)) {
+        // A record that was edited may be recovered only as what it still says it is.
+        if (found.word !== "CORRUPT")
+            return found;
+        if (keys.fields["sid"] !== step.storeId)
+            return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    }
+    const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
+    const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
+    if (unfit !== undefined)
+        return unfit;
+    if (kept !== undefined && isMovedSeal(kept.seal))
+        return refusal("MOVED", placeInSeal(kept.seal));
+    const { latestMs } = clocksOf(situation);
+    const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
+    if (silence !== undefined)
+        return silence;
+    const base = kept ?? {
+        namespace: situation.namespace,
+        storeId: step.storeId,
+        id,
+        version: runOfLedgerId(Math.max(step.floor, keys.ledgerMark)).version,
+        mark: id.firstRun - 1,
+        changedAtMs: 0,
+        epoch: NO_SEAL,
+        generation: 0,
+        phase: PHASES.claimed,
+        nodeCount,
+        receiptKey: step.receiptKey,
+        seal: NO_SEAL,
+    };
+    const version = Math.max(base.version, runOfLedgerId(step.floor).version);
+    const markOfVersion = version > base.version ? 0 : base.mark;
+    const mark = markAfterJump(situation, { ...base, version, mark: markOfVersion }, step.floor);
+    if (typeof mark !== "number")
+        return mark;
+    const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
+    if (generation > GENERATION_MAX)
+        return refusalOfGeneration();
+    return {
+        record: {
+            ...inEpoch(base, situation),
+            version,
+            mark,
+            generation,
+            phase: PHASES.claimed,
+            nodeCount,
+            seal: NO_SEAL,
+        },
+        runCount: 0,
+    };
+}
+function decideInit(situation, step) {
+    const id = parseStoreId(step.storeId);
+    if (id === undefined)
+        return refusal("MISUSE", "not a store id");
+    const { keys, server } = situation;
+    if (keys.record !== "none")
+        return refusal("ALREADY", "the record exists");
+    if (keys.ledger !== "none")
+        return refusal("CORRUPT", "there is a ledger, but no record");
+    const unfit = faultOfServer(situation, step.nodeCount) ?? faultOfClocks(situation);
+    if (unfit !== undefined)
+        return unfit;
+    return {
+        record: {
+            namespace: situation.namespace,
+            storeId: step.storeId,
+            id,
+            version: 0,
+            mark: id.firstRun - 1,
+            changedAtMs: clocksOf(situation).latestMs,
+            epoch: server.epoch ?? "",
+            generation: 0,
+            phase: PHASES.open,
+            nodeCount: step.nodeCount,
+            receiptKey: step.receiptKey,
+            seal: NO_SEAL,
+        },
+        runCount: 0,
+    };
+}
+/** A greater one could be written, but never be read again. */
+function refusalOfGeneration() {
+    return refusal("CORRUPT", "the generation has reached its end");
+}
+/** The run to jump to: the line, a little ahead of the later clock. */
+function markAfterJump(situation, record, floor) {
+    const { id, version } = record;
+    const target = lineAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
+    const known = Math.max(markIdOf(record), floor, situation.keys.ledgerMark);
+    if (known > ledgerIdOf(version, target))
+        return refusal("OPERATOR", "line");
+    return target >= RUN_MAX ? refusal("EXHAUSTED", version) : target;
+}
+function touched(record, situation) {
+    return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(situation).latestMs) };
+}
+function inEpoch(record, situation) {
+    return { ...touched(record, situation), epoch: situation.server.epoch ?? "" };
+}
+/** What the record keeps of a seal's secret. */
+export function sealOf(secret) {
+    return createHash("sha1").update(secret).digest("hex");
+}
+//# sourceMappingURL=decisions.js.map

@@ -1,0 +1,116 @@
+/**
+ * When a store may not be believed: the tests that every step of the guard begins with, in the order in which they refuse.
+ * Pure; lua/guard.lua says the same for Redis.
+ * Guarantees: G3, G6 (docs/guarantees.md).
+ */
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
+import { FORKED_SEAL, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
+import { isRefusal, refusal } from "./refusal.js";
+/**
+ * The record, when it is ours, the server is the one to ask, and no clock lies. A record that bears `ownSeal` passes, however
+ * long it was silent: nothing was leased from it meanwhile.
+ */
+export function ours(situation, step, { mayBeSealed, nodeCount, ownSeal, }) {
+    const { keys, namespace } = situation;
+    if (keys.record === "none")
+        return refusal("EMPTY", "no record");
+    if (keys.record === "other")
+        return refusal("CORRUPT", "the record is no hash");
+    const record = readRecord(keys.fields, namespace);
+    if (isRefusal(record))
+        return record;
+    if (keys.expires)
+        return refusal("CORRUPT", "the record has a time to live");
+    const ledgerFault = faultOfLedger(keys);
+    if (ledgerFault !== undefined)
+        return ledgerFault;
+    if (record.storeId !== step.storeId)
+        return refusal("FOREIGN", record.storeId);
+    const unfit = faultOfServer(situation, nodeCount ?? record.nodeCount) ?? faultOfClocks(situation);
+    if (unfit !== undefined)
+        return unfit;
+    if (record.phase === PHASES.sealed) {
+        if (record.seal === ownSeal)
+            return record;
+        if (!(mayBeSealed && isLiftable(record)))
+            return refusalOfSeal(record);
+    }
+    return faultOfSilence(situation, record, step.isSilenceAccepted) ?? record;
+}
+/** The record, when the store still remembers everything, as far as anybody can tell. */
+export function undoubted(situation, step) {
+    const record = ours(situation, step, { mayBeSealed: false });
+    if (isRefusal(record))
+        return record;
+    const { server, bounds, keys } = situation;
+    const { latestMs } = clocksOf(situation);
+    const { generation } = record;
+    if (generation < step.generationMin)
+        return refusal("STALEGEN", generation);
+    if (record.epoch !== server.epoch) {
+        // One process, one node, and yet another life: it followed somebody else meanwhile, whom nobody counted.
+        const isSameProcess = runIdOf(record.epoch) === runIdOf(server.epoch ?? "");
+        return record.nodeCount === 1 && isSameProcess ? refusal("OPERATOR", "epoch") : refusal("EPOCH", generation);
+    }
+    if (record.phase === PHASES.claimed)
+        return refusal("PENDING", generation);
+    if (latestMs - record.changedAtMs > bounds.gapMs)
+        return refusal("GAP", generation);
+    if (markIdOf(record) < Math.max(step.floor, keys.ledgerMark))
+        return refusal("ROLLBACK", generation);
+    return record;
+}
+export function faultOfLedger({ ledger, holders }) {
+    if (ledger === "other")
+        return refusal("CORRUPT", "the ledger is no stream");
+    if (holders === "other")
+        return refusal("CORRUPT", "the holders are no hash");
+    return undefined;
+}
+export function faultOfServer({ server }, nodeCount) {
+    if (server.epoch === undefined)
+        return refusal("NOEPOCH", "");
+    if (server.role !== "master")
+        return refusal("REPLICA", server.role);
+    if (server.connectedReplicas > nodeCount - 1)
+        return refusal("NODES", server.connectedReplicas);
+    return undefined;
+}
+export function faultOfClocks(situation) {
+    const { server, nowMs, bounds } = situation;
+    if (Math.abs(server.timeMs - nowMs) > bounds.epsMs)
+        return refusal("CLOCK", server.timeMs - nowMs);
+    if (clocksOf(situation).latestMs < RELEASED_AT_MS)
+        return refusal("CLOCK", 0);
+    return undefined;
+}
+export function faultOfSilence(situation, record, isAccepted) {
+    const { latestMs } = clocksOf(situation);
+    const backMs = record.changedAtMs - situation.bounds.epsMs - latestMs;
+    if (backMs > 0)
+        return refusal("CLOCKBACK", backMs);
+    const silenceMs = latestMs - record.changedAtMs;
+    return silenceMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
+}
+function refusalOfSeal({ seal }) {
+    if (isMovedSeal(seal))
+        return refusal("MOVED", placeInSeal(seal));
+    if (seal === FORKED_SEAL)
+        return refusal("FORKED", 0);
+    return refusal("SEALED", "");
+}
+function isLiftable({ seal }) {
+    return !isMovedSeal(seal) && seal !== FORKED_SEAL;
+}
+export function clocksOf({ server, nowMs }) {
+    return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
+}
+/** The process in an epoch: it changes with every start of the server. */
+function runIdOf(epoch) {
+    return epoch.split(":", 1)[0];
+}
+export function markIdOf({ version, mark }) {
+    return ledgerIdOf(version, mark);
+}
+//# sourceMappingURL=doubts.js.map

@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=found.js.map

@@ -1,0 +1,312 @@
+/**
+ * The guard of one namespace in one coordinator: no step counts before it is judged, and a doubt about the store is settled
+ * before anything is leased again.
+ *
+ *   open ── a step finds that the store may have forgotten something ──▶ in doubt
+ *   in doubt ── claim ─▶ the quorum has the claim ─▶ confirm: the mark jumps onto the line ─▶ the quorum has it ──▶ open
+ *   any state ── a refusal that only an operator ends ──▶ fenced; the next step that is not refused ──▶ open
+ *
+ * Claim before jump, with the quorum in between: a node that has not heard of the claim may still lease below the old mark.
+ * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
+ * Guarantees: G3, G7, G10 (docs/guarantees.md).
+ */
+import { randomBytes } from "node:crypto";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { refused } from "../refusals.js";
+import { parseStoreId } from "../store-id.js";
+import { mustBeFresh, mustCount } from "./judge.js";
+import { lineAt } from "./line.js";
+import { isReceiptOf, receiptOf } from "./receipt.js";
+import { FORKED_SEAL } from "./record.js";
+import { isDoubt, openSince, stateAfter } from "./state.js";
+import { DAMAGED, merged } from "./witness.js";
+/** How often a doubt is settled for one request before the request is refused. */
+const SETTLE_TRIES_MAX = 4;
+/** How long another coordinator's claim is left alone, and no two coordinators for the same time. */
+const CLAIM_PATIENCE_MS = 100;
+export class NamespaceGuard {
+    #options;
+    #remembered;
+    #receiptKey;
+    #state;
+    #settling;
+    /** Generation of a claim of somebody else, seen a moment ago. */
+    #foreignClaim;
+    /** Generation at which two copies of the store were met; a recovered record has a later one. */
+    #forkedAt;
+    /** What a witness knew is lost: the store is doubted once, whatever it says. */
+    #mustJump = false;
+    /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
+    #isSilenceAccepted = false;
+    constructor(options, remembered, receiptKey) {
+        this.#options = options;
+        this.#remembered = remembered;
+        this.#receiptKey = receiptKey;
+        this.#state = openSince(options.now());
+    }
+    /**
+     * Gets to know the store of a namespace: by the witness, or else by believing the store once.
+     * @throws CoordinatorError `namespace_not_initialised`; `store_emptied` or `store_replaced` when a witness knows better;
+     *   whatever the store says of the record.
+     */
+    static async open(options) {
+        const { store, namespace, witness } = options;
+        const found = witness.read();
+        const witnessed = found === DAMAGED ? undefined : found;
+        const record = await store.readNamespace(namespace).catch((error) => {
+            throw witnessed === undefined ? error : asEmptied(error, namespace, witnessed);
+        });
+        if (witnessed !== undefined && witnessed.storeId !== record.storeId) {
+            throw refused("FOREIGN", record.storeId, namespace);
+        }
+        const seen = remembranceOf(record);
+        const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
+        witness.note(remembered);
+        const guard = new NamespaceGuard(options, remembered, record.receiptKey);
+        guard.#mustJump = found === DAMAGED;
+        guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
+        return guard;
+    }
+    /** What is remembered: the pin of the store, and a floor for everything it says. */
+    get remembered() {
+        return this.#remembered;
+    }
+    /**
+     * Leases fresh runs; settles a doubt first when there is one.
+     * @throws CoordinatorError: nothing was leased, or what was leased is burnt.
+     */
+    async lease(request) {
+        const { runCount, holder, coordinator, leaseNonce, lastRun, receipt } = request;
+        await this.#mustNotBeForked();
+        const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
+        const outcome = await this.#settled(() => {
+            const { ledgerId: floor, generation: generationMin } = this.#remembered;
+            const step = { step: "lease", floor, generationMin, runCount, held, holder, coordinator, leaseNonce };
+            return this.#take(step).catch((error) => this.#mustBeFork(error));
+        });
+        const { after, runCount: granted } = outcome;
+        const { storeId, version, highWaterMark, changedAtMs } = after;
+        return {
+            storeId,
+            version,
+            firstRun: highWaterMark - granted + 1,
+            runCount: granted,
+            leasedAtMs: changedAtMs,
+            receipt: receiptOf(this.#receiptKey, storeId, ledgerIdOf(version, highWaterMark)),
+        };
+    }
+    /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
+    async touch() {
+        await this.#settled(() => {
+            const { ledgerId: floor, generation: generationMin } = this.#remembered;
+            return this.#take({ step: "touch", floor, generationMin });
+        });
+    }
+    /** Ends leasing, with all refusals of a lease. @throws CoordinatorError */
+    async seal(seal) {
+        return await this.#settled(() => {
+            const { ledgerId: floor, generation: generationMin } = this.#remembered;
+            return this.#take({ step: "seal", floor, generationMin, seal });
+        });
+    }
+    /** Lifts a seal that nothing has moved under. @throws CoordinatorError `claim_raced`: then only `recover` helps. */
+    async resume(step) {
+        return await this.#take({ step: "resume", ...step });
+    }
+    /** The record as it stands. @throws CoordinatorError; `store_emptied` when it is gone. */
+    async readRecord() {
+        const { store, namespace } = this.#options;
+        try {
+            return await store.readNamespace(namespace);
+        }
+        catch (error) {
+            throw asEmptied(error, namespace, this.#remembered);
+        }
+    }
+    /** The state for operators; `record` as read just now. */
+    answer(record) {
+        const { now } = this.#options;
+        const id = parseStoreId(record.storeId);
+        const room = id === undefined ? 0 : lineAt(id, record.version, now()) - record.highWaterMark;
+        const { generation, nodeCount } = record;
+        return { ...this.#state, generation, nodeCount, roomRuns: Math.max(room, 0) };
+    }
+    get state() {
+        return this.#state;
+    }
+    close() {
+        this.#options.witness.close();
+    }
+    /** Does a step until it is not in doubt any more, and keeps the state. */
+    async #settled(attempt) {
+        for (let tries = 0;; tries++) {
+            try {
+                await this.#jumpIfMust();
+                const outcome = await attempt();
+                this.#foreignClaim = undefined;
+                if (this.#state.state !== "open")
+                    this.#setState(openSince(this.#options.now()));
+                return outcome;
+            }
+            catch (error) {
+                if (error instanceof CoordinatorError)
+                    this.#noteRefusal(error);
+                if (!isDoubt(error) || tries === SETTLE_TRIES_MAX)
+                    throw error;
+                await this.#settle(error);
+            }
+        }
+    }
+    async #jumpIfMust() {
+        if (!this.#mustJump)
+            return;
+        const { namespace } = this.#options;
+        const { generation } = await this.readRecord();
+        await this.#settle(refused("STALEGEN", String(generation), namespace));
+        this.#mustJump = false;
+    }
+    /** However many requests wait, one settles. */
+    #settle(doubt) {
+        this.#settling ??= this.#settleOnce(doubt).finally(() => {
+            this.#settling = undefined;
+        });
+        return this.#settling;
+    }
+    async #settleOnce(doubt) {
+        const { log, namespace } = this.#options;
+        const generation = doubt.generation ?? 0;
+        if (doubt.code === "store_claimed" && this.#foreignClaim !== generation) {
+            await this.#leaveToOthers(generation);
+            return;
+        }
+        try {
+            const { generation: generationMin } = this.#remembered;
+            const claimed = await this.#take({ step: "claim", generation, generationMin });
+            const { ledgerId: floor } = this.#remembered;
+            const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
+            const { highWaterMark: mark, epoch } = confirmed.after;
+            log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
+            this.#receiptKey = (await this.readRecord()).receiptKey;
+        }
+        catch (error) {
+            if (!(error instanceof CoordinatorError))
+                throw error;
+            this.#noteRefusal(error);
+            if (error.code !== "claim_raced")
+                throw error;
+            await this.#leaveToOthers(error.generation ?? generation);
+        }
+    }
+    async #leaveToOthers(generation) {
+        const { pause, random } = this.#options;
+        this.#foreignClaim = generation;
+        await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
+    }
+    /** One step, judged: what it rejects with has no effect that anybody may use. */
+    async #take(own) {
+        const { store, namespace, now, bounds } = this.#options;
+        const command = {
+            ...own,
+            storeId: this.#remembered.storeId,
+            nonce: randomBytes(12).toString("base64url"),
+            isSilenceAccepted: this.#isSilenceAccepted,
+        };
+        let outcome;
+        try {
+            outcome = await store.step(namespace, command);
+        }
+        catch (error) {
+            throw asEmptied(error, namespace, this.#remembered);
+        }
+        // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
+        mustCount(outcome, command);
+        if (outcome.runCount > 0)
+            mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
+        this.#remember(outcome);
+        return outcome;
+    }
+    #remember({ after }) {
+        const { storeId, version, highWaterMark, generation, nodeCount } = after;
+        const seen = { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+        this.#remembered = { ...merged(this.#remembered, seen), nodeCount };
+        this.#options.witness.note(this.#remembered);
+    }
+    /**
+     * What a holder's last run proves. With a receipt: that this store leased it. Without one it proves nothing, and is refused
+     * when the store never leased that run.
+     */
+    async #evidenceOf(lastRun, receipt, holder) {
+        const { namespace, log } = this.#options;
+        const { storeId, ledgerId } = this.#remembered;
+        if (receipt !== null && isReceiptOf(receipt, this.#receiptKey, storeId, lastRun))
+            return lastRun;
+        if (lastRun <= ledgerId)
+            return 0;
+        const { version, highWaterMark } = await this.readRecord();
+        const mark = ledgerIdOf(version, highWaterMark);
+        if (lastRun <= mark)
+            return 0;
+        log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
+        throw new CoordinatorError("run_beyond_mark", `the last run held is ${lastRun}, but this store's last one is ${mark}, and no receipt of this store came with it: the ` +
+            "holder has met another store. Nothing was leased. Stop the importer and tell the operator");
+    }
+    async #mustNotBeForked() {
+        if (this.#forkedAt === undefined)
+            return;
+        const { namespace } = this.#options;
+        const { generation } = await this.readRecord();
+        if (generation > this.#forkedAt)
+            this.#forkedAt = undefined;
+        else
+            throw refused("FORKED", "0", namespace);
+    }
+    #noteRefusal(error) {
+        this.#setState(stateAfter(error, this.#state, this.#options.now()));
+        if (error.code === "store_forked")
+            this.#forkedAt ??= this.#remembered.generation;
+    }
+    /**
+     * A master that is alone on its side of a cut has never leased what the other side leases: that is no second store. Only what
+     * the quorum still follows is one; then it is sealed, for the other coordinators and the next start of this one.
+     * @throws what it was given, or why this server is not the one to judge.
+     */
+    async #mustBeFork(error) {
+        if (!(error instanceof CoordinatorError) || error.code !== "store_forked")
+            throw error;
+        const { ledgerId: floor, generation: generationMin } = this.#remembered;
+        await this.#take({ step: "touch", floor, generationMin });
+        try {
+            await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
+        }
+        catch (failure) {
+            // This coordinator leases no more in any case.
+            const { log, namespace } = this.#options;
+            log.error({ namespace, reason: failure.message }, "seal_failed");
+        }
+        throw error;
+    }
+    #setState(state) {
+        const { log, namespace } = this.#options;
+        const hasChanged = state.code !== this.#state.code;
+        this.#state = state;
+        if (!hasChanged)
+            return;
+        const { code, explanation } = state;
+        log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+    }
+}
+function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }) {
+    return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+}
+function isSame(one, other) {
+    return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
+}
+/** A store that held the namespace and holds it no more was emptied, or is another one. */
+function asEmptied(error, namespace, { storeId, ledgerId }) {
+    if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised")
+        return error;
+    return new CoordinatorError("store_emptied", `the store holds namespace "${namespace}" no more, and run ${ledgerId} was leased from it: it was emptied, or it is another ` +
+        `one. Nothing is leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`);
+}
+//# sourceMappingURL=namespace-guard.js.map

@@ -1,0 +1,119 @@
+/**
+ * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
+ * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
+ * Guarantees: G5 (docs/guarantees.md).
+ */
+import { createHash } from "node:crypto";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { parseStoreId } from "../store-id.js";
+import { refusal } from "./refusal.js";
+export const SCHEMA = "2";
+/** In the order in which the checksum covers them. */
+export const RECORD_FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph"];
+export const PHASES = { open: 0, claimed: 1, sealed: 2 };
+/** In `ph`: no seal · sealed for good, by `move` · sealed because two copies of the store were met. `movedSeal` names where to. */
+export const NO_SEAL = "-";
+export const MOVED_SEAL = "moved";
+export const FORKED_SEAL = "forked";
+const WHOLE = /^\d{1,15}$/;
+const TIME_MAX_MS = 1e15 - 1;
+export const NODE_COUNT_MAX = 99;
+const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
+const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
+/** A place's characters, without spaces, in the seal of a move. */
+export const MOVED_PLACE_LENGTH_MAX = 400;
+const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_PLACE_LENGTH_MAX}}))?$`);
+const SEAL_PATTERN = /^(?:-|forked|[0-9a-f]{40})$/;
+export const GENERATION_MAX = 1e15 - 1;
+/** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
+function wholeIn(text, max) {
+    if (text === undefined || !WHOLE.test(text))
+        return undefined;
+    const number = Number(text);
+    return number <= max ? number : undefined;
+}
+export function checksumOf(fields) {
+    const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
+    return createHash("sha1").update(text).digest("hex");
+}
+/**
+ * The seal of a store that was moved to a place: 1 to 400 printable ASCII characters, no spaces. It names the place, so that a
+ * move that was cut short goes on to where it began to, and nowhere else: two places that took it over would lease the same runs.
+ */
+export function movedSeal(place) {
+    return `${MOVED_SEAL} ${place}`;
+}
+export function isMovedSeal(seal) {
+    return MOVED_PATTERN.test(seal);
+}
+/** Where a moved store went; empty when its seal does not say. */
+export function placeInSeal(seal) {
+    return MOVED_PATTERN.exec(seal)?.[1] ?? "";
+}
+/** The record in what was found, or the refusal. */
+export function readRecord(found, namespace) {
+    if (found["v"] === undefined)
+        return refusal("CORRUPT", "the record has no schema version");
+    if (found["v"] !== SCHEMA)
+        return refusal("VERSION", found["v"]);
+    const id = parseStoreId(found["sid"] ?? "");
+    const version = wholeIn(found["ver"], VERSION_MAX);
+    const mark = wholeIn(found["c"], RUN_MAX);
+    const changedAtMs = wholeIn(found["t"], TIME_MAX_MS);
+    const generation = wholeIn(found["g"], GENERATION_MAX);
+    const phase = wholeIn(found["p"], PHASES.sealed);
+    const nodeCount = wholeIn(found["n"], NODE_COUNT_MAX);
+    const { ns = "", sid = "", ep = "", rk = "", ph = "" } = found;
+    if (id === undefined ||
+        version === undefined ||
+        mark === undefined ||
+        changedAtMs === undefined ||
+        generation === undefined ||
+        phase === undefined ||
+        nodeCount === undefined ||
+        nodeCount < 1 ||
+        !EPOCH_PATTERN.test(ep) ||
+        !RECEIPT_KEY_PATTERN.test(rk) ||
+        !(SEAL_PATTERN.test(ph) || isMovedSeal(ph))) {
+        return refusal("CORRUPT", "a field of the record is missing or can't be");
+    }
+    if (found["k"] !== checksumOf(found))
+        return refusal("CORRUPT", "the checksum of the record is wrong");
+    if (version === 0 && mark < id.firstRun - 1)
+        return refusal("CORRUPT", "the mark is below the first run");
+    if (ns !== namespace)
+        return refusal("FOREIGN", sid);
+    return {
+        namespace,
+        storeId: sid,
+        id,
+        version,
+        mark,
+        changedAtMs,
+        epoch: ep,
+        generation,
+        phase,
+        nodeCount,
+        receiptKey: rk,
+        seal: ph,
+    };
+}
+/** The fields to keep for a record. */
+export function keptFields(record) {
+    const fields = {
+        v: SCHEMA,
+        ns: record.namespace,
+        sid: record.storeId,
+        ver: String(record.version),
+        c: String(record.mark),
+        t: String(record.changedAtMs),
+        ep: record.epoch,
+        g: String(record.generation),
+        p: String(record.phase),
+        n: String(record.nodeCount),
+        rk: record.receiptKey,
+        ph: record.seal,
+    };
+    return { ...fields, k: checksumOf(fields) };
+}
+//# sourceMappingURL=record.js.map

@@ -1,0 +1,148 @@
+import { CoordinatorError } from "./errors.js";
+const SETTLES = "The coordinator settles that by itself and jumps past every run that may have been leased";
+export const SCRIPT_WORDS = {
+    EMPTY: {
+        code: "namespace_not_initialised",
+        tell: (namespace) => `the store holds no namespace "${namespace}". If that name is new, make it with ` +
+            `"callnumber init --namespace ${namespace} --store …" on the coordinator's store (an embedded one must be stopped first). ` +
+            "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not init, find the right one",
+    },
+    CORRUPT: {
+        code: "store_corrupt",
+        tell: (namespace, detail) => `what the store keeps of namespace "${namespace}" was changed by another hand: ${detail}. Nothing is leased. Find out who ` +
+            'wrote there; then "callnumber recover" puts the record right',
+    },
+    VERSION: {
+        code: "store_unknown_schema",
+        tell: (namespace, detail) => `the record of namespace "${namespace}" has schema version ${detail}; this release reads version 2. Use the release that wrote it`,
+    },
+    FOREIGN: {
+        code: "store_replaced",
+        tell: (namespace, detail) => `namespace "${namespace}" is kept by another store here (${detail || "without an id"}) than the one that its runs came from. ` +
+            "Nothing is leased and nothing was written. Bring the right store back, or point the coordinator at it",
+    },
+    NOEPOCH: {
+        code: "store_epoch_unreadable",
+        tell: () => "the server does not tell its epoch (INFO server, replication, stats), so it can't be known whether it was restarted. " +
+            "Give the coordinator's user the right to INFO",
+    },
+    REPLICA: {
+        code: "store_is_replica",
+        tell: (_, role) => `the server is no master but a ${role === "slave" ? "replica" : role}. Leasing goes on at the master; point the store's URL at it`,
+    },
+    NODES: {
+        code: "store_has_more_nodes",
+        tell: (namespace, count) => `${count} replicas are attached to the server, more than the record of namespace "${namespace}" allows for: one of them could be ` +
+            'promoted and lease again what it missed. Detach them, or say how many data nodes there are: "callnumber pause", then "resume --nodes N"',
+    },
+    CLOCK: {
+        code: "clocks_disagree",
+        tell: (_, aheadMs) => Number(aheadMs) === 0
+            ? "the clocks show a time before this release was made. Set them right"
+            : `the store's clock is ${aheadMs} ms ahead of the coordinator's (behind, when negative): one of them lies. Set them right (NTP)`,
+    },
+    SEALED: {
+        code: "store_sealed",
+        tell: (namespace) => `namespace "${namespace}" is paused by an operator. It goes on with "callnumber resume" where it was paused, or with "callnumber recover"`,
+    },
+    MOVED: {
+        code: "store_moved",
+        tell: (namespace, place) => `namespace "${namespace}" was moved to ${place || "another store"}; this one leases no more. Point the coordinator at the new one`,
+    },
+    FORKED: {
+        code: "store_forked",
+        tell: (namespace, run) => `two copies of the store of namespace "${namespace}" are alive${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
+            'Nothing is leased. Stop the copy that should not be, for good; then "callnumber recover" the other',
+    },
+    CLOCKBACK: {
+        code: "clock_went_back",
+        detail: "waitMs",
+        tell: (_, waitMs) => `the clocks are ${waitMs} ms behind the store's last write: they went back, or were ahead then. Set them right; leasing goes on when they have passed it`,
+    },
+    OPERATOR: {
+        code: "operator_needed",
+        tell: (namespace, detail) => `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}" until an operator has looked: "callnumber recover" says what it finds`,
+    },
+    STALEGEN: {
+        code: "store_generation_stale",
+        detail: "generation",
+        tell: (_, generation) => `the store is at generation ${generation}, and a later one was seen: it has gone back in time. ${SETTLES}`,
+    },
+    EPOCH: {
+        code: "store_epoch_changed",
+        detail: "generation",
+        tell: () => `the store was restarted, promoted or restored since it leased last. ${SETTLES}`,
+    },
+    PENDING: {
+        code: "store_claimed",
+        detail: "generation",
+        tell: () => "another coordinator settles a doubt about the store just now, or ended while it did. Leasing goes on when that is done",
+    },
+    GAP: {
+        code: "store_silent",
+        detail: "generation",
+        tell: () => `the store was not touched for longer than anybody can vouch for. ${SETTLES}`,
+    },
+    ROLLBACK: {
+        code: "store_went_back",
+        detail: "generation",
+        tell: () => `the store's mark is below a run that was leased already: it was restored or lost what it had. ${SETTLES}`,
+    },
+    AHEAD: {
+        code: "line_reached",
+        detail: "waitMs",
+        tell: (namespace, waitMs) => `namespace "${namespace}" has leased all runs up to its clock line; the next is free in ${waitMs} ms. ` +
+            "After a doubt that is usual; if it lasts, runs are used faster than the rate of the store id allows",
+    },
+    EXHAUSTED: {
+        code: "run_space_exhausted",
+        tell: (namespace, version) => `all runs of version ${version} in namespace "${namespace}" are leased; no number is ever used again`,
+    },
+    RACED: {
+        code: "claim_raced",
+        detail: "generation",
+        tell: () => "another coordinator was faster, or the store changed meanwhile; nothing was changed",
+    },
+    ALREADY: {
+        code: "namespace_already_initialised",
+        tell: (namespace) => `namespace "${namespace}" exists already; nothing was changed`,
+    },
+    NOTLEASED: {
+        code: "run_not_leased",
+        tell: (namespace, run) => `run ${run} of namespace "${namespace}" was never leased`,
+    },
+    NOTHOLDER: {
+        code: "not_the_holder",
+        tell: (_, run) => `the report on run ${run} does not bear the nonce of its lease; nothing was changed`,
+    },
+    MISUSE: {
+        code: "internal_error",
+        tell: (_, detail) => `broken invariant: a step was asked for what it can't be: ${detail}`,
+    },
+};
+const OPERATOR_REASONS = {
+    epoch: "the server followed another one meanwhile, although its record says that it is the only data node",
+    silence: "the store was silent for more than 30 days: whether it slept or a clock leapt can't be told from here",
+    line: "the store's mark lies above its clock line: a clock was far ahead when it was leased, or is behind now",
+};
+export function isScriptWord(word) {
+    return Object.hasOwn(SCRIPT_WORDS, word);
+}
+/** The error for a refusal. */
+export function refused(word, detail, namespace) {
+    const { code, detail: kind, tell } = SCRIPT_WORDS[word];
+    return new CoordinatorError(code, tell(namespace, detail), {
+        ...(kind === "generation" ? { generation: Number(detail) } : {}),
+        ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
+    });
+}
+export function notInitialised(namespace) {
+    return refused("EMPTY", "", namespace);
+}
+export function notLeased(namespace, ledgerId) {
+    return refused("NOTLEASED", String(ledgerId), namespace);
+}
+export function notTheHolder(run) {
+    return refused("NOTHOLDER", String(run), "");
+}
+//# sourceMappingURL=refusals.js.map

@@ -1,0 +1,29 @@
+/** From a kept record to what the rules above see of it, and to the outcome of a step. The same in every store. */
+import { readRecord } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import { refused } from "../refusals.js";
+/** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
+export function namespaceRecordIn(found, namespace) {
+    const record = readRecord(found, namespace);
+    if (isRefusal(record))
+        throw refused(record.word, record.detail, namespace);
+    const { storeId, id, version, mark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
+    return {
+        namespace,
+        storeId,
+        version,
+        firstRun: id.firstRun,
+        highWaterMark: mark,
+        changedAtMs,
+        generation,
+        phase,
+        seal,
+        nodeCount,
+        receiptKey,
+    };
+}
+export function recordAfter(record, nonce) {
+    const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
+    return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
+}
+//# sourceMappingURL=namespace-record.js.map

@@ -1,0 +1,32 @@
+/** Later than the release, before which no clock is believed. */
+export const BEGIN_MS = Date.UTC(2026, 11, 1);
+export class Time {
+    nowMs = BEGIN_MS;
+    /** By rising instant. */
+    #timers = [];
+    /** Runs it when so much time has passed, unless what this returns is called before. */
+    after(waitMs, run) {
+        const timer = { atMs: this.nowMs + Math.ceil(waitMs), run, isCancelled: false };
+        const before = this.#timers.findLastIndex(({ atMs }) => atMs <= timer.atMs);
+        this.#timers.splice(before + 1, 0, timer);
+        return () => {
+            timer.isCancelled = true;
+        };
+    }
+    /** Moves on to the next timer that is due by `untilMs`, and runs it; false when there is none. */
+    ring(untilMs) {
+        while (this.#timers[0]?.isCancelled)
+            this.#timers.shift();
+        const [next] = this.#timers;
+        if (next === undefined || next.atMs > untilMs)
+            return false;
+        this.#timers.shift();
+        this.nowMs = Math.max(this.nowMs, next.atMs);
+        next.run();
+        return true;
+    }
+    moveTo(instantMs) {
+        this.nowMs = Math.max(this.nowMs, instantMs);
+    }
+}
+//# sourceMappingURL=time.js.map

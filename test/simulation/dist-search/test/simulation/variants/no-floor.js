@@ -1,0 +1,11 @@
+import { decide } from "../product.js";
+/** The store is told nothing of what the coordinator remembers: a record put back into the running server is believed. */
+export const NO_FLOOR = {
+    name: "no-floor",
+    fault: "the store is not told what the coordinator remembers",
+    decide(situation, command) {
+        const forgetful = { ...command, ...("floor" in command ? { floor: 0 } : {}), ...("generationMin" in command ? { generationMin: 0 } : {}) };
+        return decide(situation, forgetful);
+    },
+};
+//# sourceMappingURL=no-floor.js.map

@@ -1,0 +1,10 @@
+/**
+ * The epoch without `sync_partial_ok`, as it was until this suite ran for the first time: a replica that acknowledged another master's claim,
+ * lost it in a crash and came back from its RDB made an old master lease again that had never been in doubt.
+ */
+export const NO_PARTIAL_SYNC = {
+    name: "no-partial-sync",
+    fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
+    epochOf: (epoch) => epoch.split(":").slice(0, 3).join(":"),
+};
+//# sourceMappingURL=no-partial-sync.js.map

@@ -1,0 +1,67 @@
+/** What was seen in many histories, and whether that was enough to say anything. */
+import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
+import { KINDS } from "./faults/kinds.js";
+import type { Played } from "./play.js";
+
+/** Refusals that no importer can meet in a simulated world; all others must have been met. */
+const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
+};
+
+export class Seen {
+  historyCount = 0;
+  stepCount = 0;
+  leaseCount = 0;
+  runCount = 0;
+  /** How many numbers the control was given again: by INCR, and by INCR with WAIT. */
+  controlRepeatCount = 0;
+  waitedControlRepeatCount = 0;
+  readonly played = new Map<string, number>();
+  readonly refusals = new Map<string, number>();
+
+  add({ world, stepCount }: Played): void {
+    const { tally, played, refusals } = world;
+    this.historyCount++;
+    this.stepCount += stepCount;
+    this.leaseCount += tally.leases.length;
+    this.runCount += tally.runCount;
+    this.controlRepeatCount += tally.controlRepeats;
+    this.waitedControlRepeatCount += tally.waitedControlRepeats;
+    addAll(this.played, played);
+    addAll(this.refusals, refusals);
+  }
+
+  /** Why nothing is proved by what was seen; empty when it was enough. */
+  get gaps(): readonly string[] {
+    const codes = Object.keys(ERROR_RULES).filter((code) => !(code in ELSEWHERE));
+    return [
+      ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
+      ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`nobody was refused with ${code}`])),
+      ...(this.leaseCount < this.historyCount ? ["there were fewer leases than histories"] : []),
+      ...(this.controlRepeatCount === 0 ? ["INVALID: the control, a plain INCR, repeated nothing"] : []),
+      ...(this.waitedControlRepeatCount === 0 ? ["INVALID: the control, INCR with WAIT, repeated nothing"] : []),
+    ];
+  }
+
+  /** As a table, for people. */
+  toString(): string {
+    return [
+      `histories ${this.historyCount}, steps ${this.stepCount}, leases ${this.leaseCount}, runs ${this.runCount}`,
+      `repeats of the control: INCR ${this.controlRepeatCount}, INCR with WAIT ${this.waitedControlRepeatCount}`,
+      "",
+      ...rowsOf("step", this.played),
+      "",
+      ...rowsOf("refusal", this.refusals),
+    ].join("\n");
+  }
+}
+
+function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
+}
+
+function rowsOf(heading: string, counts: ReadonlyMap<string, number>): readonly string[] {
+  const rows = [[heading, "times"] as const, ...[...counts].sort().map(([name, count]) => [name, String(count)] as const)];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  const countWidth = Math.max(...rows.map(([, count]) => count.length));
+  return rows.map(([name, count]) => `${name.padEnd(width)}  ${count.padStart(countWidth)}`);
+}
