@@ -3,7 +3,16 @@
  * look at who the server is now. The decisions are the product's own.
  */
 import type { Limits } from "./limits.js";
-import { decide, isRefusal, markIdOf, type Outcome, quorumOf, recordAfter, type Refusal, type StepCommand } from "./product.js";
+import {
+  decide,
+  isRefusal,
+  markIdOf,
+  type Outcome,
+  quorumOf,
+  type Refusal,
+  recordAfter,
+  type StepCommand,
+} from "./product.js";
 import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
 import type { Time } from "./time.js";
@@ -97,7 +106,9 @@ export class Calls {
 
   /** A replica has acknowledged more. */
   acknowledged(server: Server): void {
-    for (const waiting of this.#take((one) => one.server === server && server.acknowledgedCount(one.offset) >= one.quorum)) {
+    for (const waiting of this.#take(
+      (one) => one.server === server && server.acknowledgedCount(one.offset) >= one.quorum,
+    )) {
       waiting.finish(server.acknowledgedCount(waiting.offset));
     }
   }

@@ -33,13 +33,15 @@ export async function heal(world: World): Promise<void> {
       await world.pass(TRY_EVERY_MS);
       await world.settle();
       const refusal = importer.refusedWith as CoordinatorError | undefined;
-      if (world.tally.violation !== undefined || isEnd(world, refusal) || isEnd(world, world.operator.refusedWith)) return;
+      if (world.tally.violation !== undefined || isEnd(world, refusal) || isEnd(world, world.operator.refusedWith))
+        return;
       if (world.time.nowMs > untilMs) {
         return world.tally.miss(
           `${importer.name} is still refused by coordinator ${host.index + 1}: ${refusal?.code ?? "no answer"}`,
         );
       }
-      if (world.tally.leases.length > leasesBefore || !asksForOperator(refusal?.code) || world.operator.isBusy) continue;
+      if (world.tally.leases.length > leasesBefore || !asksForOperator(refusal?.code) || world.operator.isBusy)
+        continue;
       world.tell(() => `the operator types recover, because of ${refusal?.code}`);
       importer.refusedWith = undefined;
       world.operator.recover(WATCH_MS);

@@ -2,8 +2,9 @@
  * Histories as plain data: a setting and a list of steps. Drawn from a seed, shrunk by fast-check to a short one that still fails, and
  * written down as JSON they are the same again.
  */
-import fc from "fast-check";
+
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import fc from "fast-check";
 import { GROUPS, KINDS, type KindName, type Step } from "./faults/kinds.js";
 
 export interface Setting {
@@ -32,6 +33,8 @@ export interface History {
 export interface Focus {
   /** Faults of these groups, and no others. */
   readonly groups?: readonly string[];
+  /** Steps of these kinds, and no others. */
+  readonly kinds?: readonly KindName[];
   readonly setting?: Partial<Setting>;
 }
 
@@ -106,7 +109,7 @@ function drawn(draw: Draw, stepCount: number, focus: Focus): History {
   // A history knows some groups of faults only: deep combinations of few find more than a little of everything.
   const theme = focus.groups ?? pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
   const groups = new Set<string>(["course", ...theme]);
-  const kinds = KIND_NAMES.filter((kind) => groups.has(KINDS[kind].group)).flatMap((kind) =>
+  const kinds = (focus.kinds ?? KIND_NAMES.filter((kind) => groups.has(KINDS[kind].group))).flatMap((kind) =>
     Array.from({ length: KINDS[kind].weight }, () => kind),
   );
   const steps = Array.from({ length: stepCount }, () => ({

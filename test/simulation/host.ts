@@ -2,13 +2,7 @@
  * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
  * at any await. The coordinator is the product's own.
  */
-import {
-  Coordinator,
-  DAMAGED,
-  merged,
-  type Remembrance,
-  type Witness,
-} from "./product.js";
+import { Coordinator, DAMAGED, merged, type Remembrance, type Witness } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
 

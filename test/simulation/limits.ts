@@ -99,7 +99,8 @@ export class Limits {
   #rollbackOf(server: Server): Rollback | undefined {
     const rollback = this.#rollbacks.get(server);
     if (rollback === undefined) return undefined;
-    const isOver = server.epoch !== rollback.epoch || Number(server.contents.record?.["c"] ?? 0) >= rollback.forgottenMark;
+    const isOver =
+      server.epoch !== rollback.epoch || Number(server.contents.record?.["c"] ?? 0) >= rollback.forgottenMark;
     if (isOver) this.#rollbacks.delete(server);
     return isOver ? undefined : rollback;
   }

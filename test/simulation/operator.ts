@@ -2,7 +2,15 @@
  * The operator: types recover, pause and resume, with the product's own verbs and guard, from a machine with a right clock. Knows the store id,
  * which is kept beside the archive, and how many data nodes there are.
  */
-import { CoordinatorError, NamespaceGuard, planRecovery, recoverNamespace, sealOf, SILENT_LOG, type Witness } from "./product.js";
+import {
+  CoordinatorError,
+  NamespaceGuard,
+  planRecovery,
+  recoverNamespace,
+  SILENT_LOG,
+  sealOf,
+  type Witness,
+} from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
 

@@ -25,6 +25,12 @@ export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/
 export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
-export type { ConfirmStep, NamespaceRecord, Outcome, StepCommand, Store } from "../../packages/coordinator/src/store.js";
+export type {
+  ConfirmStep,
+  NamespaceRecord,
+  Outcome,
+  StepCommand,
+  Store,
+} from "../../packages/coordinator/src/store.js";
 export { parseStoreId, type StoreIdFields } from "../../packages/coordinator/src/store-id.js";
 export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";

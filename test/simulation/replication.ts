@@ -22,7 +22,10 @@ export class Group {
   constructor(options: GroupOptions) {
     let ids = 0;
     const newId = () => `id${++ids}`;
-    this.servers = Array.from({ length: options.serverCount }, (_, index) => new Server(index, newId, options.toldEpoch));
+    this.servers = Array.from(
+      { length: options.serverCount },
+      (_, index) => new Server(index, newId, options.toldEpoch),
+    );
     this.#options = options;
   }
 

@@ -4,8 +4,7 @@ import { KINDS } from "./faults/kinds.js";
 import type { Played } from "./play.js";
 
 /** Refusals that no importer can meet in a simulated world; all others must have been met. */
-const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
-};
+const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {};
 
 export class Seen {
   historyCount = 0;
@@ -60,7 +59,10 @@ function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>):
 }
 
 function rowsOf(heading: string, counts: ReadonlyMap<string, number>): readonly string[] {
-  const rows = [[heading, "times"] as const, ...[...counts].sort().map(([name, count]) => [name, String(count)] as const)];
+  const rows = [
+    [heading, "times"] as const,
+    ...[...counts].sort().map(([name, count]) => [name, String(count)] as const),
+  ];
   const width = Math.max(...rows.map(([name]) => name.length));
   const countWidth = Math.max(...rows.map(([, count]) => count.length));
   return rows.map(([name, count]) => `${name.padEnd(width)}  ${count.padStart(countWidth)}`);

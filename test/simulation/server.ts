@@ -2,7 +2,15 @@
  * One data server as far as the guard can tell servers apart: what it holds, its role, its replication ids as Redis keeps them, and
  * all it ever held, since a crash may bring any of it back. Knows nothing of networks; links between servers stand in replication.ts.
  */
-import { type FoundFields, type FoundServer, type Refusal, type Situation, type Written, isRefusal, keptFields } from "./product.js";
+import {
+  type FoundFields,
+  type FoundServer,
+  isRefusal,
+  keptFields,
+  type Refusal,
+  type Situation,
+  type Written,
+} from "./product.js";
 
 /** The keys of the namespace and of the control. Never changed in place: what was once held can come back. */
 export interface Contents {

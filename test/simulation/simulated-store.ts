@@ -98,7 +98,8 @@ export class SimulatedStore implements Store {
         clockAheadMs: clock() - time.nowMs,
         reply: (answer) => {
           if (mishap === "answer late") network.holdBack(server.index, place, "late answer", () => settle(answer));
-          else if (mishap === "answer lost") network.carry(server.index, place, "reset", () => settle({ isLost: true }));
+          else if (mishap === "answer lost")
+            network.carry(server.index, place, "reset", () => settle({ isLost: true }));
           else network.carry(server.index, place, "answer", () => settle(answer));
         },
       };
@@ -107,7 +108,8 @@ export class SimulatedStore implements Store {
         return network.holdBack(place, server.index, "late request", () => calls.receive(server, call));
       }
       network.carry(place, server.index, "request", () => calls.receive(server, call));
-      if (mishap === "request doubled") network.holdBack(place, server.index, "doubled", () => calls.receive(server, call));
+      if (mishap === "request doubled")
+        network.holdBack(place, server.index, "doubled", () => calls.receive(server, call));
     });
   }
 

@@ -37,7 +37,9 @@ export class Tally {
   /** A lease has left a coordinator. `lastRun`: the last one that the same importer has from before, when it still waits for this one. */
   receive(lease: Lease, nowMs: number, epsMs: number, words: string, lastRun: number | null | undefined): void {
     const received = { firstRun: lease.firstRun, lastRun: lease.firstRun + lease.runCount - 1, words };
-    const before = this.leases.find((other) => other.firstRun <= received.lastRun && received.firstRun <= other.lastRun);
+    const before = this.leases.find(
+      (other) => other.firstRun <= received.lastRun && received.firstRun <= other.lastRun,
+    );
     if (before !== undefined) {
       const run = Math.max(before.firstRun, received.firstRun);
       this.#violate("no run is leased twice", `run ${run} was leased to ${before.words}, and again to ${words}`);

@@ -10,8 +10,7 @@ import { Importer } from "./importer.js";
 import { type LimitName, Limits } from "./limits.js";
 import { HOST_PLACE, Network, OPERATOR_PLACE } from "./network.js";
 import { Operator } from "./operator.js";
-import { DEFAULT_BOUNDS, type FoundFields, keptFields, lineAt, readRecord, RUN_MAX } from "./product.js";
-import { isRefusal } from "./product.js";
+import { DEFAULT_BOUNDS, type FoundFields, isRefusal, keptFields, lineAt, RUN_MAX, readRecord } from "./product.js";
 import { Group } from "./replication.js";
 import type { Saved, Server } from "./server.js";
 import { SimulatedStore } from "./simulated-store.js";
@@ -74,7 +73,13 @@ export class World {
         !rules.variant.sparesReturns || this.isMended || replica.generationHeard <= master.generation,
     });
     const { time } = this;
-    this.limits = new Limits({ time, bounds: BOUNDS, lifted: rules.lifted, hosts: () => this.hosts, greatestRun: () => this.tally.greatestRun });
+    this.limits = new Limits({
+      time,
+      bounds: BOUNDS,
+      lifted: rules.lifted,
+      hosts: () => this.hosts,
+      greatestRun: () => this.tally.greatestRun,
+    });
     this.calls = new Calls({
       group: this.group,
       time,
@@ -92,7 +97,12 @@ export class World {
     const random = () => this.#random();
     const wakes = () => this.wake();
     this.hosts = Array.from({ length: setting.hostCount }, (_, index) => {
-      const openStore = (host: Host) => this.#openStore(HOST_PLACE + index, () => host.nowMs, () => host.route);
+      const openStore = (host: Host) =>
+        this.#openStore(
+          HOST_PLACE + index,
+          () => host.nowMs,
+          () => host.route,
+        );
       return new Host({ index, time, bounds: BOUNDS, folder: folders[setting.witness](), openStore, random, wakes });
     });
     this.importers = Array.from({ length: setting.importerCount }, (_, index) => new Importer(index, this));
@@ -102,7 +112,11 @@ export class World {
       bounds: BOUNDS,
       openStore: () => {
         const route = this.operatorRoute;
-        return this.#openStore(OPERATOR_PLACE, () => time.nowMs, () => route);
+        return this.#openStore(
+          OPERATOR_PLACE,
+          () => time.nowMs,
+          () => route,
+        );
       },
       storeId: () => this.storeId,
       nodeCount: setting.serverCount,
@@ -142,7 +156,8 @@ export class World {
   async settle(messageCount = Number.POSITIVE_INFINITY): Promise<void> {
     await promisesRun();
     for (let count = 0; count < messageCount && this.network.waitingCount > 0; count++) {
-      if (count >= MESSAGES_MAX) throw new Error("broken invariant: a simulated world comes to rest when nobody does anything");
+      if (count >= MESSAGES_MAX)
+        throw new Error("broken invariant: a simulated world comes to rest when nobody does anything");
       await this.network.deliverOne();
       this.time.nowMs++;
       if (!this.#hasWoken) continue;

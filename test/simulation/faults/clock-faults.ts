@@ -2,7 +2,16 @@
 import type { Kind } from "./kind.js";
 
 const SECOND_MS = 1_000;
-const STEPS_MS = [0, 1 * SECOND_MS, 2 * SECOND_MS, 3 * SECOND_MS, 4 * SECOND_MS, 60 * SECOND_MS, 3_600 * SECOND_MS, 31_536_000 * SECOND_MS];
+const STEPS_MS = [
+  0,
+  1 * SECOND_MS,
+  2 * SECOND_MS,
+  3 * SECOND_MS,
+  4 * SECOND_MS,
+  60 * SECOND_MS,
+  3_600 * SECOND_MS,
+  31_536_000 * SECOND_MS,
+];
 const SILENCES_MS = [60 * SECOND_MS, 299 * SECOND_MS, 301 * SECOND_MS, 3_600 * SECOND_MS, 31 * 24 * 3_600 * SECOND_MS];
 
 export const CLOCK_FAULTS = {

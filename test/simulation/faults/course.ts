@@ -38,7 +38,9 @@ export const COURSE = {
       const fenced = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
       if (fenced === undefined || world.operator.isBusy) return false;
       world.operatorRoute = a.one(world.hosts).route;
-      world.tell(() => `the operator types recover at server ${world.operatorRoute + 1}, because of ${fenced.refusedWith?.code}`);
+      world.tell(
+        () => `the operator types recover at server ${world.operatorRoute + 1}, because of ${fenced.refusedWith?.code}`,
+      );
       world.operator.recover(0);
       return true;
     },

@@ -34,7 +34,9 @@ export const NETWORK_FAULTS = {
       const [one, other] = [places.filter(() => a.of(2) === 1), [] as number[]];
       other.push(...places.filter((place) => !one.includes(place)));
       if (one.length === 0 || other.length === 0) return false;
-      world.tell(() => `a cut: ${one.map(nameOf).join(", ")} on one side, ${other.map(nameOf).join(", ")} on the other`);
+      world.tell(
+        () => `a cut: ${one.map(nameOf).join(", ")} on one side, ${other.map(nameOf).join(", ")} on the other`,
+      );
       for (const near of one) for (const far of other) world.network.cut(near, far);
       return true;
     },

@@ -36,7 +36,9 @@ export const RECORD_FAULTS = {
       );
       const saved = a.one([allowed.slice(-8), allowed][a.of(2)] as typeof allowed);
       if (saved === undefined) return false;
-      world.tell(() => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`);
+      world.tell(
+        () => `the keys are put back into the running server ${server.index + 1} as they were: ${wordsOf(saved)}`,
+      );
       world.limits.notePutBack(server);
       put(world, server, saved.contents);
       return true;
@@ -59,7 +61,10 @@ export const RECORD_FAULTS = {
       if (record[field] === value) return false;
       // Who winds the counter back may cut the ledger, too.
       const ledger = b.isRare(3) ? { hasLedger: false, ledgerMark: 0 } : {};
-      world.tell(() => `${field} = ${value} is written by hand at server ${server.index + 1}${"hasLedger" in ledger ? ", the ledger cut" : ""}`);
+      world.tell(
+        () =>
+          `${field} = ${value} is written by hand at server ${server.index + 1}${"hasLedger" in ledger ? ", the ledger cut" : ""}`,
+      );
       put(world, server, { ...server.contents, ...ledger, record: { ...record, [field]: value } });
       return true;
     },

@@ -1,6 +1,7 @@
 /** What happens to servers: stopped, killed and started from any earlier disk, promoted, told to follow, backed up, restored. */
-import type { World } from "../world.js";
+
 import { EMPTY_DISK, type Saved, type Server } from "../server.js";
+import type { World } from "../world.js";
 import type { Choices, Kind } from "./kind.js";
 
 export const SERVER_FAULTS = {
@@ -33,6 +34,23 @@ export const SERVER_FAULTS = {
       const saved = a.isRare(8) ? EMPTY_DISK : earlier(server.past, a);
       if (saved === undefined) return false;
       startFrom(world, server, saved, b, "is killed and starts again");
+      return true;
+    },
+  },
+  /** A replica that has another master now starts again from an RDB, and a configuration, of the time before. */
+  comeBack: {
+    group: "failover",
+    weight: 2,
+    play: (world, a) => {
+      const server = a.one(world.group.servers.filter(({ follows }) => follows !== undefined));
+      const saved = server?.past.findLast(({ follows }) => follows !== undefined && follows !== server.follows);
+      if (server === undefined || saved?.follows === undefined) return false;
+      restart(world, server, {
+        saved,
+        master: world.group.at(saved.follows),
+        remembersStream: true,
+        verb: "comes back",
+      });
       return true;
     },
   },
@@ -118,18 +136,31 @@ function startFrom(world: World, server: Server, saved: Saved, choices: Choices,
   // Its configuration is as it was, or as old as the disk, or names anybody.
   const others = group.servers.filter((other) => other !== server).map(({ index }) => index);
   const follows = choices.one([server.follows, saved.follows, choices.one([undefined, ...others])]);
-  const configured = follows === server.index || follows === undefined ? undefined : group.at(follows);
+  const master = follows === server.index || follows === undefined ? undefined : group.at(follows);
+  restart(world, server, { saved, master, remembersStream, verb });
+}
+
+interface Restart {
+  readonly saved: Saved;
+  /** Undefined: as a master. */
+  readonly master: Server | undefined;
+  readonly remembersStream: boolean;
+  readonly verb: string;
+}
+
+function restart(world: World, server: Server, { saved, master, remembersStream, verb }: Restart): void {
+  const { group } = world;
   world.tell(
     () =>
-      `server ${server.index + 1} ${verb} with ${wordsOf(saved)}, ${configured === undefined ? "as a master" : `as replica of server ${configured.index + 1}`}` +
+      `server ${server.index + 1} ${verb} with ${wordsOf(saved)}, ${master === undefined ? "as a master" : `as replica of server ${master.index + 1}`}` +
       `${remembersStream ? "; its disk (RDB) knows its place in the stream" : ""}`,
   );
   world.calls.hangUp(server);
   world.network.goOn(server.index);
   group.end(server);
-  server.start(saved, configured === undefined ? "master" : "slave", remembersStream);
+  server.start(saved, master === undefined ? "master" : "slave", remembersStream);
   server.past.push(server.saved());
-  group.rejoin(server, configured);
+  group.rejoin(server, master);
 }
 
 export function wordsOf({ contents }: Saved): string {

@@ -9,7 +9,10 @@ export const AGE_TIMES_RATE: Variant = {
   name: "age-times-rate",
   fault: "a doubt raises the counter by the record's age times the rate, instead of onto the line",
   breaks: "no run is leased twice",
-  focus: { groups: ["crashes", "hosts"], setting: { serverCount: 1, isOnLine: false, firstRun: 1, ageMs: 20 * 24 * 3_600_000, rate: 16 } },
+  focus: {
+    groups: ["crashes", "hosts"],
+    setting: { serverCount: 1, isOnLine: false, firstRun: 1, ageMs: 20 * 24 * 3_600_000, rate: 16 },
+  },
   decide(situation, command) {
     const decision = decide(situation, command);
     if (command.step !== "confirm" || isRefusal(decision)) return decision;

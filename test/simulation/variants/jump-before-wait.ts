@@ -13,7 +13,10 @@ export const JUMP_BEFORE_WAIT: Variant = {
   name: "jump-before-wait",
   fault: "the counter jumps with the claim, and not after the quorum has the claim",
   breaks: "no run is leased twice",
-  focus: { groups: ["failover", "cuts", "lag", "routes"], setting: { serverCount: 3, hostCount: 2, isOnLine: true } },
+  focus: {
+    groups: ["failover", "cuts", "lag", "routes"],
+    setting: { serverCount: 3, hostCount: 2, isOnLine: true, rate: 16, firstRun: 1 },
+  },
   epochOf: withoutSyncs,
   sparesReturns: true,
   decide(situation, command) {

@@ -6,7 +6,7 @@ export const NO_CHECKSUM: Variant = {
   name: "no-checksum",
   fault: "a record that was edited by hand is believed",
   breaks: "no run is leased twice",
-  focus: { groups: ["edits"] },
+  focus: { kinds: ["lease", "moment", "edit"], setting: { serverCount: 1, isOnLine: false } },
   decide(situation, command) {
     const { keys } = situation;
     const fields = { ...keys.fields, k: checksumOf(keys.fields) };

@@ -8,7 +8,11 @@ export const NO_FLOOR: Variant = {
   breaks: "no run is leased twice",
   focus: { groups: ["rollbacks"], setting: { isOnLine: false } },
   decide(situation, command) {
-    const forgetful = { ...command, ...("floor" in command ? { floor: 0 } : {}), ...("generationMin" in command ? { generationMin: 0 } : {}) };
+    const forgetful = {
+      ...command,
+      ...("floor" in command ? { floor: 0 } : {}),
+      ...("generationMin" in command ? { generationMin: 0 } : {}),
+    };
     return decide(situation, forgetful as typeof command);
   },
 };

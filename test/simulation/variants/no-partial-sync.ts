@@ -8,6 +8,9 @@ export const NO_PARTIAL_SYNC: Variant = {
   name: "no-partial-sync",
   fault: "a replica that comes back by a partial resynchronisation makes no new epoch",
   breaks: "no run is leased twice",
-  focus: { groups: ["failover", "crashes", "routes"], setting: { serverCount: 3, hostCount: 2, isOnLine: true } },
+  focus: {
+    kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "comeBack"],
+    setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
+  },
   epochOf: (epoch) => epoch.split(":").slice(0, 3).join(":"),
 };

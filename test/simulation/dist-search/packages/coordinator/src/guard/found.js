@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=found.js.map

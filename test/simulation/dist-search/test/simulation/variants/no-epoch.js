@@ -1,7 +1,0 @@
-/** The record and the server's life are not compared: a restart, a promotion, a restored disk are not noticed. */
-export const NO_EPOCH = {
-    name: "no-epoch",
-    fault: "the epoch is always the same, whatever happened to the server",
-    epochOf: () => "always",
-};
-//# sourceMappingURL=no-epoch.js.map
