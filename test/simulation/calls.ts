@@ -46,7 +46,7 @@ interface Waiting {
 }
 
 /** How long WAIT blocks, as in the product. */
-export const QUORUM_TIMEOUT_MS = 1_000;
+const QUORUM_TIMEOUT_MS = 1_000;
 
 export interface CallsOptions {
   readonly group: Group;

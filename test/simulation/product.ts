@@ -15,7 +15,6 @@ export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
 export {
   checksumOf,
   type FoundFields,
-  type GuardRecord,
   keptFields,
   PHASES,
   readRecord,
@@ -32,5 +31,5 @@ export type {
   StepCommand,
   Store,
 } from "../../packages/coordinator/src/store.js";
-export { parseStoreId, type StoreIdFields } from "../../packages/coordinator/src/store-id.js";
+export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";

@@ -80,10 +80,10 @@ export const NETWORK_FAULTS = {
   },
 } satisfies Record<string, Kind>;
 
-export function placesOf(world: World): readonly number[] {
+function placesOf(world: World): readonly number[] {
   return [...world.group.servers.map(({ index }) => index), ...world.hosts.map(({ index }) => HOST_PLACE + index)];
 }
 
-export function nameOf(place: number): string {
+function nameOf(place: number): string {
   return place < HOST_PLACE ? `server ${place + 1}` : `coordinator ${place - HOST_PLACE + 1}`;
 }

@@ -1,3 +1,4 @@
+/** What the simulation must catch: a doubt raises the counter by the record's age times the rate, instead of onto the line. */
 import { BURST_RUNS, decide, isRefusal } from "../product.js";
 import type { Variant } from "./variant.js";
 

@@ -1,3 +1,4 @@
+/** What the simulation must catch: the counter jumps with the claim, and not after the quorum has the claim. */
 import { type ConfirmStep, decide, isRefusal, keptFields, PHASES, readRecord, type Situation } from "../product.js";
 import type { Variant } from "./variant.js";
 

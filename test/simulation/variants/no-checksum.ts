@@ -1,3 +1,4 @@
+/** What the simulation must catch: a record that was edited by hand is believed. */
 import { checksumOf, decide } from "../product.js";
 import type { Variant } from "./variant.js";
 

@@ -1,3 +1,4 @@
+/** What the simulation must catch: the store is not told what the coordinator remembers. */
 import { decide } from "../product.js";
 import type { Variant } from "./variant.js";
 

@@ -1,3 +1,4 @@
+/** What the simulation must catch: a replica that comes back by a partial resynchronisation makes no new epoch. */
 import type { Variant } from "./variant.js";
 
 /**

@@ -1,3 +1,4 @@
+/** What the simulation must catch: a range is counted back from the new mark, also when it was cut short. */
 import { decide, isRefusal } from "../product.js";
 import type { Variant } from "./variant.js";
 

@@ -1,3 +1,4 @@
+/** What the simulation must catch: every lease is refused. */
 import { decide, type Refusal } from "../product.js";
 import type { Variant } from "./variant.js";
 

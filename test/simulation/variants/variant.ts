@@ -6,7 +6,7 @@ import type { Focus } from "../history.js";
 import type { Refusal, Situation, StepCommand, Written } from "../product.js";
 import type { PromiseName } from "../tally.js";
 
-export type Decide = (situation: Situation, command: StepCommand) => Written | Refusal;
+type Decide = (situation: Situation, command: StepCommand) => Written | Refusal;
 
 export interface Variant {
   readonly name: string;
