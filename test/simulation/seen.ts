@@ -4,7 +4,30 @@ import { KINDS } from "./faults/kinds.js";
 import type { Played } from "./play.js";
 
 /** Refusals that no importer can meet in a simulated world; all others must have been met. */
-const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {};
+const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_request: "of HTTP",
+  not_found: "of HTTP",
+  method_not_allowed: "of HTTP",
+  body_too_large: "of HTTP",
+  unsupported_media_type: "of HTTP",
+  internal_error: "of HTTP",
+  shutting_down: "of HTTP",
+  namespace_already_initialised: "init is typed once",
+  run_not_leased: "nobody reports or looks up",
+  not_the_holder: "nobody reports or looks up",
+  coordinator_still_leases: "told to operators only",
+  store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
+  store_moved: "nobody moves the store",
+  store_replaced: "one store (A4)",
+  store_unknown_schema: "one release",
+  store_epoch_unreadable: "INFO can always be read",
+  store_evicts: "of preflight",
+  store_too_old: "of preflight",
+  store_copied: "of the embedded store",
+  store_locked: "of the embedded store",
+  store_missing: "of the embedded store",
+  witness_unusable: "of the command line",
+};
 
 export class Seen {
   historyCount = 0;
