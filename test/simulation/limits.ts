@@ -8,7 +8,7 @@
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";
-import { PHASES, type Remembrance, type StepCommand } from "./product.js";
+import { isRefusal, PHASES, type Remembrance, readRecord, type StepCommand } from "./product.js";
 import type { Contents, Server } from "./server.js";
 import type { Time } from "./time.js";
 
@@ -106,8 +106,8 @@ export class Limits {
   }
 
   /** Whether nothing in the record itself, or in its age, tells that it is not the latest. */
-  #isBelieved(server: Server, { record }: Contents): boolean {
-    if (record === undefined) return false;
+  #isBelieved(server: Server, { record, expires }: Contents): boolean {
+    if (record === undefined || expires || isRefusal(readRecord(record, record["ns"] ?? ""))) return false;
     const { time, bounds } = this.#options;
     const isYoung = time.nowMs - bounds.epsMs - Number(record["t"]) <= bounds.gapMs;
     return isYoung && Number(record["p"]) === PHASES.open && record["ep"] === server.epoch;
