@@ -7,6 +7,9 @@ import type { Played } from "./play.js";
 const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   claim_raced: "settled by the guard itself, in all but one of many thousand histories",
   store_silent: "settled by the guard itself, in all but one of many thousand histories",
+  store_went_back: "settled by the guard itself, in all but one of a thousand histories",
+  store_forked:
+    "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
   invalid_request: "of HTTP",
   not_found: "of HTTP",
   method_not_allowed: "of HTTP",
