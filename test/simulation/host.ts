@@ -68,6 +68,13 @@ export class Host {
     return this.#memory;
   }
 
+  /** Whether the process would start again with less than it knows now: there is no folder, or another one's files went with ours. */
+  get folderKnowsLess(): boolean {
+    const [known, kept] = [this.#memory, this.#readFolder()];
+    if (known === undefined) return false;
+    return kept === undefined || kept.ledgerId < known.ledgerId || kept.generation < known.generation;
+  }
+
   /** Kills the process and starts it again. */
   restart(): void {
     this.life++;

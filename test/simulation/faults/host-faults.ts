@@ -11,7 +11,7 @@ export const HOST_FAULTS = {
     play: (world, a, b) => {
       const host = a.one(world.hosts);
       const fate = b.one(WITNESSES);
-      const forgets = fate !== "kept" || host.folder === undefined;
+      const forgets = fate !== "kept" || host.folderKnowsLess;
       if (forgets && !world.limits.mayForget(host)) return false;
       world.tell(() => `coordinator ${host.index + 1} is killed and started again, its witness ${fate}`);
       if (fate === "lost") host.loseWitness();
