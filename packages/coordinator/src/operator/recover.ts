@@ -101,12 +101,13 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   if (possibleAtMs === null || floor === undefined) return undefined;
   const { version, run } = runOfLedgerId(floor.ledgerId);
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
+  const anew = version === 0 ? `, or begin a new one above it with "callnumber init --first-run ${run + 1}"` : "";
   return new CoordinatorError(
     "operator_needed",
     `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
       `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
       `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
-      `another store: recover that one, or begin a new one above it with "callnumber init --first-run ${run + 1}"`,
+      `another store: recover that one${anew}`,
   );
 }
 
