@@ -35,7 +35,7 @@ const RULES: readonly Rule[] = [
     because:
       "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
-    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process))$/,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process|v8))$/,
   },
   {
     because: "the coordinator's rules know ports only: no HTTP, no store, no command",
@@ -156,7 +156,9 @@ function sourceFiles(folder: string): SourceFile[] {
       const path = relative(REPOSITORY, join(folder, name)).replaceAll("\\", "/");
       const text = readFileSync(join(folder, name), "utf8");
       // Types alone leave no trace at run time, but they are knowledge too: they count.
-      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name_]) => name_ as string);
+      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(
+        ([, name_]) => name_ as string,
+      );
       return { path, text, imports: specifiers.map((specifier) => fromRoot(path, specifier)) };
     });
 }

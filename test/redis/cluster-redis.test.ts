@@ -1,7 +1,7 @@
 import { Cluster } from "ioredis";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type ClusterRedis, startClusterRedis } from "./cluster-redis.js";
-import { command, info, untilInfo } from "./redis-command.js";
+import { command, info, until, untilInfo } from "./redis-command.js";
 import { ownServerUnavailable, type RedisServer } from "./test-redis.js";
 
 const KEY = "{archive}:main";
@@ -23,6 +23,14 @@ describe("a cluster of three masters with a replica each", () => {
     expect(await command(owner, "GET", KEY)).toBe("1");
     const stranger = masters.find((master) => master !== owner) as RedisServer;
     await expect(command(stranger, "GET", KEY)).rejects.toThrow(`MOVED`);
+
+    const [replica] = (await cluster.replicasOf(owner)) as [RedisServer];
+    await replica.kill("SIGKILL");
+    await until(
+      "it is missed",
+      () => cluster.replicasOf(owner),
+      ({ length }) => length === 0,
+    );
     await cluster.end();
     await expect(command(owner, "PING")).rejects.toThrow(/ECONNREFUSED/);
   });

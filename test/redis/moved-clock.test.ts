@@ -6,7 +6,8 @@ import { ownServerUnavailable, type RedisServer, startRedisServer } from "./test
 
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-const MOVES_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 0];
+/** The odd ones show that seconds are carried. */
+const MOVES_MS = [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS, 999, -999, 0];
 
 describe("a clock that can be moved", () => {
   beforeEach((context) => {
@@ -22,6 +23,9 @@ describe("a clock that can be moved", () => {
       expect(hoursApart(await timeOf(server), offsetMs)).toBe(0);
       expect(hoursApart(await timeInScript(server), offsetMs)).toBe(0);
       await command(server, "INCR", "moves");
+      const [, micros] = (await command(server, "TIME")) as [string, string];
+      expect(Number(micros)).toBeGreaterThanOrEqual(0);
+      expect(Number(micros)).toBeLessThan(1_000_000);
     }
     expect(await command(server, "GET", "moves")).toBe(`${MOVES_MS.length}`);
     expect((await info(server)).process_id).toBe(`${server.pid}`);

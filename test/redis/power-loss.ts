@@ -43,13 +43,13 @@ export async function restoreFolder(server: RedisServer, snapshot: FolderContent
 
 /**
  * Kills the server and cuts the end off its AOF, at any byte, as a torn write leaves it.
- * @param lost how many bytes (at most all), or seeded numbers that draw it: `numbersFrom(seed)`.
+ * @param lost how many bytes (at most all), or random numbers from 0 to 1 that draw it: `seededRandom(seed)`.
  */
-export async function cutAof(server: RedisServer, lost: number | ((below: number) => number)): Promise<Cut> {
+export async function cutAof(server: RedisServer, lost: number | (() => number)): Promise<Cut> {
   await server.kill("SIGKILL");
   const file = await appendedAof(server.directory);
   const { size } = await stat(join(server.directory, file));
-  const lostBytes = Math.min(size, typeof lost === "number" ? lost : lost(size + 1));
+  const lostBytes = Math.min(size, typeof lost === "number" ? lost : Math.floor(lost() * (size + 1)));
   return await cut(server, file, size - lostBytes);
 }
 

@@ -218,7 +218,7 @@ const killAll = () => {
  * Words before the command that make Linux kill the server as soon as this process is gone, however it went.
  * An exit handler is not enough: vitest ends its workers by a signal, and a crash runs no handlers.
  */
-function diesWithParent(): string[] {
+export function diesWithParent(): string[] {
   parentDeathPrefix ??=
     spawnSync("setpriv", ["--pdeathsig", "KILL", "true"]).status === 0 ? ["setpriv", "--pdeathsig", "KILL"] : [];
   return parentDeathPrefix;

@@ -89,13 +89,13 @@ export async function detach(node: RedisServer): Promise<void> {
 }
 
 /** Resolves when `node` is a replica of `master`, and its link is up. */
-async function untilLinked(node: RedisServer, master: RedisServer): Promise<void> {
+export async function untilLinked(node: RedisServer, master: RedisServer): Promise<void> {
   const { host, port } = master;
   await untilInfo(node, { role: "slave", master_host: host, master_port: `${port}`, master_link_status: "up" });
 }
 
 /** Resolves when `replica` has run all that `master` had run when this was called. */
-async function untilCaughtUp(replica: RedisServer, master: RedisServer): Promise<void> {
+export async function untilCaughtUp(replica: RedisServer, master: RedisServer): Promise<void> {
   const { master_replid: history, master_repl_offset: offset } = await info(master);
   await until(
     `${replica.url} has run ${master.url} up to offset ${offset}`,

@@ -12,7 +12,7 @@ const HOST_COUNT = 3;
 const QUORUM = 2;
 
 export interface SentinelRedisOptions {
-  /** How long a node must be silent before a Sentinel holds it to be down. Default: 500. */
+  /** How long a node must be silent before a Sentinel holds it to be down. Default: 1,000; less takes a busy machine for a dead node. */
   downAfterMs?: number;
   /**
    * How often a Sentinel tells the others of itself, and asks a node who it is: a replaced master that comes back is a
@@ -40,7 +40,7 @@ export interface SentinelRedis extends ReplicatedRedis {
 
 /** Three nodes and three Sentinels. Resolves when every Sentinel knows every node and every other Sentinel, so that a fail-over can begin. */
 export async function startSentinelRedis({
-  downAfterMs = 500,
+  downAfterMs = 1_000,
   periodMs = 250,
   config = {},
   launch = startRedisServer,

@@ -3,21 +3,23 @@
  * Knows runs only as the lease buffer hands them out. Nothing here is ever persisted: a new process takes a new run.
  *
  * Invariant: a (run, sequence) leaves this object at most once. `#sequence` only rises within a run, stops at its end,
- * and a run is only ever begun at 0.
+ * and a run is only ever begun at 0. A copy of the process that made this object makes no number at all.
  * Guarantees: G9 (docs/guarantees.md).
  */
+import process from "node:process";
 import { type CallNumber, callNumbersOfRun, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
 import { closedError, LeaseBuffer } from "./lease-buffer.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
+import { beforeSnapshot, copiedError } from "./process-copy.js";
 import type { HeldRun } from "./run-stock.js";
 
 /** The most numbers that one `take` gives: those of the largest lease. */
 export const TAKE_COUNT_MAX = LEASE_RUN_COUNT_MAX * SEQUENCE_COUNT;
 
 /**
- * A client for one process and one namespace. Makes no request before the first number is wanted.
+ * A client for one namespace, in the process and thread that makes it. Makes no request before the first number is wanted.
  * @throws TypeError or RangeError for an option that can't be, with its name and value.
  */
 export function createClient(options: ClientOptions): Client {
@@ -27,6 +29,7 @@ export function createClient(options: ClientOptions): Client {
 export class Client implements AsyncDisposable {
   readonly #settings: Settings;
   readonly #buffer: LeaseBuffer;
+  readonly #pid = process.pid;
 
   #held: HeldRun | undefined;
   #spell: (sequence: number) => CallNumber = noRun;
@@ -44,6 +47,7 @@ export class Client implements AsyncDisposable {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#buffer = new LeaseBuffer(settings, () => this.#stopMinting());
+    beforeSnapshot(() => this.#buffer.stop(copiedError()));
   }
 
   /** Id of the store that the numbers come from; keep it beside the archive and give it as `expectedStoreId` next time. */
@@ -56,7 +60,7 @@ export class Client implements AsyncDisposable {
    * A loop that never yields starves the answers of the coordinator: use `next()` or `take()` in long loops.
    * @throws ClientError `no_run_ready` when no run is in hand (one is then asked for in the background);
    *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
-   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`).
+   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`, `copied_process`).
    */
   nextSync(): CallNumber {
     if (this.#sequence >= this.#stopAt && !this.#lookAround()) {
@@ -73,6 +77,7 @@ export class Client implements AsyncDisposable {
   async next(): Promise<CallNumber> {
     // Others may use up the run between the moment it is ready and the moment this caller goes on: look again.
     while (this.#sequence >= this.#stopAt) await this.#untilReady();
+    this.#mustBeOriginal();
     return this.#spell(this.#sequence++);
   }
 
@@ -87,6 +92,7 @@ export class Client implements AsyncDisposable {
     const callNumbers: CallNumber[] = [];
     while (callNumbers.length < count) {
       while (this.#sequence >= this.#stopAt) await this.#untilReady();
+      this.#mustBeOriginal();
       const end = Math.min(this.#stopAt, this.#sequence + count - callNumbers.length);
       while (this.#sequence < end) callNumbers.push(this.#spell(this.#sequence++));
     }
@@ -101,9 +107,11 @@ export class Client implements AsyncDisposable {
   /**
    * Gives up the run in hand and all spare runs for ever, and reports how far they got. Callers that wait are refused with
    * `client_closed`. Never rejects: a report that fails goes to `onReportFailed`. May be called twice.
+   * In a copy of the process nothing is reported: the runs are the original's.
    */
   close(): Promise<void> {
     if (this.#closing === undefined) {
+      if (this.#isCopy()) this.#buffer.stop(copiedError());
       const held = this.#held;
       const lastSequence = this.#sequence === 0 ? null : this.#sequence - 1;
       // First of all no more numbers; then whatever else a close does.
@@ -126,6 +134,7 @@ export class Client implements AsyncDisposable {
   /** Whether a number can be made now; sets the next stop. Throws when none can be made however long one waits. */
   #lookAround(): boolean {
     if (this.#isClosed) throw closedError();
+    this.#mustBeOriginal();
     if (this.#sequence < this.#stopAt) return true;
     if (this.#held !== undefined) {
       if (this.#sequence < SEQUENCE_COUNT) {
@@ -173,6 +182,22 @@ export class Client implements AsyncDisposable {
     if (this.#settings.stopWhenExhausted) return SEQUENCE_COUNT;
     const sequence = Math.floor(SEQUENCE_COUNT - this.#buffer.refillBelow()) + 1;
     return Math.min(Math.max(sequence, 0), SEQUENCE_COUNT);
+  }
+
+  /**
+   * A second look, beside the one before a snapshot. Not at every `nextSync`: there it would cost a quarter of the number, and
+   * nothing in Node changes the pid under a running client.
+   */
+  #mustBeOriginal(): void {
+    if (!this.#isCopy()) return;
+    const error = copiedError();
+    this.#buffer.stop(error);
+    throw error;
+  }
+
+  #isCopy(): boolean {
+    // Read from the process each time: an imported `pid` keeps the value of the process that was copied.
+    return process.pid !== this.#pid;
   }
 
   #stopMinting(): void {

@@ -8,7 +8,8 @@
  *                               pausing            a refusal that waiting can't mend ──▶ idle, waiters are told
  *
  *   any state ── close() ──▶ closed: nothing is asked or handed out any more
- *   any state ── another store, or one that has forgotten runs ──▶ refused: the same, and every caller is told why
+ *   any state ── stop(): another store, one that has forgotten runs, a copy of one; or this process is a copy
+ *             ──▶ stopped: the same, the alarm is raised, and every caller is told why
  *
  * However many callers wait, one request is under way. The first request asks for one run; the size doubles when callers had
  * to wait, and halves when a lease lasted long: a small importer leaves little unused, a hungry one asks seldom.
@@ -36,10 +37,10 @@ const CALM_LEASE_MS = 10_000;
 const CLOSE_GRACE_MS = 1_000;
 
 /**
- * Refusals that say: the store is not the one that leased the runs in hand, or has forgotten them. Another holder may get the
- * same runs, so what is in hand must not be used any more either.
+ * Refusals after which the runs in hand must not be used any more either: the store is not the one that leased them, or has
+ * forgotten them, or there are two of it. Another holder may get the same runs.
  */
-const FORGETFUL_STORE: ReadonlySet<ClientErrorCode> = new Set([
+const STOPS_FOR_GOOD: ReadonlySet<ClientErrorCode> = new Set([
   "other_store",
   "run_not_rising",
   "run_beyond_mark",
@@ -54,7 +55,7 @@ interface Waiter {
 
 export class LeaseBuffer {
   readonly #settings: Settings;
-  readonly #onRefused: () => void;
+  readonly #onStopped: () => void;
   readonly #stock = new RunStock();
   readonly #waiters = new Set<Waiter>();
   readonly #reports = new Set<Promise<void>>();
@@ -63,7 +64,7 @@ export class LeaseBuffer {
   /** Settled when the asking has ended. */
   #asked: Promise<void> = Promise.resolve();
   #closed = false;
-  #refused: ClientError | undefined;
+  #stoppedBy: ClientError | undefined;
   #lastFailure: ClientError | undefined;
   #endPause: (() => void) | undefined;
   /** Of the lease request under way. */
@@ -80,10 +81,10 @@ export class LeaseBuffer {
   /** A caller found no run, and none has come since. */
   #isDry = false;
 
-  /** `onRefused` is called once, when the runs in hand must not be used any more either. */
-  constructor(settings: Settings, onRefused: () => void) {
+  /** `onStopped` is called once, when the runs in hand must not be used any more either. */
+  constructor(settings: Settings, onStopped: () => void) {
     this.#settings = settings;
-    this.#onRefused = onRefused;
+    this.#onStopped = onStopped;
     this.#storeId = settings.expectedStoreId;
   }
 
@@ -110,7 +111,7 @@ export class LeaseBuffer {
 
   /** Asks for runs in the background, unless that is already under way. */
   refill(): void {
-    if (this.#asking || this.#closed || this.#refused) return;
+    if (this.#asking || this.#isOver) return;
     this.#asking = true;
     this.#lastFailure = undefined;
     this.#asked = this.#askUntilLeased();
@@ -143,6 +144,17 @@ export class LeaseBuffer {
     this.#reports.add(report);
   }
 
+  /** No more runs for anyone, and none of those in hand, without a report: they may be somebody else's. The first reason stays. */
+  stop(reason: ClientError): void {
+    if (this.#isOver) return;
+    this.#stoppedBy = reason;
+    this.#stock.empty();
+    this.#onStopped();
+    this.#endPause?.();
+    this.#tellWaiters(reason);
+    this.#call("onAlarm", reason);
+  }
+
   /**
    * Stops all asking, burns what waits, reports that and how far the run in use got, and resolves when every report has
    * arrived or failed.
@@ -162,9 +174,13 @@ export class LeaseBuffer {
     await Promise.all(this.#reports);
   }
 
+  get #isOver(): boolean {
+    return this.#closed || this.#stoppedBy !== undefined;
+  }
+
   #mustBeUsable(): void {
     if (this.#closed) throw closedError();
-    if (this.#refused) throw this.#refused;
+    if (this.#stoppedBy) throw this.#stoppedBy;
   }
 
   #noteDry(): void {
@@ -178,9 +194,10 @@ export class LeaseBuffer {
   }
 
   async #askUntilLeased(): Promise<void> {
-    for (let attempt = 1; !this.#closed; attempt++) {
+    for (let attempt = 1; !this.#isOver; attempt++) {
       try {
         const lease = await this.#leaseOnce();
+        if (this.#stoppedBy) break;
         if (this.#closed) {
           // Too late to be used: burnt, and the ledger is told so.
           this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
@@ -192,11 +209,12 @@ export class LeaseBuffer {
         return;
       } catch (thrown) {
         const error = asClientError(thrown);
-        if (this.#closed) break;
+        if (this.#isOver) break;
         this.#lastFailure = error;
         if (!mayPass(error)) {
           this.#asking = false;
-          this.#giveUp(error);
+          if (STOPS_FOR_GOOD.has(error.code)) this.stop(error);
+          else this.#tellWaiters(error);
           return;
         }
         const retryInMs = retryDelayMs(attempt, error.retryAfterMs);
@@ -239,15 +257,6 @@ export class LeaseBuffer {
     for (const waiter of this.#waiters) waiter.resolve();
     this.#call("onLease", lease);
     if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
-  }
-
-  #giveUp(error: ClientError): void {
-    if (FORGETFUL_STORE.has(error.code)) {
-      this.#refused = error;
-      this.#stock.empty();
-      this.#onRefused();
-    }
-    this.#tellWaiters(error);
   }
 
   #tellWaiters(error: ClientError): void {

@@ -1,7 +1,7 @@
 /** What a client can be told, and the checks of it. */
 
 import { hostname } from "node:os";
-import { pid } from "node:process";
+import process from "node:process";
 import type { Holder, Lease } from "@callnumber/protocol/wire";
 import {
   DEFAULT_NAMESPACE,
@@ -32,6 +32,12 @@ export interface ClientHooks {
     readonly attempt: number;
     readonly retryInMs: number;
   }) => void;
+  /**
+   * The client has stopped for good, and somebody should look: once, as soon as it is known, whether or not anybody waits for a
+   * number. Its runs may be leased to somebody else (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`,
+   * `store_forked`), or this process is a copy (`copied_process`). Every later call throws the same.
+   */
+  readonly onAlarm?: (error: ClientError) => void;
   /** A report did not arrive. The ledger then knows less; no number is in danger. */
   readonly onReportFailed?: (error: ClientError) => void;
 }
@@ -165,7 +171,7 @@ function holderOf(given: ClientOptions["holder"] | undefined): Holder {
   const holder = {
     name: given.name,
     host: given.host ?? hostname(),
-    pid: given.pid ?? pid,
+    pid: given.pid ?? process.pid,
     labels: { ...given.labels },
   };
   mustBePrintable("holder.name", holder.name, HOLDER_NAME_LENGTH_MAX);

@@ -65,6 +65,17 @@ describe("making numbers", () => {
     });
   });
 
+  test("nextSync stops at the last sequence of a run too, and begins the next run at its first", async () => {
+    const client = clientOn(new ScriptedSource(), { refill: "when_empty" });
+    const made = [await client.next()];
+    while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
+    expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: SEQUENCE_MAX });
+    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
+    await vi.waitFor(() => made.push(client.nextSync()));
+    expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 2, sequence: 0 });
+    expect(new Set(made).size).toBe(SEQUENCE_COUNT + 1);
+  });
+
   test("many callers at the end of a run share one request, and each gets a number of its own", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { refill: "when_empty" });

@@ -62,7 +62,7 @@ export class ScriptedSource implements LeaseSource {
 }
 
 /** What this source gives as proof of a lease that ends with that run. */
-function receiptFor(lastRun: number): string {
+export function receiptFor(lastRun: number): string {
   return String(lastRun).padStart(43, "r");
 }
 

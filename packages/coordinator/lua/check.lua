@@ -9,7 +9,7 @@ local function info(section, name)
   return type(text) == 'string' and string.match(text, '\n' .. name .. ':([^\r\n]+)') or '-'
 end
 local generation = kindOf(KEYS[1]) == 'hash' and redis.call('HGET', KEYS[1], 'g') or '-'
-return {
-  ARGV[1], info('replication', 'role'),
-  info('server', 'run_id') .. ':' .. info('replication', 'master_replid') .. ':' .. info('stats', 'sync_full'), generation,
-}
+local epoch = table.concat({
+  info('server', 'run_id'), info('replication', 'master_replid'), info('stats', 'sync_full'), info('stats', 'sync_partial_ok'),
+}, ':')
+return { ARGV[1], info('replication', 'role'), epoch, generation }

@@ -47,10 +47,14 @@ end
 -- INFO and TIME in the same step as the write: what they say can't change in between.
 local server = { time = nowMs() }
 do
-  local runId, replId, syncs = infoField('server', 'run_id'), infoField('replication', 'master_replid'), infoField('stats', 'sync_full')
+  -- A replica that forgot what it had acknowledged elsewhere comes back in full, or from its RDB in part: both must be noticed.
+  local runId, replId = infoField('server', 'run_id'), infoField('replication', 'master_replid')
+  local full, partial = infoField('stats', 'sync_full'), infoField('stats', 'sync_partial_ok')
   server.role = infoField('replication', 'role')
   server.replicas = whole(infoField('replication', 'connected_slaves'), NUMBER_MAX)
-  if runId and replId and syncs and server.role and server.replicas then server.epoch = runId .. ':' .. replId .. ':' .. syncs end
+  if runId and replId and full and partial and server.role and server.replicas then
+    server.epoch = table.concat({ runId, replId, full, partial }, ':')
+  end
 end
 local earliestMs = math.min(server.time, coordinatorMs)
 local latestMs = math.max(server.time, coordinatorMs)

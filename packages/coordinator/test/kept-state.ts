@@ -89,7 +89,7 @@ export async function readServer(redis: Redis): Promise<FoundServer> {
   return {
     timeMs: await readClock(redis),
     role: field("role"),
-    epoch: [field("run_id"), field("master_replid"), field("sync_full")].join(":"),
+    epoch: ["run_id", "master_replid", "sync_full", "sync_partial_ok"].map(field).join(":"),
     connectedReplicas: Number(field("connected_slaves")),
   };
 }

@@ -23,7 +23,7 @@ import {
 import { init, recentStoreId } from "./steps-for-move.js";
 
 const MOVING_PROCESS = join(import.meta.dirname, "moving-process.mjs");
-const RANDOM_KILLS = 10;
+const RANDOM_KILLS = 6;
 /** Longer than a whole move takes once both stores are open. */
 const RANDOM_KILL_LATEST_MS = 120;
 

@@ -2,7 +2,8 @@
 import type { Lease } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ownServerUnavailable, sharedRedis, startRedisServer } from "../../../test/redis/test-redis.js";
+import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
+import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
 import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
@@ -219,11 +220,8 @@ describe("refused, with both stores as they were", () => {
     const reason = ownServerUnavailable();
     if (reason !== undefined) skip(reason);
     const { source, old } = await pair();
-    const master = await startRedisServer();
-    const replica = await startRedisServer({
-      config: { replicaof: `127.0.0.1 ${master.port}`, "repl-diskless-sync-delay": "0" },
-    });
-    await linkUp(replica.url);
+    const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
+    const [replica] = replicas as [RedisServer];
     const [onMaster, onReplica] = [redisPlaceAt(master.url), redisPlaceAt(replica.url)];
     const target = await onMaster.open();
     expect(await refusal({ source, to: onMaster, target })).toMatchObject({ code: "store_has_more_nodes" });
@@ -243,11 +241,8 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
 }) => {
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
-  const master = await startRedisServer();
-  const replica = await startRedisServer({
-    config: { replicaof: `127.0.0.1 ${master.port}`, "repl-diskless-sync-delay": "0" },
-  });
-  await linkUp(replica.url);
+  const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
+  const [replica] = replicas as [RedisServer];
   const [source, to] = [await redisPlaceAt(master.url).open(), await redisPlace()];
   const target = await to.open();
   const storeId = recentStoreId();
@@ -263,7 +258,7 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
     expect(await ledgerOf(target)).toEqual([]);
   }
   await replica.kill("SIGCONT");
-  await linkUp(replica.url);
+  await untilCaughtUp(replica, master);
   expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: 1, wasDone: false });
 });
 
@@ -324,14 +319,4 @@ test("a source that jumped by a clock ahead of ours, by less than eps, is waited
 function anyRequest() {
   const nonce = "nonce-0123456789";
   return { runCount: 1, nonce, holder: holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
-}
-
-async function linkUp(url: string): Promise<void> {
-  const redis = new Redis(url);
-  try {
-    while (!(await redis.info("replication")).includes("master_link_status:up"))
-      await new Promise((resolve) => setTimeout(resolve, 20));
-  } finally {
-    redis.disconnect();
-  }
 }

@@ -38,6 +38,16 @@ describe.each<[string, OpenForTest]>([
     expect(placeInSeal((await store.readNamespace(NAMESPACE)).seal)).toBe(PLACE);
   });
 
+  test("holds a place of 400 characters", async () => {
+    const { store, remove } = await open();
+    toRemove.push(remove);
+    const [storeId, text] = [recentStoreId(), movedSeal("~".repeat(MOVED_PLACE_LENGTH_MAX))];
+    await init(store, storeId);
+    await seal(store, storeId, text);
+    await seal(store, storeId, text);
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, seal: text });
+  });
+
   test("is lifted by nothing", async () => {
     const { store, storeId } = await sealed();
     await expect(recover(store, storeId)).rejects.toMatchObject({ code: "store_moved" });
@@ -92,4 +102,18 @@ test("a moved seal holds one printable place of 1 to 400 characters, and nothing
     false,
     false,
   ]);
+});
+
+test("the script takes no place that is longer, or that no reader of the record would take", async () => {
+  const { store, remove } = await openRedis();
+  try {
+    const storeId = recentStoreId();
+    await init(store, storeId);
+    for (const place of ["~".repeat(MOVED_PLACE_LENGTH_MAX + 1), "", "a b", "é"]) {
+      await expect(seal(store, storeId, movedSeal(place))).rejects.toMatchObject({ code: "internal_error" });
+    }
+    expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
+  } finally {
+    await remove();
+  }
 });

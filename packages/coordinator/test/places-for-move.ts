@@ -56,7 +56,7 @@ export function redisPlaceAt(serverUrl: string): Place {
   const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error(`${serverUrl} is no Redis`);
   const open = async (options?: PlaceOptions) =>
-    closedAtEnd(await RedisStore.open({ ...address, bounds: SHORT_BOUNDS, quorumTimeoutMs: 300, ...options }));
+    closedAtEnd(await RedisStore.open({ ...address, bounds: SHORT_BOUNDS, quorumTimeoutMs: 2_000, ...options }));
   return { url, place: describeStore(address), open };
 }
 

@@ -9,7 +9,7 @@ import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js"
 import { sealOf } from "../src/guard/decisions.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
+import { checksumOf, GENERATION_MAX, MOVED_PLACE_LENGTH_MAX, movedSeal, SCHEMA } from "../src/guard/record.js";
 import type { StepCommand } from "../src/store.js";
 import type { StoreIdFields } from "../src/store-id.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
@@ -38,6 +38,7 @@ export const STEPS: readonly StepCommand["step"][] = [
 const UUID = "0189c0de-0000-4000-8000-000000000000";
 const OTHER_UUID = "0189c0de-ffff-4000-8000-000000000000";
 const SECRET = "secret";
+const MOVED_THERE = movedSeal("redis://10.0.0.7:6379/0");
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
@@ -72,6 +73,10 @@ const BIG_WORDS = [
 ];
 const ODD_TEXTS = [
   "moved",
+  "moved ",
+  "moved to there",
+  `moved ${"a".repeat(MOVED_PLACE_LENGTH_MAX)}`,
+  `moved ${"a".repeat(MOVED_PLACE_LENGTH_MAX + 1)}`,
   "forked",
   "-",
   "a:b",
@@ -168,7 +173,16 @@ const recordRecipe = fc.record({
   ),
   generation: fc.constantFrom(0, 0, 1, 7, 7, 1_800_000_000_000, 1_800_000_000_000, GENERATION_MAX - 1, GENERATION_MAX),
   phase: fc.constantFrom(0, 0, 0, 0, 1, 1, 2),
-  seal: fc.constantFrom("-", "moved", "forked", sealOf(SECRET), sealOf(SECRET), sealOf("another")),
+  seal: fc.constantFrom(
+    "-",
+    "moved",
+    MOVED_THERE,
+    MOVED_THERE,
+    "forked",
+    sealOf(SECRET),
+    sealOf(SECRET),
+    sealOf("another"),
+  ),
   nodeCount: fc.constantFrom(1, 1, 1, 2, 3, 99),
   faults: fc.oneof(
     { weight: 5, arbitrary: fc.constant([]) },
@@ -210,7 +224,7 @@ const stepRecipe = fc.record({
   markDelta: seldom(0, 1, -1, RUN_COUNT),
   runCount: fc.constantFrom(1, 2, 63, 64, 200, RUN_MAX),
   secret: seldom(SECRET, "another", "-", sealOf(SECRET)),
-  seal: fc.constantFrom(sealOf(SECRET), "moved", "forked"),
+  seal: fc.constantFrom(sealOf(SECRET), "moved", MOVED_THERE, MOVED_THERE, movedSeal("elsewhere"), "forked"),
   nodeCount: fc.oneof(
     { weight: 3, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.constantFrom(1, 2, 3, 99) },

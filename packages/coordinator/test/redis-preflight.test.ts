@@ -178,7 +178,7 @@ describe("the judgement over a server's own words", () => {
     expect(judged(valkey.replace("redis_version:7.2.4", "redis_version:0.0.0"))).toEqual([]);
   });
 
-  test.each(["run_id", "master_replid", "sync_full", "role", "connected_slaves"])(
+  test.each(["run_id", "master_replid", "sync_full", "sync_partial_ok", "role", "connected_slaves"])(
     "refuses when %s is missing",
     (name) => {
       expect(judged(own.replace(new RegExp(`^${name}:.*\\r\\n`, "m"), ""))).toEqual(["store_epoch_unreadable"]);

@@ -119,4 +119,5 @@ export type ClientErrorCode =
   | "coordinator_unreachable"
   | "answer_not_understood"
   | "other_store"
-  | "run_not_rising";
+  | "run_not_rising"
+  | "copied_process";

@@ -1,13 +1,16 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import {
   callNumberSchema,
   holderSchema,
   leaseRequestSchema,
+  leaseSchema,
   namespaceSchema,
   reportRequestSchema,
   runsQuerySchema,
+  statusAnswerSchema,
 } from "../src/schemas.js";
-import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, runOfLedgerId } from "../src/wire.js";
+import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, RECEIPT_PATTERN, runOfLedgerId } from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, receipt: null, sentAtMs: 1 };
@@ -33,6 +36,15 @@ describe("ledger ids", () => {
   });
 });
 
+describe("receipts", () => {
+  test("are what an HMAC-SHA256 in base64url looks like, whatever it is of", () => {
+    const receipts = Array.from({ length: 200 }, (_, index) =>
+      createHmac("sha256", "key").update(String(index)).digest("base64url"),
+    );
+    expect(receipts.filter((receipt) => !RECEIPT_PATTERN.test(receipt))).toEqual([]);
+  });
+});
+
 describe("error codes", () => {
   test("are a closed list: names of object properties are none of them", () => {
     expect(isErrorCode("store_unavailable")).toBe(true);
@@ -47,6 +59,23 @@ describe("error codes", () => {
       expect(httpStatus, code).toBeGreaterThanOrEqual(400);
     }
   });
+});
+
+describe("what ends a lease request", () => {
+  test.each([
+    "store_epoch_changed",
+    "store_silent",
+    "store_went_back",
+    "store_generation_stale",
+    "store_claimed",
+  ] as const)("a doubt, %s, passes by itself: the coordinator settles it", (code) =>
+    expect(ERROR_RULES[code].retry).toBe("later"),
+  );
+
+  test.each(["store_forked", "store_replaced", "store_emptied", "store_corrupt", "operator_needed"] as const)(
+    "a fence, %s, stands until somebody has typed",
+    (code) => expect(ERROR_RULES[code].retry).toBe("never"),
+  );
 });
 
 describe("schemas", () => {
@@ -74,6 +103,11 @@ describe("schemas", () => {
     ["a receipt with other characters", { ...request, receipt: `${"r".repeat(42)}=` }],
     ["no clock", { ...request, sentAtMs: undefined }],
     ["a clock with half milliseconds", { ...request, sentAtMs: 1.5 }],
+    ["a clock before 1970", { ...request, sentAtMs: -1 }],
+    ["a clock that is text", { ...request, sentAtMs: "1795000000000" }],
+    ["a clock beyond what a number holds", { ...request, sentAtMs: 2 ** 53 }],
+    ["a receipt that is too long", { ...request, receipt: "r".repeat(44) }],
+    ["a receipt with a line end", { ...request, receipt: `${"r".repeat(43)}\n` }],
     ["a last run beyond the space", { ...request, lastRun: 2 ** 33 }],
     ["an unknown key in the holder", { ...request, holder: { ...holder, admin: true } }],
     ["a negative pid", { ...request, holder: { ...holder, pid: -1 } }],
@@ -92,6 +126,43 @@ describe("schemas", () => {
     ["a label that is no text", { ...request, holder: { ...holder, labels: { archive: 1 } } }],
   ])("a lease request with %s is refused", (_, bad) => {
     expect(leaseRequestSchema.safeParse(bad).success).toBe(false);
+  });
+
+  test("a lease request with the receipt of its last run passes as it is", () => {
+    const evidence = { lastRun: 64, receipt: "-_".padEnd(43, "Zz09"), sentAtMs: 1_795_000_000_000 };
+    expect(leaseRequestSchema.parse({ ...request, ...evidence })).toEqual({ ...request, ...evidence });
+  });
+
+  test("a lease bears a receipt", () => {
+    const lease = { namespace: "main", storeId: "s", version: 0, firstRun: 1, runCount: 1, leasedAtMs: 1, nonce: "n" };
+    expect(leaseSchema.parse({ ...lease, receipt: "r".repeat(43) }).receipt).toBe("r".repeat(43));
+    for (const receipt of [undefined, null, "", "r".repeat(42), `${"r".repeat(42)}=`]) {
+      expect(leaseSchema.safeParse({ ...lease, receipt }).success).toBe(false);
+    }
+  });
+
+  test("a status tells whether the guard is open, and by which code it is not", () => {
+    const guard = {
+      state: "in_doubt",
+      code: "store_epoch_changed",
+      sinceMs: 1,
+      explanation: "",
+      generation: 0,
+      roomRuns: 0,
+      nodeCount: 1,
+    };
+    const { guard: schema } = statusAnswerSchema.shape;
+    expect(schema.parse(guard)).toEqual(guard);
+    expect(schema.safeParse({ ...guard, state: "open", code: null }).success).toBe(true);
+    for (const bad of [
+      { state: "shut" },
+      { code: "of_the_future" },
+      { generation: -1 },
+      { roomRuns: 0.5 },
+      { nodeCount: 0 },
+    ]) {
+      expect(schema.safeParse({ ...guard, ...bad }).success, JSON.stringify(bad)).toBe(false);
+    }
   });
 
   test("names in other scripts are as good as any", () => {

@@ -10,6 +10,7 @@ import { encodeCommand } from "./encode-command.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { initCommand } from "./init-command.js";
 import { inspectCommand } from "./inspect-command.js";
+import { moveCommand } from "./move-command.js";
 import { nextCommand } from "./next-command.js";
 import { pauseCommand, resumeCommand } from "./pause-command.js";
 import { recoverCommand } from "./recover-command.js";
@@ -37,6 +38,7 @@ const COMMANDS = [
   recoverCommand,
   doctorCommand,
   backupCommand,
+  moveCommand,
 ];
 
 export async function runProgram(argv: readonly string[]): Promise<void> {

@@ -17,7 +17,7 @@ import { compareLedgers } from "./ledger-copy.js";
 import type { VerbOptions } from "./open-guard.js";
 
 /** The store that the namespace moves to. */
-export interface MoveTarget {
+interface MoveTarget {
   readonly store: Store;
   /** Where it is, without secrets, spelt the same at every try; it fits `movedSeal`. */
   readonly place: string;

@@ -8,7 +8,7 @@ import { OPERATORS_WARNINGS, type Rule, WARNINGS } from "./redis-warnings.js";
 
 /** What is older gets no fixes, and nobody has tried it with this. */
 const VERSION_MIN = [6, 2] as const;
-const EPOCH_LINES = ["run_id", "master_replid", "sync_full", "role", "connected_slaves"];
+const EPOCH_LINES = ["run_id", "master_replid", "sync_full", "sync_partial_ok", "role", "connected_slaves"];
 /** All that stands against leasing on this server, then all that an operator should know of it. */
 export function judgeServer(texts: ServerTexts, use: ServerUse): readonly Finding[] {
   const facts = factsOf(texts, use);
@@ -57,7 +57,8 @@ const REFUSALS: readonly Rule[] = [
       missing.length > 0 && {
         code: "store_epoch_unreadable",
         what: `its INFO has no ${missing.join(", no ")}, so it can't be known whether it was restarted`,
-        remedy: "a server that tells run_id, master_replid and sync_full: Redis 6.2 or later, or Valkey",
+        remedy:
+          "a server that tells run_id, master_replid, sync_full and sync_partial_ok: Redis 6.2 or later, or Valkey",
         override: undefined,
       }
     );

@@ -1,0 +1,117 @@
+/**
+ * A process whose pid is another than when it made its client: played here by a changed `process.pid`.
+ * The real copy, a startup snapshot, has a test of its own.
+ */
+import process from "node:process";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Client, createClient } from "../src/index.js";
+import type { ClientOptions } from "../src/options.js";
+import { refusal, ScriptedSource } from "./scripted-source.js";
+
+const pid = Object.getOwnPropertyDescriptor(process, "pid") as PropertyDescriptor;
+const becomeCopy = () => Object.defineProperty(process, "pid", { ...pid, value: process.pid + 1 });
+const becomeOriginal = () => Object.defineProperty(process, "pid", pid);
+
+afterEach(() => {
+  becomeOriginal();
+});
+
+const copied = expect.objectContaining({ name: "ClientError", code: "copied_process" });
+const clientOn = (source: ScriptedSource, options: Partial<ClientOptions> = {}) =>
+  createClient({ source, holder: { name: "test" }, ...options });
+
+const FORMS: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
+  "next()": (client) => client.next(),
+  "take()": (client) => client.take(2),
+  "a loop": (client) => client[Symbol.asyncIterator]().next(),
+};
+
+describe("after a change of pid", () => {
+  test.each(Object.entries(FORMS))(
+    "%s makes no number, in the middle of a run, and none ever again",
+    async (_, call) => {
+      const source = new ScriptedSource();
+      const client = clientOn(source, { spareRuns: 1 });
+      await client.take(10);
+      becomeCopy();
+      await expect(call(client)).rejects.toEqual(copied);
+      becomeOriginal();
+      for (const again of Object.values(FORMS)) await expect(again(client)).rejects.toEqual(copied);
+      expect(() => client.nextSync()).toThrow(copied);
+      const requestCount = source.requests.length;
+      await client.close();
+      expect(source.requests).toHaveLength(requestCount);
+      expect(source.reports).toEqual([]);
+    },
+  );
+
+  test("a client without a run asks for none", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    becomeCopy();
+    expect(() => client.nextSync()).toThrow(copied);
+    await expect(client.next()).rejects.toEqual(copied);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(source.requests).toEqual([]);
+  });
+
+  test("nextSync() notices at its next look around, at the latest when half of the run is left", async () => {
+    const client = clientOn(new ScriptedSource());
+    await client.next();
+    becomeCopy();
+    const mint = () => {
+      for (let count = 0; count <= SEQUENCE_COUNT / 2 + 1; count++) client.nextSync();
+    };
+    expect(mint).toThrow(copied);
+  });
+
+  test("close() reports nothing: the run in hand is the original's", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    await client.take(10);
+    becomeCopy();
+    await client.close();
+    expect(source.reports).toEqual([]);
+  });
+
+  test("callers that wait are told at once, nothing more is asked, and the alarm is raised once", async () => {
+    const onAlarm = vi.fn();
+    const source = new ScriptedSource().always(refusal("store_unavailable", 50));
+    const client = clientOn(source, { hooks: { onAlarm } });
+    const waiting = client.next().catch((error: unknown) => error);
+    await vi.waitFor(() => expect(source.requests).toHaveLength(1));
+    becomeCopy();
+    expect(() => client.nextSync()).toThrow(copied);
+    expect(await waiting).toEqual(copied);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(source.requests).toHaveLength(1);
+    expect(onAlarm).toHaveBeenCalledExactlyOnceWith(copied);
+    await client.close();
+  });
+
+  test("a lease that arrives afterwards is not used, and not reported either", async () => {
+    const source = new ScriptedSource().answer((lease) => {
+      becomeCopy();
+      expect(() => client.nextSync()).toThrow(copied);
+      becomeOriginal();
+      return lease;
+    });
+    const onLease = vi.fn();
+    const client: Client = clientOn(source, { hooks: { onLease } });
+    await expect(client.next()).rejects.toEqual(copied);
+    await client.close();
+    expect(onLease).not.toHaveBeenCalled();
+    expect(source.reports).toEqual([]);
+  });
+
+  test("a new client works, and names the process that it is in", async () => {
+    becomeCopy();
+    const source = new ScriptedSource();
+    const client = clientOn(source);
+    expect(await client.next()).toHaveLength(8);
+    expect(source.requests[0]?.holder.pid).toBe(process.pid);
+    expect(process.pid).not.toBe(pid.value);
+    await client.close();
+  });
+});

@@ -1,0 +1,158 @@
+/** The client's part in keeping runs apart: what it tells with each request, and what makes it stop for good. */
+import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { ERROR_RULES } from "@callnumber/protocol/wire";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Client, createClient } from "../src/index.js";
+import type { ClientOptions } from "../src/options.js";
+import { type Answer, receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
+
+const clients: Client[] = [];
+
+function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
+  const client = createClient({ source, holder: { name: "test" }, refill: "when_empty", ...options });
+  clients.push(client);
+  return client;
+}
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const client of clients.splice(0)) await client.close();
+});
+
+const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
+const evidenceIn = (source: ScriptedSource) => source.requests.map(({ lastRun, receipt }) => ({ lastRun, receipt }));
+
+describe("each lease request", () => {
+  test("says the last run that came, and bears the receipt of just that lease", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 2, refill: "ahead" });
+    await client.take(12 * SEQUENCE_COUNT);
+    const [first, ...later] = evidenceIn(source);
+    expect(first).toEqual({ lastRun: null, receipt: null });
+    expect(later.length).toBeGreaterThan(2);
+    expect(Math.max(...source.leasedRunCounts)).toBeGreaterThan(1);
+    let lastRun = 0;
+    for (const [index, evidence] of later.entries()) {
+      lastRun += source.leasedRunCounts[index] as number;
+      expect(evidence).toEqual({ lastRun, receipt: receiptFor(lastRun) });
+    }
+  });
+
+  test("says nothing of runs that were refused, lost or not understood", async () => {
+    const source = new ScriptedSource().answer(
+      (lease) => lease,
+      refusal("store_unavailable"),
+      (lease) => ({ ...lease, nonce: "nonce-of-another-request" }),
+    );
+    const client = clientOn(source);
+    await client.take(SEQUENCE_COUNT);
+    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+    await client.next();
+    const ofFirst = { lastRun: 1, receipt: receiptFor(1) };
+    expect(evidenceIn(source)).toEqual([{ lastRun: null, receipt: null }, ofFirst, ofFirst, ofFirst]);
+  });
+
+  test("shows the clock at its own sending, also when it is a further try", async () => {
+    let nowMs = 1_795_000_000_000;
+    vi.spyOn(Date, "now").mockImplementation(() => nowMs);
+    const late: Answer = (lease, request, options) => {
+      nowMs += 7_000;
+      return refusal("store_unavailable")(lease, request, options);
+    };
+    const source = new ScriptedSource().answer(late, late);
+    await clientOn(source).next();
+    expect(source.requests.map(({ sentAtMs }) => sentAtMs - 1_795_000_000_000)).toEqual([0, 7_000, 14_000]);
+  });
+});
+
+describe("a receipt", () => {
+  test.each([
+    ["none", undefined],
+    ["null", null],
+    ["a short one", "r".repeat(42)],
+    ["a long one", "r".repeat(44)],
+    ["one with padding", `${"r".repeat(42)}=`],
+    ["one with a line end", `${"r".repeat(43)}\n`],
+    ["a list of one", ["r".repeat(43)]],
+  ])("%s: no number is made of the answer, and the next request bears none", async (_, receipt) => {
+    const source = new ScriptedSource().answer((lease) => ({ ...lease, receipt }));
+    const client = clientOn(source);
+    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+    expect(decodeCallNumber(await client.next()).run).toBe(2);
+    expect(evidenceIn(source)[1]).toEqual({ lastRun: null, receipt: null });
+  });
+
+  test("is the one that was checked, whatever becomes of the answer afterwards", async () => {
+    const source = new ScriptedSource().answer((lease) => {
+      const receipts = [lease.receipt];
+      return Object.defineProperty({ ...lease }, "receipt", { get: () => receipts.pop() ?? receiptFor(999) });
+    });
+    const client = clientOn(source);
+    await client.take(SEQUENCE_COUNT);
+    await client.next();
+    expect(evidenceIn(source)[1]?.receipt).toBe(receiptFor(1));
+  });
+});
+
+const STOPS: Readonly<Record<string, Answer>> = {
+  other_store: (lease) => ({ ...lease, storeId: "store-2" }),
+  run_not_rising: (lease) => ({ ...lease, firstRun: 1 }),
+  run_beyond_mark: refusal("run_beyond_mark"),
+  store_replaced: refusal("store_replaced"),
+  store_forked: refusal("store_forked"),
+};
+
+describe("the alarm", () => {
+  test.each(Object.entries(STOPS))(
+    "of %s is raised once, though nobody waits for a number, and the run in hand is given up",
+    async (stop, answer) => {
+      const onAlarm = vi.fn();
+      const source = new ScriptedSource().answer((lease) => lease, answer);
+      const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
+      await client.take(SEQUENCE_COUNT / 2 + 2);
+      await vi.waitFor(() => expect(onAlarm).toHaveBeenCalled());
+      expect(() => client.nextSync()).toThrow(code(stop));
+      await expect(client.next()).rejects.toEqual(code(stop));
+      await client.close();
+      expect(onAlarm).toHaveBeenCalledExactlyOnceWith(code(stop));
+      expect(source.requests).toHaveLength(2);
+    },
+  );
+
+  test("is raised once however many callers wait, and each of them is told", async () => {
+    const onAlarm = vi.fn();
+    const client = clientOn(new ScriptedSource().always(refusal("store_forked")), { hooks: { onAlarm } });
+    const waiting = [client.next(), client.take(3), client.next()];
+    for (const caller of waiting) await expect(caller).rejects.toEqual(code("store_forked"));
+    expect(onAlarm).toHaveBeenCalledExactlyOnceWith(code("store_forked"));
+  });
+
+  test("may close the client", async () => {
+    const source = new ScriptedSource().always(refusal("store_forked"));
+    const closed = new Promise<void>((resolve) => {
+      const onAlarm = () => void client.close().then(resolve);
+      const client = clientOn(source, { hooks: { onAlarm } });
+      client.next().catch(() => {});
+    });
+    await closed;
+    expect(source.requests).toHaveLength(1);
+  });
+});
+
+describe("every other refusal", () => {
+  test.each(Object.keys(ERROR_RULES).filter((refused) => !(refused in STOPS)))(
+    "%s leaves the runs in hand good, and raises no alarm",
+    async (refused) => {
+      const onAlarm = vi.fn();
+      const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
+      const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
+      const made = await client.take(SEQUENCE_COUNT / 2 + 2);
+      await vi.waitFor(() => expect(source.requests.length).toBeGreaterThanOrEqual(2));
+      await new Promise((resolve) => setImmediate(resolve));
+      while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
+      made.push(await client.next());
+      expect(new Set(made).size).toBe(SEQUENCE_COUNT + 1);
+      expect(onAlarm).not.toHaveBeenCalled();
+    },
+  );
+});
