@@ -10,7 +10,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import { unusable } from "./sqlite-faults.js";
-import { faultOfIdentity, inodeIfThere } from "./sqlite-file-identity.js";
+import { faultOfIdentity } from "./sqlite-file-identity.js";
 import { lockBeside, lockLost, type SqliteLock } from "./sqlite-lock.js";
 import { type Machine, networkFileSystemOf } from "./sqlite-machine.js";
 import { makePrivateFile } from "./sqlite-private-file.js";
@@ -122,6 +122,10 @@ function mustBeInPlace(path: string, lock: SqliteLock): () => void {
       throw notInPlace("store_unavailable", logPath, "See that no other program opens the store, then start it again");
     }
   };
+}
+
+function inodeIfThere(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 function notInPlace(code: ErrorCode, path: string, remedy: string): CoordinatorError {
