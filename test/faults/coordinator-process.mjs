@@ -5,6 +5,7 @@
 import process from "node:process";
 import { Coordinator, createServer, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { openWitness } from "../../packages/coordinator/dist/guard/witness-folder.js";
+import { placeOf } from "../../packages/coordinator/dist/stores/store-url.js";
 
 const { storeUrl, name, bounds, witnessFolder, port, clockOffsetMs } = JSON.parse(process.argv[2]);
 
@@ -19,7 +20,8 @@ const tell = (fields, event) => process.send({ event, fields });
 const log = { debug: () => {}, info: tell, warn: tell, error: tell };
 
 const { store } = await openStore(parseStoreUrl(storeUrl), { create: false, now, bounds });
-const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: storeUrl, namespace });
+const witnessOf = (namespace) =>
+  openWitness({ folder: witnessFolder, place: placeOf(parseStoreUrl(storeUrl)), namespace });
 const coordinator = new Coordinator({
   store,
   name,

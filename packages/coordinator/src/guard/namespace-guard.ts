@@ -105,6 +105,8 @@ export class NamespaceGuard {
     const seen = remembranceOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
     witness.note(remembered);
+    // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
+    if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
     guard.#mustJump = found === DAMAGED;
     guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
