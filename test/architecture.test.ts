@@ -68,13 +68,19 @@ const RULES: readonly Rule[] = [
     forbidden: /^node:(?!crypto$)/,
   },
   {
+    because: "an archive is read without knowing what it is read for: no store, no guard, no command",
+    files: /^packages\/coordinator\/src\/archive\//,
+    allowed: /^(packages\/coordinator\/src\/archive\/.*|@callnumber\/protocol\/codec|@photostructure\/sqlite|node:fs)$/,
+  },
+  {
     because: "only the Redis adapter knows the Redis client",
     files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis-connection\.)/,
     forbidden: /^(ioredis|redis)$/,
   },
   {
-    because: "only the embedded store's files know SQLite in the coordinator",
-    files: /^packages\/(?!coordinator\/src\/stores\/sqlite-)/,
+    because:
+      "only the embedded store's files know SQLite in the coordinator, and the one that reads an archive kept in it",
+    files: /^packages\/(?!coordinator\/src\/(stores\/sqlite-|archive\/sqlite-column\.))/,
     forbidden: /^(@photostructure\/sqlite|node:sqlite)$/,
   },
   {

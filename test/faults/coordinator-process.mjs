@@ -6,6 +6,7 @@ import process from "node:process";
 import { Coordinator, createServer, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { openWitness } from "../../packages/coordinator/dist/guard/witness-folder.js";
 import { SqliteStore } from "../../packages/coordinator/dist/stores/sqlite-store.js";
+import { placeOf } from "../../packages/coordinator/dist/stores/store-url.js";
 
 const { storeUrl, name, bounds, witnessFolder, markerFolder, preflightEveryMs, port, clockOffsetMs } = JSON.parse(
   process.argv[2],
@@ -28,7 +29,8 @@ async function open() {
 }
 
 async function serve() {
-  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place: storeUrl, namespace });
+  const place = placeOf(parseStoreUrl(storeUrl));
+  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place, namespace });
   const store = await open();
   const coordinator = new Coordinator({
     store,

@@ -1,10 +1,17 @@
 /** What an operator types: the operations behind the verbs of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
+import type { Witness } from "../../packages/coordinator/src/guard/witness.js";
 import { openWitness } from "../../packages/coordinator/src/guard/witness-folder.js";
 import { type Pause, pauseNamespace } from "../../packages/coordinator/src/operator/pause.js";
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/store.js";
+import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
+
+/** What is remembered of this world's store, or of another one, outside of it. */
+export function witnessOf(world: World, storeUrl = world.storeUrl): Witness {
+  return openWitness({ folder: world.witnessFolder, place: placeOf(parseStoreUrl(storeUrl)), namespace: NAMESPACE });
+}
 
 interface Given {
   readonly isClockChecked?: boolean;
@@ -17,7 +24,7 @@ export async function recover(
   { isClockChecked = false, storeId = world.storeId }: Given = {},
 ): Promise<void> {
   await world.onStore(async (store) => {
-    const witness = openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
+    const witness = witnessOf(world);
     const options = {
       store,
       namespace: NAMESPACE,
@@ -40,7 +47,7 @@ export async function recover(
 
 /** Pauses, does the planned work, and answers what that answers. */
 export async function whilePaused<T>(world: World, store: Store, work: (paused: Pause) => Promise<T>): Promise<T> {
-  const witness = openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
+  const witness = witnessOf(world);
   try {
     return await work(await pauseNamespace({ store, namespace: NAMESPACE, witness, bounds: BOUNDS }));
   } finally {

@@ -1,10 +1,11 @@
 /** Runs the `callnumber` command as a user does: as a process of its own, with a home of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { removeWithMarkers } from "../markers-of-stores.js";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
 const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
@@ -20,10 +21,10 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A folder that is removed when the test ends. */
+/** A folder that is removed when the test ends, with all that stores in it have left. */
 export async function folderForTest(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeWithMarkers(folder));
   return folder;
 }
 

@@ -12,10 +12,12 @@ export const CALLNUMBER = fileURLToPath(
 
 export class DemoCoordinator {
   readonly url: string;
+  readonly storePath: string;
   readonly #process: ChildProcess;
 
-  private constructor(url: string, process: ChildProcess) {
+  private constructor(url: string, storePath: string, process: ChildProcess) {
     this.url = url;
+    this.storePath = storePath;
     this.#process = process;
   }
 
@@ -30,7 +32,7 @@ export class DemoCoordinator {
       const url = /listening on (http:\/\/\S+?)(?:,|$)/.exec(line)?.[1];
       if (url === undefined) continue;
       child.stderr.resume();
-      return new DemoCoordinator(url, child);
+      return new DemoCoordinator(url, storePath, child);
     }
     throw new Error(`the coordinator ended before it listened. It said:\n${said.join("\n")}`);
   }

@@ -47,8 +47,15 @@ export async function demo(): Promise<void> {
   } finally {
     await coordinator?.stop();
     if (keep) say(`\nKept: ${folder} (the archive is archive.db, the store of the coordinator store.db)`);
-    else await rm(folder, { recursive: true, force: true });
+    else await tidyUp(folder, coordinator);
   }
+}
+
+/** The store has left something outside its folder, too: in the machine's memory. */
+async function tidyUp(folder: string, coordinator: DemoCoordinator | undefined): Promise<void> {
+  const { removeRestartMarker } = await import("@callnumber/coordinator");
+  if (coordinator !== undefined) removeRestartMarker(coordinator.storePath);
+  await rm(folder, { recursive: true, force: true });
 }
 
 interface DemoRequest {

@@ -5,13 +5,14 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
+import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import type { Summary } from "../src/importing/summary.js";
 
 const CALLNUMBER = fileURLToPath(new URL("../../../packages/coordinator/bin/callnumber.js", import.meta.url));
@@ -20,7 +21,7 @@ const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.me
 export async function temporaryFolder(): Promise<string> {
   // Without links: sources have the name that the file really has.
   const folder = await realpath(await mkdtemp(join(tmpdir(), "mbox-importer-test-")));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeWithMarkers(folder));
   return folder;
 }
 

@@ -235,12 +235,15 @@ export class Coordinator {
     }
   }
 
-  /** Mark, what is left, how fast it goes. @throws CoordinatorError `namespace_not_initialised`. */
+  /**
+   * Mark, what is left, how fast it goes.
+   * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
+   */
   async status(namespace: string): Promise<StatusAnswer> {
     mustBeNamespace(namespace);
     const nowMs = this.#now();
     const guard = await this.#guardOf(namespace);
-    const record = await guard.readRecord();
+    const record = await guard.showRecord();
     const windows = await Promise.all(
       rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
         return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };

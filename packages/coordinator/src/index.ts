@@ -4,5 +4,5 @@ export { createServer, type Server, type ServerOptions } from "./http/server.js"
 export type { LedgerQuery } from "./ledger-page.js";
 export type { Log } from "./log.js";
 export type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "./store.js";
-export { type OpenStore, openStore } from "./stores/open-store.js";
+export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";

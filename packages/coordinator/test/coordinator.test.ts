@@ -100,7 +100,7 @@ describe("a coordinator", () => {
       code: "run_beyond_mark",
     });
     expect((await coordinator.lease(NAMESPACE, lease({ lastRun: 5 }))).firstRun).toBe(6);
-    expect(events).toEqual(["init", "lease", "run_beyond_mark", "lease"]);
+    expect(events).toEqual(["init", "pin", "lease", "run_beyond_mark", "lease"]);
   });
 
   test("two on one store are as safe as one", async () => {

@@ -25,7 +25,7 @@ export interface Place {
   readonly path: string;
   /** In memory, and this place's alone. */
   readonly markerFolder: string;
-  readonly machine: Partial<Machine>;
+  readonly machine: Pick<Machine, "markerFolders">;
   /** Opens it in this process; closed at the end of the test. */
   open(options?: Partial<SqliteStoreOptions>): SqliteStore;
 }

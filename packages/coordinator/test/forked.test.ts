@@ -76,7 +76,10 @@ describe("a run above the mark", () => {
     const { log, told } = listening();
     const guard = await guardOn(copy, { log });
     await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({ code: "run_beyond_mark" });
-    expect(told).toMatchObject([["run_beyond_mark", { mark: 5, lastRun: 10 }]]);
+    expect(told).toMatchObject([
+      ["pin", {}],
+      ["run_beyond_mark", { mark: 5, lastRun: 10 }],
+    ]);
     expect(guard.state).toMatchObject({ state: "open" });
     expect(copy.store.stepNames()).toEqual([]);
     expect((await leaseOf(guard)).firstRun).toBe(6);

@@ -1,11 +1,12 @@
 /** Empty places for a store, each of its own, and a coordinator that leases from one as an importer would have it. */
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Lease } from "@callnumber/protocol/wire";
 import { onTestFinished } from "vitest";
+import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
@@ -41,7 +42,7 @@ export const memoryPlace: MakePlace = async () => {
 
 export const embeddedPlace: MakePlace = async () => {
   const folder = await mkdtemp(join(tmpdir(), "callnumber-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => removeWithMarkers(folder));
   const path = join(folder, "store.db");
   const open = async (options?: PlaceOptions) =>
     closedAtEnd(new SqliteStore({ path, create: true, bounds: SHORT_BOUNDS, ...options }));

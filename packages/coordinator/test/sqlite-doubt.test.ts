@@ -158,7 +158,7 @@ describe("a silence", () => {
     const now = () => nowMs;
     const store = new SqliteStore({ path: place.path, create, now, machine: place.machine });
     const witnessOf = (namespace: string) =>
-      openWitness({ folder: witnessFolder as string, place: place.path, namespace });
+      openWitness({ folder: witnessFolder as string, place: { group: "sqlite", addresses: [place.path] }, namespace });
     const remembering = witnessFolder === undefined ? {} : { witnessOf };
     const coordinator = new Coordinator({ store, name: "test", now, bounds: DEFAULT_BOUNDS, ...remembering });
     try {

@@ -8,7 +8,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RestartMark } from "../src/guard/adopt.js";
 import { isMemoryBacked, networkFileSystemOf, thisMachine } from "../src/stores/sqlite-machine.js";
-import { openRestartMarker } from "../src/stores/sqlite-restart-marker.js";
+import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite-restart-marker.js";
 import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import { markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
@@ -119,6 +119,20 @@ describe("the marker", () => {
     for (const path of [old, stranger]) await utimes(path, hourAgo, hourAgo);
     expect(await nextStart()).toBe("unbroken");
     expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, stranger].sort());
+  });
+
+  test("is removed for whoever deletes the store, by whatever name the store goes, and no other is", async () => {
+    await closedStore();
+    const other = join(place.markerFolder, "callnumber-other.restart");
+    await writeFile(other, "", { mode: 0o600 });
+    const link = join(place.folder, "link.db");
+    await symlink(place.path, link);
+    removeRestartMarker(join(place.folder, "none.db"), place.machine);
+    expect(await readdir(place.markerFolder)).toHaveLength(2);
+    removeRestartMarker(link, place.machine);
+    removeRestartMarker(place.path, { markerFolders: [join(place.folder, "nowhere"), place.markerFolder] });
+    expect(await readdir(place.markerFolder)).toEqual(["callnumber-other.restart"]);
+    expect(await nextStart()).toBe("no_mark");
   });
 
   test("judges each namespace by itself, and drops what disagrees", async () => {

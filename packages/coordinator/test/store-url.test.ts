@@ -1,7 +1,7 @@
 /** What a store's URL may look like, what it means, and that no message ever shows a password. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describeStore, parseStoreUrl } from "../src/stores/store-url.js";
+import { describeStore, parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 
 const plain = { tls: false, username: undefined, password: undefined, database: 0, keyPrefix: "callnumber:" };
 const login = { username: "me", password: "p@:/ß" };
@@ -86,6 +86,35 @@ describe("a store's URL", () => {
         .map(describeStore);
       expect(one).toBe(other);
     }
+  });
+
+  test("names the same group whoever logs in, by whichever of its hosts, and however", () => {
+    const groups = (urls: readonly string[]) => new Set(urls.map((url) => placeOf(parseStoreUrl(url)).group));
+    for (const same of [
+      ["redis://h", "redis://me:pw@other:7/0", "rediss://h"],
+      ["redis-sentinel://a,b/m", "rediss-sentinel://me@b,c/m/0?sentinelPassword=x"],
+      ["redis-cluster://a", "redis-cluster://me@b,c"],
+      ["sqlite:/a", "sqlite:/b"],
+    ]) {
+      expect(groups(same).size, same.join()).toBe(1);
+    }
+    const all = [
+      "redis://h",
+      "redis://h/1",
+      "redis://h?prefix=x:",
+      "redis-sentinel://h/m",
+      "redis-sentinel://h/n",
+      "redis-cluster://h",
+    ];
+    expect(groups([...all, "sqlite:/h"]).size).toBe(7);
+  });
+
+  test("names all hosts of the place, with their ports", () => {
+    const addresses = (url: string) => placeOf(parseStoreUrl(url)).addresses;
+    expect(addresses("redis://me@h")).toEqual(["h:6379"]);
+    expect(addresses("redis-sentinel://b,a:1/m")).toEqual(["b:26379", "a:1"]);
+    expect(addresses("redis-cluster://[::1],a:1")).toEqual(["[::1]:6379", "a:1"]);
+    expect(addresses("sqlite:/srv/store.db")).toEqual(["/srv/store.db"]);
   });
 
   test.each([

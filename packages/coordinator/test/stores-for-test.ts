@@ -1,8 +1,9 @@
 /** Opens each kind of store, empty, for one test, and removes it afterwards. */
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
@@ -30,7 +31,7 @@ export const openSqlite: OpenForTest = async (options) => {
     },
     async remove() {
       await store.close();
-      await rm(folder, { recursive: true });
+      await removeWithMarkers(folder);
     },
   };
 };

@@ -7,8 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import type { KeptFields } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
-import { openWitness } from "../src/guard/witness-folder.js";
+import { openWitness, type StorePlace } from "../src/guard/witness-folder.js";
+import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -24,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function witnessIn({ clock }: World, place = "here"): Witness {
+function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): Witness {
   const witness = openWitness({ folder, place, namespace: NAMESPACE, now: clock.now });
   open.push(witness);
   return witness;
@@ -92,7 +94,7 @@ describe("a store that is not there any more", () => {
     const guard = await guardOn(world, { witness: witnessIn(world) });
     await leaseOf(guard);
     world.store.restore(new Map());
-    const emptied = { code: "store_emptied", message: expect.stringContaining(typed(world).replace("10", "11")) };
+    const emptied = { code: "store_emptied", message: expect.stringContaining(typed(world).replace(/10$/, "11")) };
     await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
     await expect(guard.touch()).rejects.toMatchObject(emptied);
     await expect(guard.readRecord()).rejects.toMatchObject(emptied);
@@ -107,7 +109,9 @@ describe("a store that is not there any more", () => {
       message: expect.stringContaining(typed(world)),
     });
     // At another place nobody has leased anything yet.
-    await expect(guardOn(world, { witness: witnessIn(world, "elsewhere") })).rejects.toMatchObject({
+    await expect(
+      guardOn(world, { witness: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
+    ).rejects.toMatchObject({
       code: "namespace_not_initialised",
     });
   });
@@ -130,6 +134,49 @@ describe("a store that is not there any more", () => {
       message: expect.stringContaining(typed(world)),
     });
     expect(await world.store.listNamespaces()).toEqual([]);
+  });
+});
+
+describe("a record that can't be read any more", () => {
+  const damaged = (world: World) => {
+    const [[namespace, fields] = ["", {}]] = [...world.store.backup()];
+    world.store.restore(new Map([[namespace, { ...fields, c: "7" } as KeptFields]]));
+  };
+
+  test("is told to an operator with the state, since when, and what is remembered of it", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const openedAtMs = world.clock.timeMs;
+    damaged(world);
+    world.clock.timeMs += 1_000;
+    await expect(guard.touch()).rejects.toMatchObject({ code: "store_corrupt" });
+    world.clock.timeMs += 60_000;
+    const since = new Date(openedAtMs + 1_000).toISOString();
+    await expect(guard.showRecord()).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringMatching(
+        `checksum.*callnumber recover.*FENCED since ${since}. Remembered here: store id ${world.storeId}, run 10, generation 0$`,
+      ),
+    });
+  });
+
+  test("is told so also by a coordinator that was started afterwards", async () => {
+    const { world } = await afterCoordinator();
+    damaged(world);
+    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringContaining(`Remembered here: store id ${world.storeId}, run 10,`),
+    });
+  });
+
+  test("is shown as it is when it can be read, and its absence is told once", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect(await guard.showRecord()).toEqual(await guard.readRecord());
+    world.store.restore(new Map());
+    const message = await guard.showRecord().catch((error: Error) => error.message);
+    expect(message).toMatch(/recover --store-id .* FENCED since \S+$/);
+    expect(String(message).split(world.storeId)).toHaveLength(2);
   });
 });
 
@@ -166,6 +213,82 @@ describe("another store in the place of one", () => {
       message: expect.stringContaining(otherId),
     });
     expect(world.store.stepNames()).toEqual([]);
+  });
+});
+
+describe("a group of servers", () => {
+  const group = (...addresses: string[]): StorePlace => ({ group: "redis-sentinel/mymaster/0/callnumber:", addresses });
+  const witnessAt =
+    (...addresses: string[]) =>
+    (world: World) =>
+      witnessIn(world, group(...addresses));
+
+  test("is known again when servers were added to the list, or taken from it", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1", "b:1"));
+    for (const list of [["b:1"], ["c:1", "b:1"], ["c:1"], ["d:1", "e:1", "c:1"]]) {
+      const guard = await guardOn(world, { witness: witnessAt(...list)(world) });
+      expect(guard.remembered.ledgerId, list.join()).toBe(10);
+      guard.close();
+    }
+    world.store.restore(new Map());
+    await expect(guardOn(world, { witness: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
+      code: "store_emptied",
+    });
+  });
+
+  test("is not taken for another one of the same name on the same machine, and each keeps its own pin", async () => {
+    const one = await afterCoordinator(witnessAt("a:1", "b:1"));
+    const other = await afterCoordinator(witnessAt("x:1", "y:1"));
+    expect(one.world.storeId).not.toBe(other.world.storeId);
+    for (const { world, at } of [
+      { ...one, at: witnessAt("b:1", "c:1") },
+      { ...other, at: witnessAt("y:1", "z:1") },
+    ]) {
+      const guard = await guardOn(world, { witness: at(world) });
+      expect(guard.remembered).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+      guard.close();
+      world.store.restore(new Map());
+      await expect(guardOn(world, { witness: at(world) })).rejects.toMatchObject({ code: "store_emptied" });
+    }
+  });
+
+  test("of which the list names servers of two is refused", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1"));
+    await afterCoordinator(witnessAt("x:1"));
+    await expect(guardOn(world, { witness: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
+      code: "store_replaced",
+      message: expect.stringContaining(world.storeId),
+    });
+  });
+
+  test("takes over what was abandoned at its own place, and leaves what belongs to others", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1"));
+    await afterCoordinator(witnessAt("x:1"));
+    expect(await readdir(folder)).toHaveLength(2);
+    world.clock.timeMs += 2 * 3_600_000;
+    const guard = await guardOn(world, { witness: witnessAt("a:1")(world) });
+    expect(guard.remembered.ledgerId).toBe(10);
+    expect(await readdir(folder)).toHaveLength(2);
+    const other = witnessAt("x:1")(world);
+    expect(other.read()).toMatchObject({ ledgerId: 10 });
+  });
+
+  test("may have more servers than fit into a file", async () => {
+    const many = Array.from({ length: 40 }, (_, index) => `node-${index}.example.org:6379`);
+    const { world } = await afterCoordinator(witnessAt(...many));
+    const guard = await guardOn(world, { witness: witnessAt(...many)(world) });
+    expect(guard.remembered.ledgerId).toBe(10);
+  });
+
+  test("that is met for the first time is told in the log, and only then", async () => {
+    const world = await newWorld();
+    const pins: unknown[] = [];
+    const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
+    (await guardOn(world, { witness: witnessAt("a:1")(world), log })).close();
+    (await guardOn(world, { witness: witnessAt("a:1", "b:1")(world), log })).close();
+    expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
+    (await guardOn(world, { witness: witnessAt("z:1")(world), log })).close();
+    expect(pins).toHaveLength(2);
   });
 });
 

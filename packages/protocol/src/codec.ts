@@ -117,6 +117,20 @@ export function fromNumber(number: number): CallNumber {
   return spell(number);
 }
 
+/**
+ * For a reader of millions: `version · 2^30 + run` of the call number whose eight ASCII characters begin at `offset`, or -1 when
+ * none is spelt there. Accepts what `decodeCallNumber` accepts, and allocates nothing.
+ */
+export function runInBytes(bytes: Uint8Array, offset: number): number {
+  let number = 0;
+  for (let position = offset; position < offset + CALL_NUMBER_LENGTH; position++) {
+    const digit = digitValues[bytes[position] as number];
+    if (digit === undefined || digit < 0) return -1;
+    number = number * DIGITS.length + digit;
+  }
+  return number > NUMBER_MAX ? -1 : Math.floor(unshuffle(number) / SEQUENCE_COUNT);
+}
+
 /** Whether `text` is spelt like a call number; not whether it was ever issued. */
 export function isCallNumber(text: unknown): text is CallNumber {
   if (typeof text !== "string") return false;

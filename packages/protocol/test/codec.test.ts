@@ -9,7 +9,9 @@ import {
   fromNumber,
   isCallNumber,
   NUMBER_MAX,
+  RUN_COUNT,
   RUN_MAX,
+  runInBytes,
   SEQUENCE_COUNT,
   SEQUENCE_MAX,
   toNumber,
@@ -145,6 +147,31 @@ describe("the codec", () => {
       }),
       { seed, numRuns: 50_000 },
     );
+  });
+
+  test("reads from bytes what it reads from text, wherever they begin, and -1 where nothing is spelt", () => {
+    for (const { fields, callNumber } of vectors) {
+      const bytes = Buffer.from(`/${callNumber}\n`);
+      expect(runInBytes(bytes, 1)).toBe(fields.version * RUN_COUNT + fields.run);
+      expect(runInBytes(bytes, 0)).toBe(-1);
+      expect(runInBytes(bytes, 2)).toBe(-1);
+    }
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 8, maxLength: 8 }),
+        fc.nat(NUMBER_MAX),
+        fc.nat(7),
+        (noise, number, place) => {
+          const bytes = Buffer.from(fromNumber(number));
+          bytes[place] = noise[place] as number;
+          const text = bytes.toString("latin1");
+          const { version, run } = isCallNumber(text) ? decodeCallNumber(text) : { version: 0, run: -1 };
+          expect(runInBytes(bytes, 0)).toBe(version * RUN_COUNT + run);
+        },
+      ),
+      { seed, numRuns: 50_000 },
+    );
+    expect(runInBytes(Buffer.from("2VznWE2"), 0), "the bytes end too early").toBe(-1);
   });
 
   test("says in the message what was wrong, and lets no control character through", () => {

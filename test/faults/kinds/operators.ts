@@ -5,7 +5,6 @@
  */
 import type { Redis } from "ioredis";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
-import { openWitness } from "../../../packages/coordinator/src/guard/witness-folder.js";
 import { moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
 import type { MoveOptions } from "../../../packages/coordinator/src/operator/move-plan.js";
 import type { Store } from "../../../packages/coordinator/src/store.js";
@@ -13,7 +12,7 @@ import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
 import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-fault.js";
 import type { RedisWorld } from "../redis-world.js";
-import { mustRefuse, recover, refusalOf, whilePaused } from "../verbs.js";
+import { mustRefuse, recover, refusalOf, whilePaused, witnessOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 export const OPERATORS: readonly Fault[] = [
@@ -146,8 +145,8 @@ const isAway = () => false;
 /** `init` as the verb does it. */
 async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
   await world.onStore(async (store) => {
-    const witnessOf = () => openWitness({ folder: world.witnessFolder, place: world.storeUrl, namespace: NAMESPACE });
-    const coordinator = new Coordinator({ store, name: "init", bounds: BOUNDS, ...(hasWitness ? { witnessOf } : {}) });
+    const remembering = hasWitness ? { witnessOf: () => witnessOf(world) } : {};
+    const coordinator = new Coordinator({ store, name: "init", bounds: BOUNDS, ...remembering });
     await coordinator.initNamespace(NAMESPACE, { rate: 16 });
   });
 }
@@ -157,13 +156,12 @@ async function move(
   store: Store,
   target: Pick<MoveOptions["target"], "store" | "place">,
 ): Promise<void> {
-  const witnessAt = (place: string) => openWitness({ folder: world.witnessFolder, place, namespace: NAMESPACE });
   await moveNamespace({
     store,
     namespace: NAMESPACE,
-    witness: witnessAt(world.storeUrl),
+    witness: witnessOf(world),
     bounds: BOUNDS,
-    target: { ...target, witness: witnessAt(target.place) },
+    target: { ...target, witness: witnessOf(world, target.place) },
     nodeCount: 1,
   });
 }

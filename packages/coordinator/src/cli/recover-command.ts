@@ -3,18 +3,19 @@
 import { stderr } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
-import { type Floor, planRecovery, type RecoverPlan, recoverNamespace } from "../operator/recover.js";
+import { type Floor, planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
-import { grouped, instant, print, printJson } from "./print.js";
+import { grouped, print, printJson } from "./print.js";
+import { planAsJson, planInWords } from "./recover-words.js";
+import { floorsOf, mustBeOfVersion, type ScanOptions, scanned, scanOptions } from "./scan-option.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options {
+interface Options extends ScanOptions {
   readonly store: string;
   readonly namespace: string;
   readonly witnessFolder: string;
@@ -30,7 +31,7 @@ interface Options {
 const WATCH_MS = 2 * TOUCH_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
-  return new Command("recover")
+  const command = new Command("recover")
     .summary("put a store that can't be believed any more right again")
     .description(
       "Looks at a namespace of a store, for some seconds, and says what it found, what recovering would set, and what that costs. Changes " +
@@ -61,9 +62,13 @@ export function recoverCommand(): Command {
     .addOption(switchOption("apply", "do it"))
     .addHelpText(
       "after",
-      "\nExamples:\n  $ callnumber recover --store redis://127.0.0.1:6379\n  $ callnumber recover --store redis://127.0.0.1:6379 --apply",
+      "\nExamples:\n  $ callnumber recover --store redis://127.0.0.1:6379\n  $ callnumber recover --store redis://127.0.0.1:6379 --apply" +
+        "\n  $ callnumber recover --scan numbers.txt\n  $ callnumber recover --scan archive.sqlite --scan-column messages.call_number" +
+        "\n  $ zcat messages.csv.gz | callnumber recover --scan - --scan-column call_number",
     )
     .action(recover);
+  for (const option of scanOptions()) command.addOption(option);
+  return command;
 }
 
 async function recover(options: Options): Promise<void> {
@@ -71,9 +76,13 @@ async function recover(options: Options): Promise<void> {
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
+  const archive = await scanned(options, address, json);
   const { store } = await openStore(address, { create: false, acceptCopy: true });
   const witness = witnessesOf(address, witnessFolder)(namespace);
-  const floors: readonly Floor[] = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
+  const floors: readonly Floor[] = [
+    ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
+    ...floorsOf(archive),
+  ];
   const asked = {
     store,
     namespace,
@@ -89,51 +98,24 @@ async function recover(options: Options): Promise<void> {
   try {
     if (!store.isExclusive && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
     const plan = await planRecovery(asked);
+    mustBeOfVersion(archive, plan);
+    const told = planInWords(plan, describeStore(address), archive);
     if (!apply) {
-      if (json) printJson(planAsJson(plan));
-      else print(`${planInWords(plan, describeStore(address))}\nNothing was changed. To do it: the same with --apply`);
+      const refusal = refusalOf(plan);
+      if (json) printJson(planAsJson(plan, archive));
+      else print(refusal === undefined ? `${told}\nNothing was changed. To do it: the same with --apply` : told);
+      if (refusal !== undefined) throw refusal;
       return;
     }
     const { after } = await recoverNamespace(asked, plan);
     if (json)
       return printJson({ recovered: namespace, highWaterMark: after.highWaterMark, generation: after.generation });
     print(
-      `${planInWords(plan, describeStore(address))}\nDone: the mark is at run ${grouped(after.highWaterMark)}, generation ${after.generation}. ` +
+      `${told}\nDone: the mark is at run ${grouped(after.highWaterMark)}, generation ${after.generation}. ` +
         `Start the coordinator: it claims the store, and leases about ${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
     );
   } finally {
     witness.close();
     await store.close();
   }
-}
-
-function planInWords(plan: RecoverPlan, store: string): string {
-  const { namespace, storeId, found, fault, witnessed, floors, target, skippedRunCount, nextRunInMs, nodeCount } = plan;
-  return [
-    `namespace ${namespace} of ${store}, store id ${storeId}`,
-    "found",
-    found === undefined
-      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : fault.message}`
-      : `  the record         mark ${grouped(found.highWaterMark)}, generation ${found.generation}, ${PHASE_WORDS[found.phase] ?? "?"}, written ${instant(found.changedAtMs)}`,
-    witnessed === undefined
-      ? "  the witness        nothing is remembered on this machine"
-      : `  the witness        run ${grouped(runOfLedgerId(witnessed.ledgerId).run)}, generation ${witnessed.generation}`,
-    ...floors
-      .filter(({ from }) => !from.startsWith("the "))
-      .map(({ from, ledgerId }) => `  ${from.padEnd(17)}  run ${grouped(runOfLedgerId(ledgerId).run)}`),
-    "recovering sets",
-    `  the mark           to run ${grouped(target)}, on the clock line: no run above it was ever leased`,
-    `  data nodes         ${nodeCount}`,
-    "and costs",
-    `  runs               ${grouped(skippedRunCount)} are never leased`,
-    `  time               the next run is free ${Math.ceil(nextRunInMs / 1000)} s later, about`,
-  ].join("\n");
-}
-
-const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
-
-function planAsJson({ found, fault, ...plan }: RecoverPlan): object {
-  if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
-  const { receiptKey: _, ...told } = found;
-  return { ...plan, found: told, fault: null };
 }

@@ -4,7 +4,7 @@ import type { Option } from "commander";
 import { z } from "zod";
 import { NO_WITNESS, type Witness } from "../guard/witness.js";
 import { openWitness } from "../guard/witness-folder.js";
-import { describeStore, type StoreAddress } from "../stores/store-url.js";
+import { placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption } from "./options.js";
 
@@ -28,6 +28,6 @@ export function witnessesOf(address: StoreAddress, folder: string): (namespace: 
       `the witness folder ${absolute} is the store's own folder: whoever restores the one restores the other. Give another --witness-folder`,
     );
   }
-  const place = describeStore(address);
+  const place = placeOf(address);
   return (namespace) => openWitness({ folder: absolute, place, namespace });
 }

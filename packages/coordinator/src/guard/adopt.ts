@@ -28,9 +28,10 @@ export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "o
 
 const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "checksum"] as const;
 
-export function restartMarkOf(record: GuardRecord, present: Present): RestartMark {
+/** `checksum` is the record's, as it is kept. */
+export function restartMarkOf(record: GuardRecord, checksum: string, present: Present): RestartMark {
   const { namespace, storeId, version, mark, generation } = record;
-  return { ...present, namespace, storeId, version, mark, generation, checksum: keptFields(record).k };
+  return { ...present, namespace, storeId, version, mark, generation, checksum };
 }
 
 /**
@@ -46,7 +47,7 @@ export function restartOf(
   if (found === undefined || present === undefined) return "no_mark";
   if (found.bootId !== present.bootId) return "other_boot";
   if (hasLeapt(found.clockOffsetMs, present.clockOffsetMs, epsMs)) return "clock_leapt";
-  const expected = restartMarkOf(record, present);
+  const expected = restartMarkOf(record, keptFields(record).k, present);
   if (SAME_RECORD.some((name) => found[name] !== expected[name])) return "other_record";
   return record.phase === PHASES.open ? "unbroken" : "not_open";
 }

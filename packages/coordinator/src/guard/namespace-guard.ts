@@ -22,6 +22,7 @@ import { mustBeFresh, mustCount } from "./judge.js";
 import { lineAt } from "./line.js";
 import { isReceiptOf, receiptOf } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
+import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
 import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
 
@@ -97,7 +98,7 @@ export class NamespaceGuard {
     const found = witness.read();
     const witnessed = found === DAMAGED ? undefined : found;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
-      throw witnessed === undefined ? error : asEmptied(error, namespace, witnessed);
+      throw witnessed === undefined ? error : withMemory(asEmptied(error, namespace, witnessed), witnessed);
     });
     if (witnessed !== undefined && witnessed.storeId !== record.storeId) {
       throw refused("FOREIGN", record.storeId, namespace);
@@ -105,6 +106,8 @@ export class NamespaceGuard {
     const seen = remembranceOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
     witness.note(remembered);
+    // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
+    if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
     guard.#mustJump = found === DAMAGED;
     guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
@@ -169,6 +172,19 @@ export class NamespaceGuard {
       return await store.readNamespace(namespace);
     } catch (error) {
       throw asEmptied(error, namespace, this.#remembered);
+    }
+  }
+
+  /**
+   * The record for operators, who are told more where it can't be read.
+   * @throws CoordinatorError as `readRecord`, with all that is known without the store.
+   */
+  async showRecord(): Promise<NamespaceRecord> {
+    try {
+      return await this.readRecord();
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      throw withMemory(error, this.#remembered, stateAfter(error, this.#state, this.#options.now()));
     }
   }
 
@@ -348,14 +364,4 @@ function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount 
 
 function isSame(one: Remembrance, other: Remembrance): boolean {
   return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
-}
-
-/** A store that held the namespace and holds it no more was emptied, or is another one. */
-function asEmptied(error: unknown, namespace: string, { storeId, ledgerId }: Remembrance): unknown {
-  if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
-  return new CoordinatorError(
-    "store_emptied",
-    `the store holds namespace "${namespace}" no more, and run ${ledgerId} was leased from it: it was emptied, or it is another ` +
-      `one. Nothing is leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
-  );
 }

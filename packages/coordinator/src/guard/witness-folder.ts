@@ -27,13 +27,23 @@ const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are taken over and removed. */
 const ABANDONED_AFTER_MS = 3_600_000;
 /** Each writing replaces the one before as a whole: all have the same length. */
-const FILE_BYTES = 256;
+const FILE_BYTES = 512;
+/** As many fit; of more, those are enough to know the place again by. */
+const ADDRESSES_MAX = 16;
 const SUFFIX = ".witness";
+
+/**
+ * Where a store is, without secrets: what was seen at one place is not held against another. Two places are the same when the group
+ * is and they have an address in common: servers are added to a group and taken from it, and two groups may bear the same name.
+ */
+export interface StorePlace {
+  readonly group: string;
+  readonly addresses: readonly string[];
+}
 
 export interface WitnessFolderOptions {
   readonly folder: string;
-  /** Names the store by where it is, without secrets: what was seen at one place is not held against another. */
-  readonly place: string;
+  readonly place: StorePlace;
   readonly namespace: string;
   readonly now?: () => number;
 }
@@ -43,7 +53,8 @@ export interface WitnessFolderOptions {
  * @throws CoordinatorError `witness_unusable` when the folder can't be read or made.
  */
 export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
-  const prefix = `${createHash("sha256").update(place).digest("hex").slice(0, 16)}.${namespace}.`;
+  const prefix = `${shortHash(place.group, 16)}.${namespace}.`;
+  const at = [...new Set(place.addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
   const path = join(folder, `${prefix}${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
   let file: number | undefined;
@@ -54,6 +65,12 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     readdirSync(folder)
       .filter((name) => name.startsWith(prefix) && name.endsWith(SUFFIX) && join(folder, name) !== path)
       .map((name) => join(folder, name));
+
+  /** What other coordinators have noted here; a damaged file no longer tells where. */
+  const notedHere = () =>
+    others()
+      .map((other) => ({ path: other, noted: notedIn(other) }))
+      .filter(({ noted }) => noted === DAMAGED || noted?.at.some((address) => at.includes(address)));
 
   function writeAnew(text: string): void {
     const isFirst = file === undefined;
@@ -66,16 +83,17 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     syncFolder(folder);
     syncedAtMs = now();
     // Only now: what the others knew is on the disk in ours.
-    if (isFirst) others().filter(isAbandoned).forEach(removeIfThere);
+    if (!isFirst) return;
+    for (const { path: other } of notedHere()) if (isAbandoned(other)) removeIfThere(other);
   }
 
   return {
     read: () =>
       usable(() => {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        const found = others().map(remembranceIn);
+        const found = notedHere().map(({ noted }) => noted);
         if (found.includes(DAMAGED)) return DAMAGED;
-        const known = found.filter((one) => one !== undefined && one !== DAMAGED) as Remembrance[];
+        const known = (found as Noted[]).map(({ remembrance }) => remembrance);
         mustBeOneStore(known, folder, namespace);
         remembered = known.length === 0 ? undefined : known.reduce(merged);
         return remembered;
@@ -83,13 +101,13 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     note: (remembrance) =>
       usable(() => {
         remembered = remembrance;
-        const text = textOf(remembrance);
+        const text = textOf({ remembrance, at });
         if (file === undefined || now() - syncedAtMs >= SYNC_EVERY_MS) writeAnew(text);
         else writeSync(file, text, 0);
       }),
     close: () => {
       if (file === undefined) return;
-      if (remembered !== undefined) usable(() => writeAnew(textOf(remembered as Remembrance)));
+      if (remembered !== undefined) usable(() => writeAnew(textOf({ remembrance: remembered as Remembrance, at })));
       closeSync(file);
       file = undefined;
     },
@@ -101,14 +119,27 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
   }
 }
 
-function textOf(remembrance: Remembrance): string {
-  const json = JSON.stringify(remembrance);
+/** What a file holds: what is remembered, and of which place. */
+interface Noted {
+  readonly remembrance: Remembrance;
+  /** Hashes of its addresses. */
+  readonly at: readonly string[];
+}
+
+const ADDRESS_DIGITS = 12;
+
+function shortHash(text: string, digits: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, digits);
+}
+
+function textOf({ remembrance, at }: Noted): string {
+  const json = JSON.stringify({ ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
   const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
-/** What a file remembers; undefined for one that is just being removed. */
-function remembranceIn(path: string): Remembrance | undefined | typeof DAMAGED {
+/** What a file holds; undefined for one that is just being removed. */
+function notedIn(path: string): Noted | undefined | typeof DAMAGED {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -118,7 +149,8 @@ function remembranceIn(path: string): Remembrance | undefined | typeof DAMAGED {
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
   if (sum !== createHash("sha1").update(json).digest("hex")) return DAMAGED;
-  return JSON.parse(json) as Remembrance;
+  const { at, ...remembrance } = JSON.parse(json) as Remembrance & Pick<Noted, "at">;
+  return { remembrance, at };
 }
 
 function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace: string): void {

@@ -47,6 +47,8 @@ export interface RecoverPlan {
   readonly skippedRunCount: number;
   /** How long after the recovery the next run is free, about, ms. */
   readonly nextRunInMs: number;
+  /** When the clock line will have passed everything that is known; null when it has: only then can it be done. */
+  readonly possibleAtMs: number | null;
   readonly nodeCount: number;
 }
 
@@ -74,8 +76,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
     ...options.floors,
   ];
-  const floor = greatest(floors);
-  const { version, run } = runOfLedgerId(floor);
+  const { version, run } = runOfLedgerId(idOf(greatest(floors)));
   const nowMs = now();
   const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
@@ -88,8 +89,26 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
+    possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
   };
+}
+
+/** Why the plan can't be carried out now: something that is known lies above the clock line. Undefined when it can. */
+export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  const { namespace, storeId, floors, target, possibleAtMs } = plan;
+  const floor = greatest(floors);
+  if (possibleAtMs === null || floor === undefined) return undefined;
+  const { version, run } = runOfLedgerId(floor.ledgerId);
+  const ofVersion = version === 0 ? "" : ` of version ${version}`;
+  const anew = version === 0 ? `, or begin a new one above it with "callnumber init --first-run ${run + 1}"` : "";
+  return new CoordinatorError(
+    "operator_needed",
+    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
+      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
+      `another store: recover that one${anew}`,
+  );
 }
 
 /**
@@ -103,16 +122,23 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     storeId: plan.storeId,
     nonce: randomBytes(12).toString("base64url"),
     isSilenceAccepted: isClockChecked,
-    floor: greatest(plan.floors),
+    floor: idOf(greatest(plan.floors)),
     generationMin: plan.witnessed?.generation ?? 0,
     nodeCount: plan.nodeCount,
     receiptKey: randomBytes(32).toString("hex"),
   } as const;
-  const outcome = await store.step(namespace, command);
+  const outcome = await store.step(namespace, command).catch((error: unknown) => {
+    // The store tells that a run lies above the line, and not where that run was found.
+    throw (isOperatorNeeded(error) && refusalOf(plan)) || error;
+  });
   mustCount(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
   witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return outcome;
+}
+
+function isOperatorNeeded(error: unknown): boolean {
+  return error instanceof CoordinatorError && error.code === "operator_needed";
 }
 
 interface Found {
@@ -176,6 +202,13 @@ function told(name: string, storeId: string | undefined): string {
   return storeId === undefined ? "" : `${name} says ${storeId}; `;
 }
 
-function greatest(floors: readonly Floor[]): number {
-  return Math.max(0, ...floors.map(({ ledgerId }) => ledgerId));
+function greatest(floors: readonly Floor[]): Floor | undefined {
+  return floors.reduce<Floor | undefined>(
+    (one, other) => (one === undefined || other.ledgerId > one.ledgerId ? other : one),
+    undefined,
+  );
+}
+
+function idOf(floor: Floor | undefined): number {
+  return floor?.ledgerId ?? 0;
 }

@@ -3,6 +3,8 @@ import type { Bounds } from "../guard/bounds.js";
 import type { Store } from "../store.js";
 import type { StoreAddress } from "./store-url.js";
 
+export { removeRestartMarker } from "./sqlite-restart-marker.js";
+
 export interface OpenStore {
   readonly store: Store;
   /** Whether a store began to exist by this: it holds no namespace yet. */

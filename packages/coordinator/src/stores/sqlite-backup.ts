@@ -6,9 +6,10 @@ import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { unusable } from "./sqlite-faults.js";
-import { missing, realPathOf } from "./sqlite-file.js";
+import { missing } from "./sqlite-file.js";
 import { MARK_AS_BACKUP } from "./sqlite-file-identity.js";
 import { makePrivateFile, syncFolderOf } from "./sqlite-private-file.js";
+import { realPathOf } from "./sqlite-real-path.js";
 import { mustBeOurs } from "./sqlite-schema.js";
 
 export interface SqliteBackup {

@@ -53,11 +53,6 @@ export function isSameFile(kept: FileIdentity, found: FileIdentity): boolean {
   return kept.inode === found.inode && (kept.birthNs === null || kept.birthNs === found.birthNs);
 }
 
-/** As text; undefined where there is no file. */
-export function inodeIfThere(path: string): string | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino.toString();
-}
-
 /**
  * The time of birth, or null where the system has none and tells the time of the last change in its place: seen by changing
  * something (the mode, to what it is) until that time moves. Null too where that can't be seen.

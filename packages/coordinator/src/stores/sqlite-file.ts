@@ -4,16 +4,17 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 
-import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import { unusable } from "./sqlite-faults.js";
-import { faultOfIdentity, inodeIfThere } from "./sqlite-file-identity.js";
+import { faultOfIdentity } from "./sqlite-file-identity.js";
 import { lockBeside, lockLost, type SqliteLock } from "./sqlite-lock.js";
 import { type Machine, networkFileSystemOf } from "./sqlite-machine.js";
 import { makePrivateFile } from "./sqlite-private-file.js";
+import { realPathOf } from "./sqlite-real-path.js";
 import { holdsNothing, makeSchema, mustBeOurs } from "./sqlite-schema.js";
 
 /** Nobody else should write; a tool that looks may hold the file for a moment. */
@@ -124,16 +125,13 @@ function mustBeInPlace(path: string, lock: SqliteLock): () => void {
   };
 }
 
+function inodeIfThere(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
 function notInPlace(code: ErrorCode, path: string, remedy: string): CoordinatorError {
   const message = `the file ${path} was removed or replaced while the store was open; this coordinator leases no more. ${remedy}`;
   return new CoordinatorError(code, message);
-}
-
-/** Without links: the lock and SQLite's own files lie beside the file itself, whatever name it was opened by. */
-export function realPathOf(givenPath: string): string {
-  const path = resolve(givenPath);
-  if (existsSync(path)) return realpathSync(path);
-  return existsSync(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
 }
 
 function nearestThatExists(path: string): string {

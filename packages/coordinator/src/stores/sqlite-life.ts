@@ -35,8 +35,8 @@ export class SqliteLife {
   readonly #adoptedEpochs = new Map<string, string>();
   /** Checksum of each record as this process has found or left it. */
   readonly #known = new Map<string, string | undefined>();
-  /** Records that the transaction under way has written. */
-  readonly #written = new Map<string, GuardRecord>();
+  /** Records that the transaction under way has written, with their checksums. */
+  readonly #written = new Map<string, { readonly record: GuardRecord; readonly checksum: string }>();
   #clockOffsetMs: number;
 
   /** @throws when the marker disagrees and can't be removed. */
@@ -71,8 +71,8 @@ export class SqliteLife {
   }
 
   /** Notes what the transaction under way writes. */
-  wrote(record: GuardRecord): void {
-    this.#written.set(record.namespace, record);
+  wrote(record: GuardRecord, checksum: string): void {
+    this.#written.set(record.namespace, { record, checksum });
   }
 
   /**
@@ -83,14 +83,15 @@ export class SqliteLife {
     const present = this.#present;
     if (!this.#isMarking || present === undefined || this.#written.size === 0) return;
     try {
-      this.#marker.write([...this.#written.values()].map((record) => restartMarkOf(record, present)));
+      const written = [...this.#written.values()];
+      this.#marker.write(written.map(({ record, checksum }) => restartMarkOf(record, checksum, present)));
     } catch {
       this.#endMarking();
     }
   }
 
   committed(): void {
-    for (const record of this.#written.values()) this.#known.set(record.namespace, keptFields(record).k);
+    for (const [namespace, { checksum }] of this.#written) this.#known.set(namespace, checksum);
     this.#written.clear();
   }
 
@@ -143,7 +144,7 @@ export class SqliteLife {
   /** Marks that disagree are gone before anything is leased. */
   #markAnew(adopted: readonly GuardRecord[]): void {
     this.#marker.remove();
-    for (const record of adopted) this.wrote(record);
+    for (const record of adopted) this.wrote(record, keptFields(record).k);
     this.committing();
     this.committed();
   }

@@ -28,7 +28,8 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import type { RestartMark } from "../guard/adopt.js";
-import { isMemoryBacked, type Machine } from "./sqlite-machine.js";
+import { isMemoryBacked, type Machine, thisMachine } from "./sqlite-machine.js";
+import { realPathOf } from "./sqlite-real-path.js";
 
 /** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
 const SLOT_BYTES = 512;
@@ -66,7 +67,7 @@ export interface RestartMarker {
  * @throws when a marker of this store lies in another folder and can't be removed.
  */
 export function openRestartMarker(storePath: string, machine: Machine): RestartMarker {
-  const name = `${PREFIX}${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}${SUFFIX}`;
+  const name = nameOf(storePath);
   const folders = machine.markerFolders.filter((folder) => isMemoryBacked(folder, machine));
   folders.forEach(removeAbandoned);
   const places = folders
@@ -77,6 +78,21 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
   // Written by an earlier start that had another choice: nothing rewrites it from now on.
   for (const { path, file } of others) voidMarker(path, file);
   return markerAt(first?.path, first?.file);
+}
+
+/**
+ * Removes what a store has left in the machine's memory, for whoever has deleted the store's file or is about to: nothing else
+ * does before an hour has passed. Of a store that lives on it costs a jump at its next start.
+ */
+export function removeRestartMarker(storePath: string, machine: Pick<Machine, "markerFolders"> = thisMachine()): void {
+  for (const folder of machine.markerFolders) {
+    const path = join(folder, nameOf(realPathOf(storePath)));
+    if (lstatSync(path, { throwIfNoEntry: false })?.uid === process.geteuid?.()) unlinkSync(path);
+  }
+}
+
+function nameOf(storePath: string): string {
+  return `${PREFIX}${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}${SUFFIX}`;
 }
 
 function markerAt(path: string | undefined, opened: number | undefined): RestartMarker {

@@ -260,7 +260,7 @@ export class SqliteStore implements Store {
   #save(record: GuardRecord): number {
     const fields = keptFields(record);
     this.#statements.saveRecord.run(record.namespace, ...KEPT_COLUMNS.map((name) => fields[name]));
-    this.#life.wrote(record);
+    this.#life.wrote(record, fields.k);
     return this.#row(record.namespace).id;
   }
 

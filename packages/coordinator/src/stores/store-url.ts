@@ -50,7 +50,7 @@ export function parseStoreUrl(text: string): StoreAddress {
   return { ...place, ...loginIn(parts.userinfo), tls: s !== "", database, keyPrefix: keyPrefixIn(parts) };
 }
 
-/** The URL for messages and logs, and the name of the place: without password, and the same in whatever order hosts are given. */
+/** The URL for messages and logs: without password, and the same in whatever order hosts are given. */
 export function describeStore(address: StoreAddress): string {
   if (address.kind === "memory") return "memory: (forgets everything when it stops)";
   if (address.kind === "sqlite") return `sqlite:${address.path}`;
@@ -59,6 +59,23 @@ export function describeStore(address: StoreAddress): string {
   const user = username ? `${encodeURIComponent(username)}@` : "";
   const prefix = keyPrefix === DEFAULT_KEY_PREFIX ? "" : `?prefix=${keyPrefix}`;
   return `${scheme}://${user}${placeText(address, database)}${prefix}`;
+}
+
+/**
+ * Where the store is, whoever logs in and however: all hosts of a group are kept apart from what the group is, because they come
+ * and go. See StorePlace.
+ */
+export function placeOf(address: StoreAddress): { readonly group: string; readonly addresses: readonly string[] } {
+  if (address.kind === "memory") return { group: "memory", addresses: [] };
+  if (address.kind === "sqlite") return { group: "sqlite", addresses: [address.path] };
+  const { kind, database, keyPrefix } = address;
+  const name = kind === "redis-sentinel" ? address.masterName : "";
+  return { group: [kind, name, database, keyPrefix].join("/"), addresses: endpointsOf(address).map(endpointText) };
+}
+
+function endpointsOf(place: RedisPlace): readonly Endpoint[] {
+  if (place.kind === "redis-sentinel") return place.sentinels;
+  return place.kind === "redis-cluster" ? place.nodes : [place];
 }
 
 function placeText(place: RedisPlace, database: number): string {

@@ -1,0 +1,45 @@
+/** What a recovery found, would set and would cost, for people and for programs. */
+import { runOfLedgerId } from "@callnumber/protocol/wire";
+import type { RecoverPlan } from "../operator/recover.js";
+import { grouped, instant } from "./print.js";
+import { type Scanned, scannedInWords } from "./scan-option.js";
+
+/** What can't be set is not told: why not, the refusal says. */
+export function planInWords(plan: RecoverPlan, store: string, archive: Scanned | undefined): string {
+  const { namespace, storeId, found, fault, witnessed, floors } = plan;
+  return [
+    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    "found",
+    found === undefined
+      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : fault.message}`
+      : `  the record         mark ${grouped(found.highWaterMark)}, generation ${found.generation}, ${PHASE_WORDS[found.phase] ?? "?"}, written ${instant(found.changedAtMs)}`,
+    witnessed === undefined
+      ? "  the witness        nothing is remembered on this machine"
+      : `  the witness        run ${grouped(runOfLedgerId(witnessed.ledgerId).run)}, generation ${witnessed.generation}`,
+    ...floors
+      .filter(({ from }) => from === "--floor")
+      .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
+    ...(archive === undefined ? [] : scannedInWords(archive)),
+    ...(plan.possibleAtMs === null ? targetInWords(plan) : []),
+  ].join("\n");
+}
+
+function targetInWords({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
+  return [
+    "recovering sets",
+    `  the mark           to run ${grouped(target)}, on the clock line: no run above it was ever leased`,
+    `  data nodes         ${nodeCount}`,
+    "and costs",
+    `  runs               ${grouped(skippedRunCount)} are never leased`,
+    `  time               the next run is free ${Math.ceil(nextRunInMs / 1000)} s later, about`,
+  ];
+}
+
+const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
+
+export function planAsJson({ found, fault, ...rest }: RecoverPlan, archive: Scanned | undefined): object {
+  const plan = { ...rest, ...(archive === undefined ? {} : { archive }) };
+  if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
+  const { receiptKey: _, ...told } = found;
+  return { ...plan, found: told, fault: null };
+}

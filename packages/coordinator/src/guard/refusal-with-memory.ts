@@ -1,0 +1,42 @@
+/** Refusals of a store that does not answer for itself any more, told with what is remembered of it. */
+import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { GuardState } from "./state.js";
+import type { Remembrance } from "./witness.js";
+
+/** A store that held the namespace and holds it no more was emptied, or is another one. */
+export function asEmptied(error: unknown, namespace: string, { storeId, ledgerId }: Remembrance): unknown {
+  if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
+  return new CoordinatorError(
+    "store_emptied",
+    `the store holds namespace "${namespace}" no more, and run ${ledgerId} was leased from it: it was emptied, or it is another ` +
+      `one. Nothing is leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
+  );
+}
+
+const STATE_WORDS: Readonly<Record<GuardState["state"], string>> = {
+  open: "The namespace is open",
+  in_doubt: "Leasing waits",
+  fenced: "Leasing is FENCED",
+};
+
+/** The same refusal, with whether the namespace leases, where that is known, and what an operator would else ask the store for. */
+export function withMemory(error: unknown, remembered: Remembrance, state?: GuardState): unknown {
+  if (!(error instanceof CoordinatorError)) return error;
+  const { code, message, retryAfterMs } = error;
+  const told = [
+    message,
+    ...(state === undefined ? [] : [`${STATE_WORDS[state.state]} since ${new Date(state.sinceMs).toISOString()}`]),
+    // Else the message tells it already.
+    ...(code === "store_emptied" ? [] : [`Remembered here: ${inWords(remembered)}`]),
+  ];
+  return new CoordinatorError(code, told.join(". "), {
+    cause: error,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function inWords({ storeId, ledgerId, generation }: Remembrance): string {
+  const { version, run } = runOfLedgerId(ledgerId);
+  return `store id ${storeId}, run ${run}${version === 0 ? "" : ` of version ${version}`}, generation ${generation}`;
+}
