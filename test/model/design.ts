@@ -51,7 +51,6 @@ export const FULL_DESIGN: Design = {
   leases: true,
 };
 
-
 /** The small numbers of the model. Time is in ticks, rates in runs for each tick. */
 export interface Numbers {
   readonly rate: number;

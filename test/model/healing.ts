@@ -3,8 +3,9 @@
  * types recover where the record is lost or corrupt. So a design that only ever refuses does not pass for a safe one.
  */
 import { claim, confirm, handOut, lease } from "./coordinator-steps.js";
+import { callerOf } from "./coordinators.js";
 import { attached, caughtUp, interrupted, isBehind, promoted, written } from "./replication.js";
-import { isRefusal, recoverScript, type Rules } from "./scripts.js";
+import { isRefusal, type Rules, recoverScript, touchScript } from "./scripts.js";
 import { at, isMaster, NOBODY, replaced, type World } from "./world.js";
 
 export interface Healing {
@@ -13,14 +14,16 @@ export interface Healing {
   readonly throughDoubt: boolean;
 }
 
-/** Far more than any wait that ends: two jumps, and the gap. */
+/** Far more than any wait that ends. */
 const TICKS_MAX = 16;
 
 /** Heals the world around each master that it has, for each coordinator; answers the worst that came of it. */
 export function heal(world: World, rules: Rules): Healing {
   const masters = [...world.nodes.keys()].filter((index) => isMaster(at(world.nodes, index)));
   const leaders = masters.length > 0 ? masters : [0];
-  const all = leaders.flatMap((leader) => [...world.coordinators.keys()].map((index) => leaseAgain(world, rules, leader, index)));
+  const all = leaders.flatMap((leader) =>
+    [...world.coordinators.keys()].map((index) => leaseAgain(world, rules, leader, index)),
+  );
   const outcomes = all.map(({ outcome }) => outcome);
   const outcome = (["repeat", "nothing", "lease"] as const).find((one) => outcomes.includes(one)) ?? "nothing";
   return { outcome, throughDoubt: all.some(({ throughDoubt }) => throughDoubt) };
@@ -41,6 +44,8 @@ function leaseAgain(broken: World, rules: Rules, leader: number, index: number):
       world = replicated(claim(world, rules, index).world);
       if (at(world.coordinators, index).phase === "claimed") world = replicated(confirm(world, rules, index).world);
     }
+    // Every tick, so that the wait for the line is no silence.
+    world = replicated(touched(world, rules, index));
     world = { ...world, now: world.now + 1, coordinators: world.coordinators.map(interrupted) };
   }
   return { outcome: "nothing", throughDoubt };
@@ -69,6 +74,12 @@ function recovered(world: World, rules: Rules, leader: number): World {
   const answer = recoverScript(rules, deleted, world.now, { floor, gmin: 0, clock: world.now });
   const emptied = { ...world, nodes: replaced(world.nodes, leader, deleted), rolledBack: NOBODY };
   return isRefusal(answer) ? emptied : replicated(written(emptied, leader, answer));
+}
+
+function touched(world: World, rules: Rules, index: number): World {
+  const { at: place } = at(world.coordinators, index);
+  const answer = touchScript(rules, at(world.nodes, place), world.now, callerOf(world, index));
+  return isRefusal(answer) ? world : written(world, place, answer);
 }
 
 function replicated(world: World): World {

@@ -22,7 +22,9 @@ for (const trial of trials) {
 }
 
 for (const { trial, found, passed } of reports) {
-  console.log(`\n${trial.name}: ${trial.expected === "repeat" ? "a repeat is found " : ""}${trial.words}${passed ? "" : " - FAILED"}`);
+  console.log(
+    `\n${trial.name}: ${trial.expected === "repeat" ? "a repeat is found " : ""}${trial.words}${passed ? "" : " - FAILED"}`,
+  );
   for (const [step, words] of found.trace.entries()) console.log(`${String(step).padStart(4)}  ${words}`);
 }
 if (reports.some(({ passed }) => !passed)) process.exitCode = 1;
@@ -41,7 +43,10 @@ function options(): { variants: string[]; bounds: { depth?: number; states?: num
     const unknown = variants.find((name) => !names.includes(name));
     if (unknown !== undefined) throw new RangeError(`there is no variant "${unknown}"; there are ${names.join(", ")}`);
     const [depth, states] = [count("depth", values.depth), count("states", values.states)];
-    return { variants, bounds: { ...(depth === undefined ? {} : { depth }), ...(states === undefined ? {} : { states }) } };
+    return {
+      variants,
+      bounds: { ...(depth === undefined ? {} : { depth }), ...(states === undefined ? {} : { states }) },
+    };
   } catch (error) {
     console.error((error as Error).message);
     process.exit(2);

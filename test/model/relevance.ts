@@ -37,7 +37,12 @@ export function relevant(world: World, { design }: Rules, limits: Limits): World
  * Whoever waits at another master may as well have left; memory below the record never speaks; and an acknowledgement that can
  * come may as well have come, since whoever does not get it can only give up, which it may do at any time.
  */
-function relevantCoordinator(given: Coordinator, leader: number, { c, g }: StoreRecord, hasVoter: boolean): Coordinator {
+function relevantCoordinator(
+  given: Coordinator,
+  leader: number,
+  { c, g }: StoreRecord,
+  hasVoter: boolean,
+): Coordinator {
   const here = given.at === leader ? given : { ...interrupted(given), at: leader };
   const silent = here.floor <= c && here.gmin <= g && (here.phase !== "leased" || here.floor < here.from);
   const heard = hasVoter && isWaiting(here) && !here.acknowledged;
@@ -58,4 +63,13 @@ const KNOWN = 1;
 const UNKNOWN = 0;
 const NOWHERE = { history: UNKNOWN, offset: 0 };
 /** A node without part in what comes: it looks like an empty master, at which every lease is refused. */
-const NODE_APART: DataNode = { history: UNKNOWN, offset: 0, record: null, follows: NOBODY, linked: false, epoch: 0, before: NOWHERE, clockAhead: 0 };
+const NODE_APART: DataNode = {
+  history: UNKNOWN,
+  offset: 0,
+  record: null,
+  follows: NOBODY,
+  linked: false,
+  epoch: 0,
+  before: NOWHERE,
+  clockAhead: 0,
+};

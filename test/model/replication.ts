@@ -46,7 +46,14 @@ const heard = (world: World, index: number): World => ({
 export function promoted(world: World, index: number): World {
   const node = at(world.nodes, index);
   const { history, offset } = node;
-  const master = { ...node, follows: NOBODY, linked: false, epoch: world.fresh, history: world.fresh, before: { history, offset } };
+  const master = {
+    ...node,
+    follows: NOBODY,
+    linked: false,
+    epoch: world.fresh,
+    history: world.fresh,
+    before: { history, offset },
+  };
   return { ...world, fresh: world.fresh + 1, nodes: replaced(world.nodes, index, master) };
 }
 
@@ -59,7 +66,9 @@ export function attached(world: World, design: Design, index: number, masterInde
   const replica = { ...node, history, follows: masterIndex, linked: true };
   const nodes = detached(world.nodes, index);
   nodes[index] = partially ? replica : { ...replica, record, offset };
-  const next = isMaster(node) ? { ...world, nodes, coordinators: hungUp(world.coordinators, index) } : { ...world, nodes };
+  const next = isMaster(node)
+    ? { ...world, nodes, coordinators: hungUp(world.coordinators, index) }
+    : { ...world, nodes };
   const noticed = partially ? design.partialSyncInEpoch : design.fullSyncInEpoch;
   const known = noticed ? inNewEpoch(next, design, masterIndex) : next;
   // A full copy holds all that anyone waits for.
@@ -67,7 +76,12 @@ export function attached(world: World, design: Design, index: number, masterInde
 }
 
 /** A process starts again from what its disk holds, as master or as replica without a link yet. */
-export function restarted(world: World, index: number, record: StoreRecord | null, { history, offset }: Position): World {
+export function restarted(
+  world: World,
+  index: number,
+  record: StoreRecord | null,
+  { history, offset }: Position,
+): World {
   const node = at(world.nodes, index);
   const nodes = detached(world.nodes, index);
   nodes[index] = isMaster(node)

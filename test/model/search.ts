@@ -61,7 +61,14 @@ export function search(trial: Trial, bounds: Bounds = {}, look: Look = () => {})
 }
 
 /** Adds the worlds that can come next to `found`; answers the step that breaks the promise, if one does. */
-function expand(world: World, number: number, trial: Trial, visited: Visited, found: World[], look: Look): number | undefined {
+function expand(
+  world: World,
+  number: number,
+  trial: Trial,
+  visited: Visited,
+  found: World[],
+  look: Look,
+): number | undefined {
   let step = -1;
   let broken: number | undefined;
   visitNext(world, trial, (next) => {

@@ -19,7 +19,8 @@ export const STARTS = {
   split: { words: "B was promoted and is alone; A lives on as a master, with C", world: split },
   failedOver: { words: "B was promoted and C follows it; A lives on as a master, alone", world: failedOver },
   clocksApart: {
-    words: "B was promoted and is alone; A lives on with C; the clocks of A and K1 are ahead by eps, all others behind by eps",
+    words:
+      "B was promoted and is alone; A lives on with C; the clocks of A and K1 are ahead by eps, all others behind by eps",
     world: withClocksApart(split),
   },
 } satisfies Record<string, Start>;
@@ -31,6 +32,9 @@ function withClocksApart(world: World): World {
   return {
     ...world,
     nodes: world.nodes.map((node, index) => ({ ...node, clockAhead: index === A ? 1 : -1 })),
-    coordinators: world.coordinators.map((coordinator, index) => ({ ...coordinator, clockAhead: index === 0 ? 1 : -1 })),
+    coordinators: world.coordinators.map((coordinator, index) => ({
+      ...coordinator,
+      clockAhead: index === 0 ? 1 : -1,
+    })),
   };
 }

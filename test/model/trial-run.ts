@@ -35,7 +35,8 @@ export function runTrial(trial: Trial, bounds: Bounds = {}): Report {
     if (outcome !== "lease") healed.failures += 1;
   });
   const seconds = (performance.now() - begun) / 1000;
-  const passed = found.ended === "repeat" ? trial.expected === "repeat" : trial.expected === "nothing" && healed.failures === 0;
+  const passed =
+    found.ended === "repeat" ? trial.expected === "repeat" : trial.expected === "nothing" && healed.failures === 0;
   return { trial, found, healed, seconds, passed, verdict: verdictOf(found, healed) };
 }
 

@@ -2,8 +2,9 @@
  * What is searched: the full design, which must repeat nothing, and designs from which one thing was taken away, which must repeat.
  * Each search has the start and the bounds in which it ends soon; the bounds of all variants lie inside those of the full design.
  */
-import type { FaultKind, Limits } from "./adversary.js";
+import type { Limits } from "./adversary.js";
 import { type Design, FULL_DESIGN, type Numbers } from "./design.js";
+import type { FaultKind } from "./faults.js";
 import type { StartName } from "./starts.js";
 
 export interface Trial {
@@ -13,6 +14,7 @@ export interface Trial {
   readonly expected: "nothing" | "repeat";
   readonly design: Design;
   readonly numbers: Numbers;
+  readonly touches: boolean;
   readonly start: StartName;
   readonly limits: Limits;
 }
@@ -23,7 +25,10 @@ const NUMBERS_WITH_EPS: Numbers = { ...NUMBERS, eps: 1 };
 /** As the guard was first written: a partial resynchronisation went unnoticed. */
 const FIRST_EPOCH: Partial<Design> = { partialSyncInEpoch: false };
 
-type Extent = Pick<Limits, "faults" | "ticks" | "generations"> & { readonly kinds?: readonly FaultKind[] };
+type Extent = Pick<Limits, "faults" | "ticks" | "generations"> & {
+  readonly kinds?: readonly FaultKind[];
+  readonly touches?: true;
+};
 
 const SHORT: Extent = { faults: 1, ticks: 2, generations: 3 };
 const FAIL_OVER: readonly FaultKind[] = ["promote", "follow", "restart"];
@@ -79,7 +84,10 @@ export const VARIANTS: readonly Trial[] = [
     generations: 2,
     kinds: FAIL_OVER,
   }),
-  variant("no-memory", "when coordinators remember nothing", { memory: false }, "fresh", { ...SHORT, kinds: ["rollBack"] }),
+  variant("no-memory", "when coordinators remember nothing", { memory: false }, "fresh", {
+    ...SHORT,
+    kinds: ["rollBack"],
+  }),
   variant("no-gap", "without the gap", { gap: false }, "fresh", { ...SHORT, kinds: ["rollBack"] }),
   variant("no-nonce", "without the nonce", { nonce: false }, "fresh", { ...SHORT, kinds: ["doubleAnswer"] }),
   variant(
@@ -117,7 +125,7 @@ function full(start: StartName, extent: Extent, numbers = NUMBERS): Trial {
   const { faults, ticks, kinds } = extent;
   const words = `${faults} ${faults === 1 ? "fault" : "faults"} of ${kinds ? kinds.join(", ") : "any kind"} in ${ticks} ticks`;
   const limits = { ...extent, everyoneRemembers: true };
-  return { name: `full/${start}/${faults}`, words, expected: "nothing", design: FULL_DESIGN, numbers, start, limits };
+  return { name: `full/${start}/${faults}`, words, expected: "nothing", design: FULL_DESIGN, numbers, touches: extent.touches ?? false, start, limits };
 }
 
 function variant(
@@ -129,5 +137,5 @@ function variant(
   numbers = NUMBERS,
 ): Trial {
   const limits = { ...extent, everyoneRemembers: true };
-  return { name, words, expected: "repeat", design: { ...FULL_DESIGN, ...without }, numbers, start, limits };
+  return { name, words, expected: "repeat", design: { ...FULL_DESIGN, ...without }, numbers, touches: extent.touches ?? false, start, limits };
 }

@@ -63,14 +63,15 @@ export interface Coordinator {
   /** The node it is connected to. */
   readonly at: number;
   readonly phase: Phase;
-  /** The range in hand, while `leased`. */
+  /** The first run of the range in hand, while `leased`. */
   readonly from: number;
+  /** The mark that its step left, while it waits. */
   readonly to: number;
   /** The generation it works under: of the refusal, of the claim, or of the lease. */
   readonly g: number;
   /** Whether the quorum has acknowledged what this coordinator last wrote. */
   readonly acknowledged: boolean;
-  /** What it remembers, in memory and witness alike: the greatest run and the greatest generation handed out. */
+  /** What it remembers, in memory and witness alike: the greatest mark and the greatest generation of steps that counted. */
   readonly floor: number;
   readonly gmin: number;
   /** Ticks that its clock is ahead of the true time. */
