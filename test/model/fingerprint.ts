@@ -4,7 +4,17 @@
  * The search asks this of every step, so nothing is allocated here: what one call needs lies in arrays made once.
  */
 import type { Limits } from "./adversary.js";
-import { at, type Coordinator, type DataNode, isMaster, NODE_NAMES, type StoreRecord, type World } from "./world.js";
+import {
+  at,
+  type Coordinator,
+  type DataNode,
+  FIRST_SNAPSHOT,
+  isMaster,
+  NODE_NAMES,
+  type Position,
+  type StoreRecord,
+  type World,
+} from "./world.js";
 
 export interface Fingerprint {
   readonly high: number;
@@ -22,8 +32,9 @@ const likeness = new Float64Array(NODE_NAMES.length);
 const histories = new Int32Array(16);
 let historyCount = 0;
 
-/** All offsets of the world, and 0, for the same reason. Only their order counts. */
+/** All positions of the world, and the first one, for the same reason. Only the order of those in one history counts. */
 const offsets = new Int32Array(2 * NODE_NAMES.length + 2);
+const historyAt = new Int32Array(offsets.length);
 
 let high = 0;
 let low = 0;
@@ -37,16 +48,16 @@ export function fingerprint(world: World, limits: Limits): Fingerprint {
     const node = at(world.nodes, order[place] as number);
     add((placeOf(node.follows) << 8) | (node.linked ? 128 : 0) | (node.clockAhead + 8));
     add(packed(world, node.record));
-    add((historyName(node.history) << 8) | rank(node.offset));
-    if (isMaster(node)) add((historyName(node.before.history) << 8) | rank(node.before.offset));
+    add(placeInHistory(node));
+    if (isMaster(node)) add(placeInHistory(node.before));
   }
   addCoordinators(world);
   // Nothing can be put back any more once the faults are used up.
   if (world.backup && world.faultCount < limits.faults) {
-    const { node, record, history, offset } = world.backup;
+    const { node, record } = world.backup;
     add(placeOf(node));
     add(packed(world, record));
-    add((historyName(history) << 8) | rank(offset));
+    add(placeInHistory(world.backup));
   }
   return { high: finished(high), low: finished(low) };
 }
@@ -56,12 +67,12 @@ function begin({ nodes, coordinators, backup }: World): void {
   low = 0x3c6ef372;
   histories[0] = 1;
   historyCount = 1;
-  offsets[0] = 0;
-  offsets[1] = backup ? backup.offset : 0;
+  keep(0, FIRST_SNAPSHOT);
+  keep(1, backup ?? FIRST_SNAPSHOT);
   for (let index = 0; index < order.length; index += 1) {
     const node = at(nodes, index);
-    offsets[2 * index + 2] = node.offset;
-    offsets[2 * index + 3] = isMaster(node) ? node.before.offset : 0;
+    keep(2 * index + 2, node);
+    keep(2 * index + 3, isMaster(node) ? node.before : node);
     likeness[index] = likenessOf(node, visitorsOf(coordinators, index));
     order[index] = index;
   }
@@ -100,10 +111,18 @@ function historyName(history: number): number {
   return historyCount - 1;
 }
 
-function rank(offset: number): number {
+function keep(place: number, { history, offset }: Position): void {
+  historyAt[place] = history;
+  offsets[place] = offset;
+}
+
+/** The name of the history, and how many positions in it lie below. */
+function placeInHistory({ history, offset }: Position): number {
   let below = 0;
-  for (let place = 0; place < offsets.length; place += 1) if ((offsets[place] as number) < offset) below += 1;
-  return below;
+  for (let place = 0; place < offsets.length; place += 1) {
+    if (historyAt[place] === history && (offsets[place] as number) < offset) below += 1;
+  }
+  return (historyName(history) << 8) | below;
 }
 
 /** Of the epoch only this can matter: whether it is that of a master now, and of which. */

@@ -24,8 +24,8 @@ export function heal(world: World, rules: Rules): Healing {
   const all = leaders.flatMap((leader) =>
     [...world.coordinators.keys()].map((index) => leaseAgain(world, rules, leader, index)),
   );
-  const outcomes = all.map(({ outcome }) => outcome);
-  const outcome = (["repeat", "nothing", "lease"] as const).find((one) => outcomes.includes(one)) ?? "nothing";
+  const outcomes = new Set(all.map(({ outcome }) => outcome));
+  const outcome = (["repeat", "nothing", "lease"] as const).find((one) => outcomes.has(one)) ?? "nothing";
   return { outcome, throughDoubt: all.some(({ throughDoubt }) => throughDoubt) };
 }
 

@@ -83,9 +83,10 @@ function expand(
   return broken;
 }
 
-const breaksPromise = ({ repeated, aboveLine }: World): boolean => repeated !== 0 || aboveLine !== 0;
+export const breaksPromise = ({ repeated, aboveLine }: World): boolean => repeated !== 0 || aboveLine !== 0;
 
-function visitNext(world: World, trial: Trial, visit: Visit): void {
+/** Tells every world that can come next. */
+export function visitNext(world: World, trial: Trial, visit: Visit): void {
   const { limits } = trial;
   const bounded: Visit = (next, words) => {
     if (!isClaimedTooOften(next, limits)) visit(withRollbackSettled(world, next), words);

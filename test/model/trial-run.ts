@@ -1,4 +1,4 @@
-/** One trial from search to verdict. A full design is also healed from a part of its worlds. */
+/** One trial from search to verdict. Where nothing may be found, a part of the worlds is also healed. */
 import { heal } from "./healing.js";
 import { type Bounds, type Found, search } from "./search.js";
 import type { Trial } from "./trials.js";
@@ -14,7 +14,7 @@ export interface Report {
 }
 
 /** How many worlds were healed, and how many of them through a doubt. */
-export interface Healed {
+interface Healed {
   worlds: number;
   doubts: number;
   /** Worlds from which no lease came, or a repeated one. */
@@ -36,13 +36,15 @@ export function runTrial(trial: Trial, bounds: Bounds = {}): Report {
   });
   const seconds = (performance.now() - begun) / 1000;
   const passed =
-    found.ended === "repeat" ? trial.expected === "repeat" : trial.expected === "nothing" && healed.failures === 0;
+    trial.expected === "repeat" ? found.ended === "repeat" : found.ended === "exhausted" && healed.failures === 0;
   return { trial, found, healed, seconds, passed, verdict: verdictOf(found, healed) };
 }
 
-function verdictOf({ ended }: Found, { worlds, doubts, failures }: Healed): string {
+function verdictOf({ ended, states, depth }: Found, { worlds, doubts, failures }: Healed): string {
   if (ended === "repeat") return "REPEAT";
-  const searched = ended === "exhausted" ? "no repeat, nothing left to search" : `no repeat up to the given ${ended}`;
-  if (worlds === 0) return searched;
-  return `${searched}; ${failures === 0 ? "a lease" : `NO LEASE in ${failures}`} after ${worlds} healings, ${doubts} through a doubt`;
+  if (ended === "states") return `BOUND REACHED, ${states} states: the rest was not searched`;
+  if (ended === "depth") return `BOUND REACHED, ${depth} steps: what lies beyond was not searched`;
+  if (worlds === 0) return "no repeat";
+  const again = failures === 0 ? "a lease" : `NO LEASE OR A REPEAT in ${failures}`;
+  return `no repeat; ${again} after ${worlds} healings, ${doubts} through a doubt`;
 }

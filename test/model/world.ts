@@ -57,7 +57,7 @@ export interface DataNode extends Position {
  * Where a coordinator waits. `doubt`: a refusal was answered, a claim comes next. `leased`: the lease script has run and its
  * WAIT stands. `claimed`: the same for the claim. All else is `idle`, also after an answer that is burnt.
  */
-export type Phase = "idle" | "doubt" | "leased" | "claimed";
+type Phase = "idle" | "doubt" | "leased" | "claimed";
 
 export interface Coordinator {
   /** The node it is connected to. */
