@@ -2,7 +2,7 @@
  * The model's rules are the guard's: random states of the model are played on its scripts and on the decisions that every store
  * obeys, and word, mark, time, epoch, generation and phase must be the same. packages/coordinator/test/scripts-and-decisions.test.ts
  * does the same for the decisions and the Lua scripts.
- * Guarantees: G1, G2, G3, G4 (docs/guarantees.md).
+ * Guarantees: G3, G4 (docs/guarantees.md).
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
