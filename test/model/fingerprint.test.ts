@@ -12,8 +12,8 @@ import { at, NOBODY, type World } from "./world.js";
 
 /** One pair in so many is compared. */
 const COMPARED_ONE_IN = 7;
-const WORLDS_MAX = 4_000;
-const PAIRS_MIN = 100;
+const WORLDS_MAX = 2_000;
+const PAIRS_MIN = 20;
 
 test.each(SHORT_FULL_TRIALS)("worlds taken for the same have the same future: $name, $words", (trial) => {
   const seen = new Map<string, World>();

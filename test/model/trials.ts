@@ -43,7 +43,7 @@ export const SHORT_FULL_TRIALS: readonly Trial[] = [
   full("split", { ...SHORT, ticks: 1 }),
   full("failedOver", { ...SHORT, ticks: 1 }),
   full("failedOver", { ...SHORT, faults: 2, ticks: 1, kinds: ["promote", "follow"] }),
-  full("clocksApart", { ...SHORT, ticks: 4, kinds: ["follow"] }, NUMBERS_WITH_EPS),
+  full("clocksApart", { ...SHORT, ticks: 3, kinds: ["follow"] }, NUMBERS_WITH_EPS),
 ];
 
 /** The full bound: takes minutes. */
@@ -73,7 +73,6 @@ export const VARIANTS: readonly Trial[] = [
   variant("no-line", "when a jump is the age of the record at full rate", { jump: "age" }, "fresh", {
     ...SHORT,
     faults: 2,
-    generations: 3,
     kinds: ["restart"],
   }),
   variant("no-full-sync", "without sync_full in the epoch", { fullSyncInEpoch: false }, "failedOver", {
@@ -99,7 +98,7 @@ export const VARIANTS: readonly Trial[] = [
     "when a jump lands one eps beyond the clock instead of two",
     { marginEps: 1 },
     "clocksApart",
-    { ...SHORT, ticks: 4, kinds: ["follow"] },
+    { ...SHORT, ticks: 3, kinds: ["follow"] },
     NUMBERS_WITH_EPS,
   ),
 ];
