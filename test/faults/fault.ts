@@ -23,8 +23,16 @@ export interface FaultOptions {
   readonly random: () => number;
 }
 
+/** What every world does and tells, whatever it is made of. */
+export interface Scene
+  extends Pick<World, "codes" | "callNumberCount" | "problems" | "work" | "beginInjection">,
+    Pick<World, "untilLeasing" | "rest" | "dispose"> {
+  readonly received: Pick<World["received"], "runCount">;
+  readonly control: Pick<World["control"], "count" | "repeatCount">;
+}
+
 interface FaultUnderWay {
-  readonly world: World;
+  readonly world: Scene;
   /**
    * Does the fault once, puts right what an operator would put right, and types what an operator would type. Importers work all the
    * while. When it resolves, leasing must be able to go on.
