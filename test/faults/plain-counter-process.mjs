@@ -26,7 +26,7 @@ for (;;) {
     process.send(await redis.incr(KEY));
   } catch {
     // Whoever does not answer any more may not be the master any more: the Sentinels are asked again.
-    redis.disconnect(true);
+    if (redis.status === "ready") redis.disconnect(true);
   }
   await delay(EVERY_MS);
 }
