@@ -55,7 +55,7 @@ async function part(world: PartitionedWorld, cutMs: number): Promise<void> {
     majority.every(({ since }) => since.askedLeaseAfterMs() !== undefined),
   );
   await world.until("the minority's importers say why no run comes", () =>
-    minority.every(({ since }) => since.refusal() !== undefined),
+    minority.every(({ since }) => since.refusal() !== undefined || since.askedLeaseAfterMs() !== undefined),
   );
   await delay(Math.max(cutAt + cutMs - performance.now(), 0));
   for (const { importer, since } of minority) {
@@ -74,9 +74,10 @@ function toldOfMajority({ importer, since }: Watched): string {
 }
 
 function toldOfMinority({ importer, since }: Watched): string {
-  const { atMs: _, code, message } = since.refusal() as NonNullable<ReturnType<Since["refusal"]>>;
+  const refusal = since.refusal();
+  const says = refusal === undefined ? "is refused nothing" : `says ${refusal.code}: ${refusal.message}`;
   const made = `${since.callNumberCount()} more call numbers in ${seconds(since.wroteForMs())}`;
-  return `  ${importer.name}: makes ${made}, then says ${code}: ${message}`;
+  return `  ${importer.name}: makes ${made}, then ${says}`;
 }
 
 function seconds(ms: number): string {
