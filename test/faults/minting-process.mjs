@@ -10,10 +10,8 @@ import { createClient } from "@callnumber/client";
 
 const { takeCount, pauseMs, ...options } = JSON.parse(process.argv[2]);
 
-let isStopped = false;
-process.on("message", () => {
-  isStopped = true;
-});
+const stop = new AbortController();
+process.once("message", () => stop.abort());
 process.once("disconnect", () => process.exit(1));
 
 const tell = (event, fields) => process.send({ event, atMs: Date.now(), ...fields });
@@ -28,7 +26,7 @@ const client = createClient({
   },
 });
 
-while (!isStopped) {
+while (!stop.signal.aborted) {
   try {
     const callNumbers = await client.take(takeCount);
     const hasRoom = process.stdout.write(Buffer.from(callNumbers.join(""), "latin1"));
