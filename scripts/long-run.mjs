@@ -1,29 +1,33 @@
 /**
- * Starts one of the long runs with its options: `node scripts/long-run.mjs FILE --option value …`. Each option reaches the run as
- * CALLNUMBER_OPTION in the environment; `--seed` is the seed that the run printed.
+ * Starts one of the long runs with its options: `node scripts/long-run.mjs FILE --option value …`. Each option reaches the run in the
+ * environment; `--seed` is the seed that the run printed, `--replay` a file that it told to write.
  */
 import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
+
+const VARIABLES = {
+  seed: "CALLNUMBER_TEST_SEED",
+  minutes: "CALLNUMBER_MINUTES",
+  millions: "CALLNUMBER_MILLIONS",
+  histories: "CALLNUMBER_HISTORIES",
+  replay: "CALLNUMBER_REPLAY",
+};
 
 const [file, ...given] = process.argv.slice(2);
 const { values } = parseArgs({
   args: given,
-  options: { minutes: { type: "string" }, seed: { type: "string" }, millions: { type: "string" } },
+  options: Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, { type: "string" }])),
 });
+const env = { ...process.env };
 for (const [name, value] of Object.entries(values)) {
-  if (!/^\d+$/.test(value)) {
+  if (name !== "replay" && !/^\d+$/.test(value)) {
     console.error(`--${name} takes a whole number, not "${value}"`);
     process.exit(2);
   }
+  env[VARIABLES[name]] = name === "replay" ? resolve(value) : value;
 }
-const { seed, minutes, millions } = values;
-const env = {
-  ...process.env,
-  ...(seed === undefined ? {} : { CALLNUMBER_TEST_SEED: seed }),
-  ...(minutes === undefined ? {} : { CALLNUMBER_MINUTES: minutes }),
-  ...(millions === undefined ? {} : { CALLNUMBER_MILLIONS: millions }),
-};
 const { status } = spawnSync("npx", ["vitest", "run", "--config", "vitest.long.config.ts", file], {
   stdio: "inherit",
   env,

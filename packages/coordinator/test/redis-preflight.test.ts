@@ -166,7 +166,9 @@ describe("the judgement over a server's own words", () => {
     ["7.2.4", []],
     ["10.0.0", []],
   ])("says of version %s: %j", (version, codes) => {
-    expect(judged(withLine("redis_version", version))).toEqual(codes);
+    // Whatever the tests run on: a Valkey tells a version of its own besides.
+    const redis = withLine("redis_version", version).replace(/^valkey_version:.*\r\n/m, "");
+    expect(judged(redis)).toEqual(codes);
   });
 
   test("takes Valkey by its own version, whatever Redis version it names", () => {

@@ -1,15 +1,18 @@
 /** `pause` and `resume`: planned work on the store's server, without a jump afterwards. */
 import { once } from "node:events";
 import process, { stderr, stdin } from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
-import { pauseNamespace } from "../operator/pause.js";
+import { type Pause, pauseNamespace } from "../operator/pause.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { namespaceOption, nodesOption, storeOption } from "./options.js";
 import { askToResume, awaitResume, type ResumeAnswer } from "./pause-socket.js";
 import { print, printJson } from "./print.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
+
+const LOOK_EVERY_MS = 1_000;
 
 interface Options {
   readonly store: string;
@@ -75,6 +78,7 @@ async function pause({ store: url, namespace, nodes, witnessFolder, json }: Opti
     }
     const answer = await Promise.race([
       resumed,
+      sealLost(paused),
       enterPressed().then(() => answerOf(() => paused.resume({ nodeCount: nodes }))),
       givenUp(namespace),
     ]);
@@ -109,6 +113,14 @@ function tell(answer: ResumeAnswer, namespace: string, json: boolean | undefined
 async function enterPressed(): Promise<void> {
   if (stdin.isTTY) await once(stdin, "data");
   else await new Promise(() => {});
+}
+
+/** Rejects when the store is seen without the seal. */
+async function sealLost(paused: Pause): Promise<never> {
+  for (;;) {
+    await delay(LOOK_EVERY_MS, undefined, { ref: false });
+    await paused.look();
+  }
 }
 
 async function givenUp(namespace: string): Promise<never> {

@@ -22,13 +22,20 @@ export interface Pause {
    *   only `recover` helps.
    */
   resume(options: { readonly nodeCount: number | undefined }): Promise<Outcome>;
+  /**
+   * Looks at the store; to be called now and then while the pause lasts. A record that is not as it was paused has lost its seal and
+   * may be leased from, however it looks when it is to be resumed: the secret is forgotten then.
+   * @throws CoordinatorError `claim_raced` when it was so. A store that can't be reached or read tells nothing.
+   */
+  look(): Promise<void>;
 }
 
 /** Pauses a namespace. @throws CoordinatorError every refusal of a lease: nothing is changed. */
 export async function pauseNamespace(options: VerbOptions): Promise<Pause> {
   const guard = await openGuard(options);
   let secret: string | undefined = randomBytes(32).toString("hex");
-  const { after } = await guard.seal(sealOf(secret));
+  const seal = sealOf(secret);
+  const { after } = await guard.seal(seal);
   const { generation, version, highWaterMark } = after;
   const mark = ledgerIdOf(version, highWaterMark);
   return {
@@ -46,6 +53,17 @@ export async function pauseNamespace(options: VerbOptions): Promise<Pause> {
         );
       }
       return await guard.resume({ secret: sent, mark, generation, nodeCount });
+    },
+    look: async () => {
+      const record = await options.store.readNamespace(options.namespace).catch(() => undefined);
+      if (record === undefined || secret === undefined) return;
+      if (record.seal === seal && record.generation === generation) return;
+      secret = undefined;
+      throw new CoordinatorError(
+        "claim_raced",
+        `the store lost the pause of namespace "${options.namespace}": it went back to before it, or somebody recovered it. It may be ` +
+          'leased from again, and is not resumed by this process whatever becomes of it. "callnumber recover" is the way on',
+      );
     },
   };
 }

@@ -1,0 +1,143 @@
+/**
+ * What a server does with the calls of coordinators, as the Redis adapter makes them: the script, then WAIT for the quorum, then a
+ * look at who the server is now. The decisions are the product's own.
+ */
+import type { Limits } from "./limits.js";
+import {
+  decide,
+  isRefusal,
+  markIdOf,
+  type Outcome,
+  quorumOf,
+  type Refusal,
+  recordAfter,
+  type StepCommand,
+} from "./product.js";
+import type { Group } from "./replication.js";
+import type { Server } from "./server.js";
+import type { Time } from "./time.js";
+import type { Variant } from "./variants/variant.js";
+
+/** What comes back to whoever asked. */
+export interface Answer {
+  readonly outcome?: Outcome;
+  readonly refusal?: Refusal;
+  /** The connection broke: not known whether the step was done. */
+  readonly isLost?: boolean;
+  /** What INCR gave to the control, which asks beside every lease; undefined when it was refused. */
+  readonly counter?: number | undefined;
+}
+
+export interface Call {
+  readonly command: StepCommand;
+  /** The coordinator's clock when it sent the call. */
+  readonly stampMs: number;
+  /** By how much that clock was wrong then. */
+  readonly clockAheadMs: number;
+  readonly reply: (answer: Answer) => void;
+}
+
+interface Waiting {
+  readonly call: Call;
+  readonly server: Server;
+  readonly offset: number;
+  readonly quorum: number;
+  readonly finish: (acknowledgedCount: number) => void;
+}
+
+/** How long WAIT blocks, as in the product. */
+const QUORUM_TIMEOUT_MS = 1_000;
+
+export interface CallsOptions {
+  readonly group: Group;
+  readonly time: Time;
+  readonly limits: Limits;
+  readonly variant: Variant;
+  readonly namespace: string;
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number };
+}
+
+export class Calls {
+  readonly #options: CallsOptions;
+  #waiting: Waiting[] = [];
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  /** A call has reached a server. */
+  receive(server: Server, call: Call): void {
+    const { time, limits, variant, namespace, bounds, group } = this.#options;
+    const { command, stampMs } = call;
+    if (!server.isUp || !limits.mayMeet(server, command, call.clockAheadMs)) return call.reply({ isLost: true });
+    const situation = {
+      namespace,
+      keys: server.keys(),
+      server: server.found(time.nowMs),
+      nowMs: stampMs,
+      bounds,
+    };
+    const decision = (variant.decide ?? decide)(situation, command);
+    const counter = this.#count(server, command);
+    if (isRefusal(decision)) {
+      group.spread(server);
+      return call.reply({ refusal: decision, counter });
+    }
+    if (!limits.mayDo(command)) return call.reply({ isLost: true });
+    const { record, runCount } = decision;
+    server.execute(decision, command.step === "lease", markIdOf(record));
+    group.spread(server);
+    const after = recordAfter(record, command.nonce);
+    const { offset } = server;
+    const finish = (acknowledgedCount: number) => {
+      const check = {
+        nonce: command.nonce,
+        role: server.role,
+        epoch: server.epoch,
+        generation: Number(server.contents.record?.["g"] ?? "-"),
+      };
+      call.reply({ outcome: { after, runCount, acknowledgedCount, check }, counter });
+    };
+    const quorum = quorumOf(record.nodeCount);
+    if (variant.pretendsQuorum) return finish(quorum);
+    if (server.acknowledgedCount(offset) >= quorum) return finish(server.acknowledgedCount(offset));
+    this.#wait({ call, server, offset, quorum, finish });
+  }
+
+  /** A replica has acknowledged more. */
+  acknowledged(server: Server): void {
+    for (const waiting of this.#take(
+      (one) => one.server === server && server.acknowledgedCount(one.offset) >= one.quorum,
+    )) {
+      waiting.finish(server.acknowledgedCount(waiting.offset));
+    }
+  }
+
+  /** The server ends, or hangs up on all who wait because it becomes a replica. */
+  hangUp(server: Server): void {
+    for (const { call } of this.#take((one) => one.server === server)) call.reply({ isLost: true });
+  }
+
+  /** The control asks beside every lease: INCR, in the same server at the same moment, with nothing that guards it. */
+  #count(server: Server, { step }: StepCommand): number | undefined {
+    if (step !== "lease" || server.role !== "master") return undefined;
+    const counter = server.contents.counter + 1;
+    server.write({ ...server.contents, counter });
+    return counter;
+  }
+
+  #wait(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#options.time.after(QUORUM_TIMEOUT_MS, () => {
+      for (const { server, offset, finish } of this.#take((one) => one === waiting)) {
+        finish(server.acknowledgedCount(offset));
+      }
+    });
+  }
+
+  #take(isMeant: (waiting: Waiting) => boolean): readonly Waiting[] {
+    const taken = this.#waiting.filter(isMeant);
+    if (taken.length > 0) this.#waiting = this.#waiting.filter((one) => !taken.includes(one));
+    return taken;
+  }
+}

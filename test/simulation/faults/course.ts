@@ -1,0 +1,81 @@
+/** The course of things: importers ask, time passes, coordinators touch, an operator mends what asks for it. No fault of anybody. */
+import { ERROR_RULES } from "@callnumber/protocol/wire";
+import type { World } from "../world.js";
+import type { Choices, Kind } from "./kind.js";
+
+const RUN_COUNTS = [1, 2, 8, 64];
+
+export const COURSE = {
+  lease: {
+    group: "course",
+    weight: 36,
+    play: (world, a, b) => askForLease(world, a, b),
+  },
+  moment: {
+    group: "course",
+    weight: 10,
+    play: (world, a) => pass(world, 10 + a.of(400)),
+  },
+  wait: {
+    group: "course",
+    weight: 5,
+    play: (world, a) => pass(world, 500 + a.of(8_000)),
+  },
+  touch: {
+    group: "course",
+    weight: 5,
+    play: (world, a) => {
+      const host = a.one(world.hosts);
+      world.tell(() => `coordinator ${host.index + 1} touches the record`);
+      host.touch();
+      return true;
+    },
+  },
+  mend: {
+    group: "course",
+    weight: 6,
+    play: (world, a) => {
+      const fenced = world.importers.find(({ refusedWith }) => asksForOperator(refusedWith?.code));
+      if (fenced === undefined || world.operator.isBusy) return false;
+      world.operatorRoute = a.one(world.hosts).route;
+      world.tell(
+        () => `the operator types recover at server ${world.operatorRoute + 1}, because of ${fenced.refusedWith?.code}`,
+      );
+      world.operator.recover(0);
+      return true;
+    },
+  },
+  /** As Sentinel tells it: who is not at a master goes to one. */
+  findMaster: {
+    group: "course",
+    weight: 5,
+    play: (world, a, b) => {
+      const { group, hosts } = world;
+      const astray = hosts.filter(({ route }) => !group.masters.includes(group.at(route)));
+      const host = a.one(astray);
+      const master = b.one(group.masters);
+      if (host === undefined || master === undefined) return false;
+      world.tell(() => `coordinator ${host.index + 1} is pointed at server ${master.index + 1}, a master`);
+      host.route = master.index;
+      return true;
+    },
+  },
+} satisfies Record<string, Kind>;
+
+export function askForLease(world: World, a: Choices, b: Choices): boolean {
+  const importer = a.one(world.importers);
+  const host = b.one(world.hosts);
+  void importer.ask(host, b.one(RUN_COUNTS));
+  return true;
+}
+
+export function asksForOperator(code: string | undefined): boolean {
+  if (code === undefined || code === "run_space_exhausted") return false;
+  return code === "store_sealed" || ERROR_RULES[code as keyof typeof ERROR_RULES].retry === "never";
+}
+
+async function pass(world: World, durationMs: number): Promise<boolean> {
+  world.tell(() => `${durationMs} ms pass`);
+  await world.pass(durationMs);
+  return true;
+}

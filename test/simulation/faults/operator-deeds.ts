@@ -1,0 +1,50 @@
+/** What an operator types, rightly or not: recover at any time and on any server, pause, resume, and giving up half-way. */
+import type { Kind } from "./kind.js";
+
+/** As the command waits, and as somebody who calls the verb without waiting. */
+const WATCHES_MS = [0, 11_000];
+
+export const OPERATOR_DEEDS = {
+  recover: {
+    group: "operator",
+    weight: 2,
+    play: (world, a) => {
+      if (world.operator.isBusy) return false;
+      world.operatorRoute = a.one(world.group.servers).index;
+      world.tell(() => `the operator types recover at server ${world.operatorRoute + 1}`);
+      world.operator.recover(a.one(WATCHES_MS));
+      return true;
+    },
+  },
+  pause: {
+    group: "operator",
+    weight: 3,
+    play: (world, a) => {
+      if (world.operator.isBusy || world.operator.holdsPause) return false;
+      world.operatorRoute = a.one(world.hosts).route;
+      world.tell(() => `the operator types pause at server ${world.operatorRoute + 1}`);
+      world.operator.pause();
+      return true;
+    },
+  },
+  resume: {
+    group: "operator",
+    weight: 3,
+    play: (world) => {
+      if (world.operator.isBusy || !world.operator.holdsPause) return false;
+      world.tell(() => `the operator types resume at server ${world.operatorRoute + 1}`);
+      world.operator.resume();
+      return true;
+    },
+  },
+  giveUp: {
+    group: "operator",
+    weight: 1,
+    play: (world) => {
+      if (!world.operator.isBusy && !world.operator.holdsPause) return false;
+      world.tell(() => "the operator's command is killed");
+      world.operator.giveUp();
+      return true;
+    },
+  },
+} satisfies Record<string, Kind>;

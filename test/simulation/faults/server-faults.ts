@@ -1,0 +1,169 @@
+/** What happens to servers: stopped, killed and started from any earlier disk, promoted, told to follow, backed up, restored. */
+
+import { EMPTY_DISK, type Saved, type Server } from "../server.js";
+import type { World } from "../world.js";
+import type { Choices, Kind } from "./kind.js";
+
+export const SERVER_FAULTS = {
+  stopServer: {
+    group: "stops",
+    weight: 2,
+    play: (world, a) => {
+      const server = a.one(world.group.servers);
+      if (!world.network.stop(server.index)) return false;
+      world.tell(() => `server ${server.index + 1} is stopped (SIGSTOP)`);
+      return true;
+    },
+  },
+  continueServer: {
+    group: "stops",
+    weight: 3,
+    play: (world) => {
+      const stopped = world.group.servers.find(({ index }) => world.network.isStopped(index));
+      if (stopped === undefined) return false;
+      world.tell(() => `server ${stopped.index + 1} goes on (SIGCONT)`);
+      return world.network.goOn(stopped.index);
+    },
+  },
+  /** kill -9, power loss, an old RDB or AOF, no persistence: it comes back with something that it held once, or nothing. */
+  crash: {
+    group: "crashes",
+    weight: 4,
+    play: (world, a, b) => {
+      const server = a.one(world.group.servers);
+      const saved = a.isRare(8) ? EMPTY_DISK : earlier(server.past, a);
+      if (saved === undefined) return false;
+      startFrom(world, server, saved, b, "is killed and starts again");
+      return true;
+    },
+  },
+  /** A replica that has another master now starts again from an RDB, and a configuration, of the time before. */
+  comeBack: {
+    group: "failover",
+    weight: 2,
+    play: (world, a) => {
+      const server = a.one(world.group.servers.filter(({ follows }) => follows !== undefined));
+      const saved = server?.past.findLast(({ follows }) => follows !== undefined && follows !== server.follows);
+      if (server === undefined || saved?.follows === undefined) return false;
+      restart(world, server, {
+        saved,
+        master: world.group.at(saved.follows),
+        remembersStream: true,
+        verb: "comes back",
+      });
+      return true;
+    },
+  },
+  backUp: {
+    group: "backups",
+    weight: 2,
+    play: (world, a) => {
+      const server = a.one(world.group.servers);
+      world.tell(() => `a backup is taken of server ${server.index + 1}: ${wordsOf(server.saved())}`);
+      world.backups.push(server.saved());
+      return true;
+    },
+  },
+  restore: {
+    group: "backups",
+    weight: 3,
+    play: (world, a, b) => {
+      const server = a.one(world.group.servers);
+      const saved = a.one(world.backups);
+      if (saved === undefined) return false;
+      startFrom(world, server, saved, b, "is restored from a backup");
+      return true;
+    },
+  },
+  promote: {
+    group: "failover",
+    weight: 3,
+    play: (world, a) => {
+      const server = a.one(world.group.servers);
+      if (!server.isUp || server.role === "master") return false;
+      world.tell(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
+      world.group.promote(server);
+      return true;
+    },
+  },
+  follow: {
+    group: "failover",
+    weight: 3,
+    play: (world, a, b) => {
+      const server = a.one(world.group.servers);
+      const others = world.group.servers.filter((other) => other !== server && other.role === "master");
+      const master = a.one(others);
+      if (master === undefined || server.follows === master.index || !server.isUp) return false;
+      follow(world, server, master, b.isRare(3));
+      return true;
+    },
+  },
+  /** As Sentinel does it, or half of it: a replica is promoted, some others follow it, some coordinators go there. */
+  failOver: {
+    group: "failover",
+    weight: 3,
+    play: (world, a, b) => {
+      const server = a.one(world.group.servers);
+      if (!server.isUp || server.role === "master") return false;
+      world.tell(() => `server ${server.index + 1} is promoted, with ${wordsOf(server.saved())}`);
+      world.group.promote(server);
+      for (const other of world.group.servers) {
+        if (other !== server && other.isUp && b.of(2) === 0) follow(world, other, server, false);
+      }
+      for (const host of world.hosts) if (b.of(2) === 0) host.route = server.index;
+      world.tell(() => `coordinators are pointed at servers ${world.hosts.map(({ route }) => route + 1).join(", ")}`);
+      return true;
+    },
+  },
+} satisfies Record<string, Kind>;
+
+/** Who waits at a master that becomes a replica is hung up on; or not, which is worse. */
+function follow(world: World, server: Server, master: Server, keepsWaiting: boolean): void {
+  world.tell(() => `server ${server.index + 1} is told to follow server ${master.index + 1}`);
+  if (!keepsWaiting) world.calls.hangUp(server);
+  world.group.follow(server, master);
+}
+
+/** The disk as it is, as it was a little while ago, or ever. */
+function earlier(past: readonly Saved[], choices: Choices): Saved | undefined {
+  const reach = choices.one([1, 4, 16, past.length]);
+  return past[past.length - 1 - choices.of(Math.max(Math.min(reach, past.length), 1))];
+}
+
+function startFrom(world: World, server: Server, saved: Saved, choices: Choices, verb: string): void {
+  const { group } = world;
+  const remembersStream = choices.of(2) === 1;
+  // Its configuration is as it was, or as old as the disk, or names anybody.
+  const others = group.servers.filter((other) => other !== server).map(({ index }) => index);
+  const follows = choices.one([server.follows, saved.follows, choices.one([undefined, ...others])]);
+  const master = follows === server.index || follows === undefined ? undefined : group.at(follows);
+  restart(world, server, { saved, master, remembersStream, verb });
+}
+
+interface Restart {
+  readonly saved: Saved;
+  /** Undefined: as a master. */
+  readonly master: Server | undefined;
+  readonly remembersStream: boolean;
+  readonly verb: string;
+}
+
+function restart(world: World, server: Server, { saved, master, remembersStream, verb }: Restart): void {
+  const { group } = world;
+  world.tell(
+    () =>
+      `server ${server.index + 1} ${verb} with ${wordsOf(saved)}, ${master === undefined ? "as a master" : `as replica of server ${master.index + 1}`}` +
+      `${remembersStream ? "; its disk (RDB) knows its place in the stream" : ""}`,
+  );
+  world.calls.hangUp(server);
+  world.network.goOn(server.index);
+  group.end(server);
+  server.start(saved, master === undefined ? "master" : "slave", remembersStream);
+  server.past.push(server.saved());
+  group.rejoin(server, master);
+}
+
+export function wordsOf({ contents }: Saved): string {
+  const { record } = contents;
+  return record === undefined ? "no record" : `mark ${record["c"]}, generation ${record["g"]}`;
+}

@@ -1,0 +1,35 @@
+/**
+ * The guard in ten thousand simulated histories, beside the control, which has no guard. The longer run is `npm run simulate`.
+ * Guarantees: G1, G2, G3, G4, G10 (docs/guarantees.md).
+ */
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { type Campaign, runCampaign, STEP_COUNT, told } from "./campaign.js";
+import { THE_GUARD } from "./variants/variant.js";
+
+const HISTORY_COUNT = 10_000;
+/** A minute where nobody else computes. */
+const PATIENCE_MS = 900_000;
+
+describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () => {
+  const seed = inject("seed");
+  let campaign: Campaign;
+
+  beforeAll(async () => {
+    const rules = { variant: THE_GUARD, lifted: new Set<never>() };
+    campaign = await runCampaign({ seed, historyCount: HISTORY_COUNT, rules });
+  }, PATIENCE_MS);
+
+  afterAll(() => {
+    console.log(`Simulated from seed ${seed}:\n${campaign?.seen}`);
+  });
+
+  test("no run is leased twice, an importer's rise, none lies above the line, each refusal is documented, and leasing goes on", () => {
+    expect.assert(campaign.broken === undefined, campaign.broken && told(campaign.broken));
+    expect(campaign.seen.historyCount).toBe(HISTORY_COUNT);
+    expect(campaign.seen.stepCount).toBe(HISTORY_COUNT * STEP_COUNT);
+  });
+
+  test("every kind of step was played and every refusal met, and the control repeats: else nothing was proved", () => {
+    expect(campaign.seen.gaps).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+/**
+ * The end of a history: everything is mended, an operator does what is asked for, and then a lease must succeed in a bounded time.
+ * A guard that refused for ever would be safe and useless.
+ */
+import { asksForOperator } from "./faults/course.js";
+import { HOST_PLACE } from "./network.js";
+import { type CoordinatorError, lineAt, parseStoreId, RUN_MAX } from "./product.js";
+import { BOUNDS, type World } from "./world.js";
+
+/**
+ * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
+ * for 11 s first; a second claim, and pauses between, are small beside these. In production nobody waits for the simulated minute.
+ */
+const HEALED_WITHIN_MS = 40_000;
+const JUMP_AHEAD_MS = 4 * BOUNDS.epsMs;
+const TRY_EVERY_MS = 500;
+const WATCH_MS = 11_000;
+
+export async function heal(world: World): Promise<void> {
+  await mendEverything(world);
+  const untilMs = world.time.nowMs + HEALED_WITHIN_MS;
+  world.tell(() => "everything is mended; from now on leases must succeed");
+  for (const [index, host] of world.hosts.entries()) {
+    const importer = world.importers[index % world.importers.length] as World["importers"][number];
+    const leasesBefore = world.tally.leases.length;
+    importer.refusedWith = undefined;
+    while (world.tally.leases.length === leasesBefore) {
+      // What was asked before, and is answered late, is late no more.
+      world.network.release();
+      for (const other of world.hosts) other.touch();
+      void importer.ask(host, 1);
+      await world.settle();
+      await world.pass(TRY_EVERY_MS);
+      await world.settle();
+      const refusal = importer.refusedWith as CoordinatorError | undefined;
+      if (world.tally.violation !== undefined || isEnd(world, refusal) || isEnd(world, world.operator.refusedWith))
+        return;
+      if (world.time.nowMs > untilMs) {
+        return world.tally.miss(
+          `${importer.name} is still refused by coordinator ${host.index + 1}: ${refusal?.code ?? "no answer"}`,
+        );
+      }
+      if (world.tally.leases.length > leasesBefore || !asksForOperator(refusal?.code) || world.operator.isBusy)
+        continue;
+      world.tell(() => `the operator types recover, because of ${refusal?.code}`);
+      importer.refusedWith = undefined;
+      world.operator.recover(WATCH_MS);
+    }
+  }
+}
+
+/** The end of the run space is an honest end, whoever is told; but only where the line has reached it. */
+function isEnd({ storeId, time }: World, refusal: CoordinatorError | undefined): boolean {
+  const id = parseStoreId(storeId);
+  if (refusal?.code !== "run_space_exhausted" || id === undefined) return false;
+  return lineAt(id, 0, time.nowMs + JUMP_AHEAD_MS) >= RUN_MAX;
+}
+
+async function mendEverything(world: World): Promise<void> {
+  const { group, network, hosts, operator } = world;
+  world.isMended = true;
+  for (const { index } of group.servers) network.goOn(index);
+  for (const { index } of hosts) network.goOn(HOST_PLACE + index);
+  network.heal();
+  network.release();
+  for (const server of group.servers) server.clockAheadMs = 0;
+  for (const host of hosts) {
+    host.clockAheadMs = 0;
+    host.store.befall(undefined);
+  }
+  await world.settle();
+  operator.giveUp();
+  const master = group.at(world.setting.order);
+  if (master.role === "slave") group.promote(master);
+  await world.settle();
+  for (const server of group.servers) {
+    if (server === master || (server.follows === master.index && server.link === "up")) continue;
+    world.calls.hangUp(server);
+    group.follow(server, master);
+  }
+  for (const host of hosts) host.route = master.index;
+  world.operatorRoute = master.index;
+  await world.settle();
+}

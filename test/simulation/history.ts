@@ -1,0 +1,145 @@
+/**
+ * Histories as plain data: a setting and a list of steps. Drawn from a seed, shrunk by fast-check to a short one that still fails, and
+ * written down as JSON they are the same again.
+ */
+
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import fc from "fast-check";
+import { GROUPS, KINDS, type KindName, type Step } from "./faults/kinds.js";
+
+export interface Setting {
+  /** Data nodes; `init --nodes` says as many. */
+  readonly serverCount: number;
+  readonly hostCount: number;
+  readonly importerCount: number;
+  readonly rate: number;
+  readonly firstRun: number;
+  /** How long ago the store was made, ms: the line lies higher above an old store's mark. */
+  readonly ageMs: number;
+  /** Whether a doubt was settled just before the history begins: the mark then lies on the line, and every later jump lands near it. */
+  readonly isOnLine: boolean;
+  /** Where coordinators remember: nowhere, each on its own machine, all on one machine. */
+  readonly witness: "none" | "own" | "shared";
+  /** Seed of fast-check's scheduler: in which order messages arrive. */
+  readonly order: number;
+}
+
+export interface History {
+  readonly setting: Setting;
+  readonly steps: readonly Step[];
+}
+
+/** A part of all histories, where one fault is more frequent than elsewhere. */
+export interface Focus {
+  /** Faults of these groups, and no others. */
+  readonly groups?: readonly string[];
+  /** Steps of these kinds, and no others. */
+  readonly kinds?: readonly KindName[];
+  readonly setting?: Partial<Setting>;
+}
+
+const PARAMETER_MAX = 2 ** 30 - 1;
+const FLOW_MAX = 7;
+const AGE_MAX_MS = 25 * 24 * 3_600_000;
+const KIND_NAMES = Object.keys(KINDS) as KindName[];
+
+/** Histories of exactly so many steps, which shrink to any shorter ones. */
+export function histories(stepCount: number, focus: Focus = {}): fc.Arbitrary<History> {
+  return new HistoryArbitrary(stepCount, focus);
+}
+
+/** fast-check's own commands come in any number; here a number is promised, so only the shrinking is theirs. */
+class HistoryArbitrary extends fc.Arbitrary<History> {
+  readonly #stepCount: number;
+  readonly #focus: Focus;
+
+  constructor(stepCount: number, focus: Focus) {
+    super();
+    this.#stepCount = stepCount;
+    this.#focus = focus;
+  }
+
+  generate(mrng: fc.Random): fc.Value<History> {
+    const draw: Draw = (min, max) => mrng.nextInt(min, max);
+    return new fc.Value(drawn(draw, this.#stepCount, this.#focus), undefined);
+  }
+
+  canShrinkWithoutContext(_value: unknown): _value is History {
+    return true;
+  }
+
+  shrink(value: History, context: unknown): fc.Stream<fc.Value<History>> {
+    return SMALLER.shrink(value, context);
+  }
+}
+
+/** Faults that belong together; undefined stands for any. */
+const THEMES: readonly (readonly string[] | undefined)[] = [
+  undefined,
+  undefined,
+  undefined,
+  ["failover", "crashes", "routes"],
+  ["failover", "crashes"],
+  ["failover", "cuts", "lag", "routes"],
+  ["failover", "edits", "routes"],
+  ["crashes", "edits", "hosts"],
+  ["backups", "crashes", "hosts"],
+  ["rollbacks", "hosts", "silences"],
+  ["operator", "failover", "backups"],
+];
+
+const ONES: readonly number[] = Array.from({ length: 18 }, () => 1);
+
+type Draw = (min: number, max: number) => number;
+
+function drawn(draw: Draw, stepCount: number, focus: Focus): History {
+  const pick = <T>(choices: readonly T[]): T => choices[draw(0, choices.length - 1)] as T;
+  const setting: Setting = {
+    serverCount: pick([1, 1, 2, 3, 3, 3]),
+    hostCount: pick([1, 2, 2, 3]),
+    importerCount: pick([2, 3, 4]),
+    rate: pick([1, 1, 1, 2, 16]),
+    firstRun: pick([...ONES, draw(1, RUN_MAX), RUN_MAX - draw(0, 400)]),
+    ageMs: pick([0, draw(0, 100_000), draw(0, AGE_MAX_MS)]),
+    isOnLine: pick([true, true, false]),
+    witness: pick(["none", "own", "shared"]),
+    order: draw(0, PARAMETER_MAX),
+    ...focus.setting,
+  };
+  // A history knows some groups of faults only: deep combinations of few find more than a little of everything.
+  const theme = focus.groups ?? pick(THEMES) ?? GROUPS.filter(() => draw(0, 2) === 0);
+  const groups = new Set<string>(["course", ...theme]);
+  const kinds = (focus.kinds ?? KIND_NAMES.filter((kind) => groups.has(KINDS[kind].group))).flatMap((kind) =>
+    Array.from({ length: KINDS[kind].weight }, () => kind),
+  );
+  const steps = Array.from({ length: stepCount }, () => ({
+    kind: pick(kinds),
+    a: draw(0, PARAMETER_MAX),
+    b: draw(0, PARAMETER_MAX),
+    flow: draw(0, FLOW_MAX),
+  }));
+  return { setting, steps };
+}
+
+/** What a failing history may become. */
+const SMALLER: fc.Arbitrary<History> = fc.record({
+  setting: fc.record({
+    serverCount: fc.integer({ min: 1, max: 3 }),
+    hostCount: fc.integer({ min: 1, max: 3 }),
+    importerCount: fc.integer({ min: 1, max: 4 }),
+    rate: fc.integer({ min: 1, max: 16 }),
+    firstRun: fc.integer({ min: 1, max: RUN_MAX }),
+    ageMs: fc.nat(AGE_MAX_MS),
+    isOnLine: fc.boolean(),
+    witness: fc.constantFrom<Setting["witness"][]>("none", "own", "shared"),
+    order: fc.nat(PARAMETER_MAX),
+  }),
+  steps: fc.array(
+    fc.record({
+      kind: fc.constantFrom(...KIND_NAMES),
+      a: fc.nat(PARAMETER_MAX),
+      b: fc.nat(PARAMETER_MAX),
+      flow: fc.nat(FLOW_MAX),
+    }),
+  ),
+});

@@ -1,0 +1,144 @@
+/**
+ * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
+ * at any await. The coordinator is the product's own.
+ */
+import { Coordinator, DAMAGED, merged, type Remembrance, type Witness } from "./product.js";
+import type { SimulatedStore } from "./simulated-store.js";
+import type { Time } from "./time.js";
+
+/** The witness folder of one machine; its files outlive the processes. */
+export interface WitnessFolder {
+  readonly notes: Map<number, Remembrance>;
+  isDamaged: boolean;
+}
+
+export interface HostOptions {
+  readonly index: number;
+  readonly time: Time;
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
+  /** Undefined: this coordinator is given no place to remember in. */
+  readonly folder: WitnessFolder | undefined;
+  readonly openStore: (host: Host) => SimulatedStore;
+  readonly random: () => number;
+  readonly wakes: () => void;
+}
+
+export class Host {
+  readonly index: number;
+  readonly folder: WitnessFolder | undefined;
+  clockAheadMs = 0;
+  /** Index of the server that it is pointed at. */
+  route = 0;
+  readonly #options: HostOptions;
+  #store: SimulatedStore | undefined;
+  #coordinator: Coordinator | undefined;
+  /** What the running process remembers; undefined before it has seen the store. */
+  #memory: Remembrance | undefined;
+  /** Counts the processes: what an earlier one was asked, nobody waits for. */
+  life = 0;
+
+  constructor(options: HostOptions) {
+    this.index = options.index;
+    this.folder = options.folder;
+    this.#options = options;
+    this.restart();
+  }
+
+  get coordinator(): Coordinator {
+    if (this.#coordinator === undefined) throw new Error("broken invariant: a host always runs a coordinator");
+    return this.#coordinator;
+  }
+
+  get store(): SimulatedStore {
+    if (this.#store === undefined) throw new Error("broken invariant: a coordinator always has a store");
+    return this.#store;
+  }
+
+  get nowMs(): number {
+    return this.#options.time.nowMs + this.clockAheadMs;
+  }
+
+  /** What this coordinator is certain to hold against the store at its next step; undefined for nothing. */
+  get memory(): Remembrance | undefined {
+    return this.#memory ?? this.#readFolder();
+  }
+
+  /** Without what lies on its disk only. */
+  get memoryOfProcess(): Remembrance | undefined {
+    return this.#memory;
+  }
+
+  /** Whether the process would start again with less than it knows now: there is no folder, or another one's files went with ours. */
+  get folderKnowsLess(): boolean {
+    const [known, kept] = [this.#memory, this.#readFolder()];
+    if (known === undefined) return false;
+    return kept === undefined || kept.ledgerId < known.ledgerId || kept.generation < known.generation;
+  }
+
+  /** Kills the process and starts it again. */
+  restart(): void {
+    this.life++;
+    this.#memory = undefined;
+    this.#store?.kill();
+    this.#store = this.#options.openStore(this);
+    const { bounds, random } = this.#options;
+    this.#coordinator = new Coordinator({
+      store: this.#store,
+      name: `coordinator-${this.index}`,
+      now: () => this.nowMs,
+      bounds,
+      random,
+      witnessOf: () => this.#witness(),
+      pause: (pauseMs) => this.#pause(pauseMs),
+    });
+  }
+
+  /** The machine's witness files are lost. */
+  loseWitness(): void {
+    if (this.folder === undefined) return;
+    this.folder.notes.clear();
+    this.folder.isDamaged = false;
+  }
+
+  /** A witness file can't be read any more, for as long as nobody removes it. */
+  damageWitness(): void {
+    if (this.folder !== undefined) this.folder.isDamaged = true;
+  }
+
+  /** One round of touching, as the timer of `startTouching` makes it; real time plays no part. */
+  touch(): void {
+    this.coordinator.startTouching();
+    void this.coordinator.stopTouching();
+  }
+
+  /** A killed process does not go on. */
+  #pause(pauseMs: number): Promise<void> {
+    const { life } = this;
+    return new Promise((resolve) => {
+      this.#options.time.after(pauseMs, () => {
+        if (this.life !== life) return;
+        this.#options.wakes();
+        resolve();
+      });
+    });
+  }
+
+  #witness(): Witness {
+    const life = this.life;
+    return {
+      read: () => (this.folder?.isDamaged ? DAMAGED : this.#readFolder()),
+      note: (remembrance) => {
+        if (this.life !== life) return;
+        this.#memory = remembrance;
+        if (this.folder === undefined) return;
+        this.folder.notes.set(this.index, remembrance);
+      },
+      close: () => {},
+    };
+  }
+
+  #readFolder(): Remembrance | undefined {
+    const notes = [...(this.folder?.notes.values() ?? [])];
+    return notes.length === 0 ? undefined : notes.reduce(merged);
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What the adversary may not do, because the guard does not claim to survive it. Each limit is one assumption of docs/guarantees.md, and no
+ * wider; it can be lifted by name, and then the simulation finds the repeats that the assumption is about.
+ *
+ * The other assumptions need no limit, because of what the simulated world is made of: every data node counts in `init --nodes` and
+ * `recover --nodes` (A2, A3); a group has one life, and what was on one of its disks comes back on another of them only (A4, R1); importers
+ * pin the store id, and nobody makes a second store (A5, R4); who writes into the record by hand computes no checksum (A6); no importer is
+ * resumed twice (R5).
+ */
+import type { Host } from "./host.js";
+import { isRefusal, PHASES, type Remembrance, readRecord, type StepCommand } from "./product.js";
+import type { Contents, Server } from "./server.js";
+import type { Time } from "./time.js";
+
+export const LIMITS = {
+  "clocks-wrong-together":
+    "A1, R2: the clocks of coordinator and store are not both wrong in the same direction by more than eps. A right clock whose " +
+    "message is long under way is right.",
+  "rollback-nobody-remembers":
+    "R3: from a store that was rolled back inside one server process, to a state younger than the gap, nobody leases who " +
+    "remembers no more than what came back, until one who does has settled it.",
+  "seal-forgotten":
+    "R6: a pause that the store forgot, and under which it leased, is not resumed once the paused state has been brought back.",
+} as const;
+
+export type LimitName = keyof typeof LIMITS;
+
+export interface LimitsOptions {
+  readonly time: Time;
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number };
+  readonly lifted: ReadonlySet<LimitName>;
+  readonly hosts: () => readonly Host[];
+  /** The greatest run that anybody was given. */
+  readonly greatestRun: () => number;
+}
+
+/** In one life of a server, a state that was put back in place of a later one. */
+interface Rollback {
+  readonly epoch: string;
+  /** The greatest run that was leased there. */
+  readonly forgottenMark: number;
+}
+
+export class Limits {
+  readonly #options: LimitsOptions;
+  readonly #rollbacks = new Map<Server, Rollback>();
+
+  constructor(options: LimitsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a step that the server would do may be done; else its call is lost. */
+  mayDo(command: StepCommand): boolean {
+    const { lifted, greatestRun } = this.#options;
+    return command.step !== "resume" || lifted.has("seal-forgotten") || greatestRun() <= command.mark;
+  }
+
+  /** Whether a call may reach this server now; else it is lost. `clockAheadMs`: how wrong the caller's clock was when it sent it. */
+  mayMeet(server: Server, command: StepCommand, clockAheadMs: number): boolean {
+    return this.#mayMeetInTime(server, clockAheadMs) && this.#mayLease(server, command);
+  }
+
+  /** Whether these keys may be put back into the running server: somebody must remember more, or the record be doubted anyway. */
+  mayPutBack(server: Server, contents: Contents): boolean {
+    if (this.#options.lifted.has("rollback-nobody-remembers") || !this.#isBelieved(server, contents)) return true;
+    return this.#options.hosts().some(({ memory }) => remembersMore(memory, contents));
+  }
+
+  notePutBack(server: Server): void {
+    this.#rollbacks.set(server, { epoch: server.epoch, forgottenMark: server.markLeased });
+  }
+
+  /** Whether a coordinator may lose what it remembers: not the last one that knows of a rollback. */
+  mayForget(host: Host): boolean {
+    const { lifted, hosts } = this.#options;
+    if (lifted.has("rollback-nobody-remembers")) return true;
+    const others = hosts().filter((other) => other !== host);
+    return [...this.#rollbacks.keys()].every((server) => {
+      if (this.#rollbackOf(server) === undefined || server.contents.record === undefined) return true;
+      return others.some(({ memoryOfProcess }) => remembersMore(memoryOfProcess, server.contents));
+    });
+  }
+
+  #mayMeetInTime(server: Server, clockAheadMs: number): boolean {
+    const { bounds, lifted } = this.#options;
+    if (lifted.has("clocks-wrong-together")) return true;
+    const areAhead = Math.min(clockAheadMs, server.clockAheadMs) > bounds.epsMs;
+    const areBehind = Math.max(clockAheadMs, server.clockAheadMs) < -bounds.epsMs;
+    return !areAhead && !areBehind;
+  }
+
+  #mayLease(server: Server, command: StepCommand): boolean {
+    if (command.step !== "lease" || this.#rollbackOf(server) === undefined) return true;
+    if (this.#options.lifted.has("rollback-nobody-remembers")) return true;
+    if (!this.#isBelieved(server, server.contents)) return true;
+    return remembersMore({ ledgerId: command.floor, generation: command.generationMin }, server.contents);
+  }
+
+  #rollbackOf(server: Server): Rollback | undefined {
+    const rollback = this.#rollbacks.get(server);
+    if (rollback === undefined) return undefined;
+    const isOver =
+      server.epoch !== rollback.epoch || Number(server.contents.record?.["c"] ?? 0) >= rollback.forgottenMark;
+    if (isOver) this.#rollbacks.delete(server);
+    return isOver ? undefined : rollback;
+  }
+
+  /** Whether nothing in the record itself, or in its age, tells that it is not the latest. */
+  #isBelieved(server: Server, { record, expires }: Contents): boolean {
+    if (record === undefined || expires || isRefusal(readRecord(record, record["ns"] ?? ""))) return false;
+    const { time, bounds } = this.#options;
+    const isYoung = time.nowMs - bounds.epsMs - Number(record["t"]) <= bounds.gapMs;
+    return isYoung && Number(record["p"]) === PHASES.open && record["ep"] === server.epoch;
+  }
+}
+
+function remembersMore(
+  memory: Pick<Remembrance, "ledgerId" | "generation"> | undefined,
+  { record }: Contents,
+): boolean {
+  if (memory === undefined || record === undefined) return false;
+  return memory.ledgerId > Number(record["c"]) || memory.generation > Number(record["g"]);
+}

@@ -1,0 +1,162 @@
+/**
+ * The operator: types recover, pause and resume, with the product's own verbs and guard, from a machine with a right clock. Knows the store id,
+ * which is kept beside the archive, and how many data nodes there are.
+ */
+import {
+  CoordinatorError,
+  NamespaceGuard,
+  planRecovery,
+  recoverNamespace,
+  SILENT_LOG,
+  sealOf,
+  type Witness,
+} from "./product.js";
+import type { SimulatedStore } from "./simulated-store.js";
+import type { Time } from "./time.js";
+
+interface Held {
+  /** Undefined once it was sent: it is sent once. */
+  secret: string | undefined;
+  readonly mark: number;
+  readonly generation: number;
+  readonly guard: NamespaceGuard;
+}
+
+export interface OperatorOptions {
+  readonly namespace: string;
+  readonly time: Time;
+  readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
+  readonly openStore: () => SimulatedStore;
+  readonly storeId: () => string;
+  readonly nodeCount: number;
+  readonly random: () => number;
+  readonly wakes: () => void;
+  readonly refuses: (error: unknown) => void;
+  readonly tell: (words: () => string) => void;
+}
+
+/** The operator's witness folder is empty: the verbs must be safe without one. */
+const BLANK: Witness = { read: () => undefined, note: () => {}, close: () => {} };
+
+export class Operator {
+  readonly #options: OperatorOptions;
+  #store: SimulatedStore | undefined;
+  #held: Held | undefined;
+  #isBusy = false;
+  /** The refusal of the last verb; undefined when it succeeded. */
+  #refusedWith: CoordinatorError | undefined;
+  /** Counts the pauses, each with a secret of its own. */
+  #pauses = 0;
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  get refusedWith(): CoordinatorError | undefined {
+    return this.#refusedWith;
+  }
+
+  get holdsPause(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /** `watchMs`: how long to look first whether somebody still leases. */
+  recover(watchMs: number): void {
+    const { namespace, bounds, storeId, nodeCount } = this.#options;
+    void this.#type("recover", async () => {
+      const options = {
+        store: this.#openStore(),
+        namespace,
+        witness: BLANK,
+        now: () => this.#options.time.nowMs,
+        bounds,
+        storeId: storeId(),
+        floors: [],
+        nodeCount,
+        // The operator has looked: the machine's clock is right.
+        isClockChecked: true,
+        watchMs,
+        pause: (pauseMs: number) => this.#pause(pauseMs),
+      };
+      const { after } = await recoverNamespace(options, await planRecovery(options));
+      return `mark ${after.highWaterMark}, generation ${after.generation}`;
+    });
+  }
+
+  /** As `callnumber pause` does, whose memory then holds the secret. */
+  pause(): void {
+    const { namespace, bounds, time, random } = this.#options;
+    void this.#type("pause", async () => {
+      const guard = await NamespaceGuard.open({
+        store: this.#openStore(),
+        namespace,
+        bounds,
+        now: () => time.nowMs,
+        log: SILENT_LOG,
+        witness: BLANK,
+        pause: (pauseMs) => this.#pause(pauseMs),
+        random,
+      });
+      const secret = `secret-${++this.#pauses}`;
+      const { after } = await guard.seal(sealOf(secret));
+      const { highWaterMark: mark, generation } = after;
+      this.#held = { secret, mark, generation, guard };
+      return `mark ${mark}, generation ${generation}`;
+    });
+  }
+
+  /** As `callnumber resume` does: the secret leaves the memory before it is sent. */
+  resume(): void {
+    const held = this.#held;
+    if (held?.secret === undefined) return;
+    const { secret, mark, generation, guard } = held;
+    this.#held = undefined;
+    void this.#type("resume", async () => {
+      const { after } = await guard.resume({ secret, mark, generation, nodeCount: undefined });
+      return `mark ${after.highWaterMark}, generation ${after.generation}`;
+    });
+  }
+
+  /** The verb's process is ended, at whatever await it stands; a pause that it holds is lost. */
+  giveUp(): void {
+    this.#store?.kill();
+    this.#store = undefined;
+    this.#held = undefined;
+    this.#isBusy = false;
+  }
+
+  async #type(verb: string, act: () => Promise<string>): Promise<void> {
+    const { tell, refuses } = this.#options;
+    this.#isBusy = true;
+    try {
+      const done = await act();
+      this.#refusedWith = undefined;
+      tell(() => `the operator's ${verb} is done: ${done}`);
+    } catch (error) {
+      refuses(error);
+      if (error instanceof CoordinatorError) this.#refusedWith = error;
+      tell(() => `the operator's ${verb} is refused: ${(error as CoordinatorError).code}`);
+    }
+    this.#isBusy = false;
+  }
+
+  #openStore(): SimulatedStore {
+    this.#store = this.#options.openStore();
+    return this.#store;
+  }
+
+  #pause(pauseMs: number): Promise<void> {
+    const store = this.#store;
+    return new Promise((resolve) => {
+      this.#options.time.after(pauseMs, () => {
+        if (this.#store !== store) return;
+        this.#options.wakes();
+        resolve();
+      });
+    });
+  }
+}

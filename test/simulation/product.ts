@@ -1,0 +1,35 @@
+/**
+ * What of the product the simulation plays with: the real rules, guard, decisions and verbs. Nothing here is a copy,
+ * so a change of the guard is a change of what is simulated.
+ */
+export { RUN_MAX } from "@callnumber/protocol/codec";
+export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
+export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
+export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
+export { decide, sealOf, type Written } from "../../packages/coordinator/src/guard/decisions.js";
+export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/doubts.js";
+export type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
+export { lineAt } from "../../packages/coordinator/src/guard/line.js";
+export { NamespaceGuard } from "../../packages/coordinator/src/guard/namespace-guard.js";
+export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
+export {
+  checksumOf,
+  type FoundFields,
+  keptFields,
+  PHASES,
+  readRecord,
+} from "../../packages/coordinator/src/guard/record.js";
+export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
+export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
+export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
+export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
+export { refused } from "../../packages/coordinator/src/refusals.js";
+export type {
+  ConfirmStep,
+  NamespaceRecord,
+  Outcome,
+  StepCommand,
+  Store,
+} from "../../packages/coordinator/src/store.js";
+export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";

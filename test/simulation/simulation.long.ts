@@ -1,0 +1,47 @@
+/**
+ * The long form of the simulation: `npm run simulate -- --histories 1000000 --seed 1`, or one history again from a file that a failed run
+ * told to write: `npm run simulate -- --replay FILE`.
+ */
+import { readFileSync } from "node:fs";
+import { env } from "node:process";
+import { expect, inject, test } from "vitest";
+import { runCampaign, STEP_COUNT, told } from "./campaign.js";
+import type { History } from "./history.js";
+import { play } from "./play.js";
+import { THE_GUARD } from "./variants/variant.js";
+
+const HISTORY_COUNT = Number(env["CALLNUMBER_HISTORIES"] ?? 100_000);
+const REPLAY = env["CALLNUMBER_REPLAY"];
+const TELL_EVERY_MS = 10_000;
+const rules = { variant: THE_GUARD, lifted: new Set<never>() };
+
+test.runIf(REPLAY !== undefined)(`the history in ${REPLAY} breaks no promise`, async () => {
+  const history = JSON.parse(readFileSync(REPLAY as string, "utf8")) as History;
+  const { violation } = await play(history, { ...rules, hear: (line) => console.log(line) });
+  expect(violation).toBeUndefined();
+});
+
+test.runIf(REPLAY === undefined)(
+  `no promise is broken in ${HISTORY_COUNT} histories of ${STEP_COUNT} steps`,
+  async () => {
+    const seed = inject("seed");
+    const startedMs = performance.now();
+    let toldMs = startedMs;
+    const { seen, broken } = await runCampaign({
+      seed,
+      historyCount: HISTORY_COUNT,
+      rules,
+      progress: ({ historyCount, leaseCount }) => {
+        const nowMs = performance.now();
+        if (nowMs - toldMs < TELL_EVERY_MS) return;
+        toldMs = nowMs;
+        const rate = (historyCount * 1_000) / (nowMs - startedMs);
+        console.log(`${historyCount} histories, ${leaseCount} leases, ${rate.toFixed(0)} histories/s`);
+      },
+    });
+    const rate = (seen.historyCount * 1_000) / (performance.now() - startedMs);
+    console.log(`${seen}\n\nseed ${seed}, ${rate.toFixed(0)} histories/s`);
+    expect.assert(broken === undefined, broken && told(broken));
+    expect(seen.gaps).toEqual([]);
+  },
+);

@@ -1,0 +1,84 @@
+/**
+ * What importers have received, and the promises that are checked on it, run by run: the model beside the real thing. Knows nothing of
+ * servers; the control's numbers are tallied in the same way, so that both are judged alike.
+ */
+import { isErrorCode, type Lease } from "@callnumber/protocol/wire";
+import { CoordinatorError, lineAt, parseStoreId } from "./product.js";
+
+export type PromiseName =
+  | "no run is leased twice"
+  | "the runs of an importer rise"
+  | "no run lies above the clock line"
+  | "each refusal has a documented code"
+  | "after healing a lease succeeds";
+
+export interface Violation {
+  readonly promise: PromiseName;
+  readonly words: string;
+}
+
+export interface Received {
+  readonly firstRun: number;
+  readonly lastRun: number;
+  readonly words: string;
+}
+
+export class Tally {
+  readonly leases: Received[] = [];
+  violation: Violation | undefined;
+  runCount = 0;
+  greatestRun = 0;
+  /** How often the plain counter gave a number that it had given before; and the counter whose writes are waited for. */
+  controlRepeats = 0;
+  waitedControlRepeats = 0;
+  readonly #counters = new Set<number>();
+  readonly #waitedCounters = new Set<number>();
+
+  /** A lease has left a coordinator. `lastRun`: the last one that the same importer has from before, when it still waits for this one. */
+  receive(lease: Lease, nowMs: number, epsMs: number, words: string, lastRun: number | null | undefined): void {
+    const received = { firstRun: lease.firstRun, lastRun: lease.firstRun + lease.runCount - 1, words };
+    const before = this.leases.find(
+      (other) => other.firstRun <= received.lastRun && received.firstRun <= other.lastRun,
+    );
+    if (before !== undefined) {
+      const run = Math.max(before.firstRun, received.firstRun);
+      this.#violate("no run is leased twice", `run ${run} was leased to ${before.words}, and again to ${words}`);
+    }
+    if (typeof lastRun === "number" && received.firstRun <= lastRun) {
+      this.#violate("the runs of an importer rise", `${words} got run ${received.firstRun} after run ${lastRun}`);
+    }
+    const id = parseStoreId(lease.storeId);
+    if (id === undefined || lease.version !== 0 || received.lastRun > lineAt(id, 0, nowMs + epsMs)) {
+      this.#violate("no run lies above the clock line", `${words} got run ${received.lastRun} of ${lease.storeId}`);
+    }
+    this.leases.push(received);
+    this.runCount += lease.runCount;
+    this.greatestRun = Math.max(this.greatestRun, received.lastRun);
+  }
+
+  receiveCounter(counter: number, isAcknowledged: boolean): void {
+    this.controlRepeats += addedTwice(this.#counters, counter);
+    if (isAcknowledged) this.waitedControlRepeats += addedTwice(this.#waitedCounters, counter);
+  }
+
+  /** Somebody was told an error. */
+  refuse(who: string, error: unknown): void {
+    if (error instanceof CoordinatorError && isErrorCode(error.code)) return;
+    this.#violate("each refusal has a documented code", `${who} was told ${String((error as Error).stack ?? error)}`);
+  }
+
+  /** After healing nothing was leased in the time that is promised. */
+  miss(words: string): void {
+    this.#violate("after healing a lease succeeds", words);
+  }
+
+  #violate(promise: PromiseName, words: string): void {
+    this.violation ??= { promise, words };
+  }
+}
+
+function addedTwice(numbers: Set<number>, number: number): number {
+  if (numbers.has(number)) return 1;
+  numbers.add(number);
+  return 0;
+}
