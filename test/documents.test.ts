@@ -98,7 +98,7 @@ describe("every document", () => {
   test.each(documents)("%s runs only npm scripts that exist", (path) => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
     const named = [
-      ...read(path).matchAll(/npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|simulate)\b/g),
+      ...read(path).matchAll(/npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|soak|simulate)\b/g),
     ].map(([, name]) => name as string);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
   });

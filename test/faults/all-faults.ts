@@ -9,6 +9,7 @@ import { EMBEDDED } from "./kinds/embedded.js";
 import { IMPORTERS } from "./kinds/importers.js";
 import { OPERATORS } from "./kinds/operators.js";
 import { OTHER_HANDS } from "./kinds/other-hands.js";
+import { PARTITION } from "./kinds/partition.js";
 import { REPLICAS } from "./kinds/replicas.js";
 
 export const ALL_FAULTS: readonly Fault[] = [
@@ -21,5 +22,6 @@ export const ALL_FAULTS: readonly Fault[] = [
   ...IMPORTERS,
   ...OPERATORS,
   ...OTHER_HANDS,
+  ...PARTITION,
   ...REPLICAS,
 ].sort((one, other) => one.number - other.number);

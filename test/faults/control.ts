@@ -24,8 +24,9 @@ export class Control {
     this.#counter = counter;
   }
 
-  start(): void {
-    this.#working = this.#work();
+  /** `onNumber` hears each number, also one that came before. */
+  start(onNumber: (number: number) => void): void {
+    this.#working = this.#work(onNumber);
   }
 
   async stop(): Promise<void> {
@@ -42,12 +43,13 @@ export class Control {
     return this.#repeatCount;
   }
 
-  async #work(): Promise<void> {
+  async #work(onNumber: (number: number) => void): Promise<void> {
     while (!this.#isStopped) {
       try {
         const number = await this.#counter.next();
         if (this.#seen.has(number)) this.#repeatCount++;
         this.#seen.add(number);
+        onNumber(number);
       } catch {
         await delay(RETRY_MS);
       }

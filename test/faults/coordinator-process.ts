@@ -1,8 +1,10 @@
 /** Starts, kills, freezes and restarts coordinator processes, and keeps what they logged. */
-import { type ChildProcess, fork } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
+import { type SpawnProgram, spawnHere } from "./node-program.js";
 
 const PROGRAM = fileURLToPath(new URL("./coordinator-process.mjs", import.meta.url));
 
@@ -25,20 +27,26 @@ interface LogMessage {
 export class CoordinatorProcess {
   /** Every code that a doubt, a fence or a settled doubt was logged with. */
   readonly codes: Map<string, number>;
+  readonly #spawn: SpawnProgram;
   #settings: CoordinatorSettings;
   #child: ChildProcess | undefined;
   #port = 0;
   #clockOffsetMs = 0;
   #url = "";
 
-  private constructor(settings: CoordinatorSettings, codes: Map<string, number>) {
+  private constructor(settings: CoordinatorSettings, codes: Map<string, number>, spawn: SpawnProgram) {
     this.#settings = settings;
     this.codes = codes;
+    this.#spawn = spawn;
   }
 
-  /** Resolves when it listens. `codes` collects what it logs. */
-  static async start(settings: CoordinatorSettings, codes: Map<string, number>): Promise<CoordinatorProcess> {
-    const coordinator = new CoordinatorProcess(settings, codes);
+  /** Resolves when it listens, at an address of the host that `spawn` starts it on. `codes` collects what it logs. */
+  static async start(
+    settings: CoordinatorSettings,
+    codes: Map<string, number>,
+    spawn: SpawnProgram = spawnHere,
+  ): Promise<CoordinatorProcess> {
+    const coordinator = new CoordinatorProcess(settings, codes, spawn);
     await coordinator.start();
     return coordinator;
   }
@@ -55,7 +63,9 @@ export class CoordinatorProcess {
     if (this.#child !== undefined) throw new Error("the coordinator runs already");
     this.#settings = { ...this.#settings, ...changed };
     const settings = { ...this.#settings, port: this.#port, clockOffsetMs: this.#clockOffsetMs };
-    const child = fork(PROGRAM, [JSON.stringify(settings)], { stdio: ["ignore", "inherit", "pipe", "ipc"] });
+    const child = this.#spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
+      stdio: ["ignore", "inherit", "pipe", "ipc"],
+    });
     let said = "";
     let failure: string | undefined;
     child.stderr?.on("data", (chunk) => (said += String(chunk)));

@@ -30,6 +30,9 @@ export class EmbeddedWorld extends World {
     const store = new SqliteStore({ ...this.#settings(this.path), create: true });
     const storeId = await initBackdated(store, NAMESPACE);
     await store.close();
+    // SQLite keeps the connection alive until its statements are collected, and whoever opens the file would believe this index of
+    // the log, also when the log is lost. Only here: the process of a coordinator takes it along when it ends.
+    for (const suffix of ["-shm", "-wal"]) await rm(`${this.path}${suffix}`, { force: true });
     await this.addCoordinator({ storeUrl: this.storeUrl, markerFolder: this.#markerFolder });
     await this.startLoad(
       storeId,

@@ -1,6 +1,6 @@
 /** What a fault is to the suite: a row of the guard's table. */
 import type { RedisBinary } from "../redis/redis-binary.js";
-import type { World } from "./world.js";
+import type { World, WorldOptions } from "./world.js";
 
 export interface Fault {
   /** As in the list of faults that the design names. */
@@ -18,13 +18,20 @@ export interface Fault {
   begin(options: FaultOptions): Promise<FaultUnderWay>;
 }
 
-export interface FaultOptions {
+export interface FaultOptions extends Pick<WorldOptions, "random" | "load"> {
   readonly binary: RedisBinary;
-  readonly random: () => number;
+}
+
+/** What every world does and tells, whatever it is made of. */
+export interface Scene
+  extends Pick<World, "codes" | "callNumberCount" | "problems" | "work" | "beginInjection">,
+    Pick<World, "until" | "untilLeasing" | "rest" | "dispose"> {
+  readonly received: Pick<World["received"], "runCount">;
+  readonly control: Pick<World["control"], "count" | "repeatCount">;
 }
 
 interface FaultUnderWay {
-  readonly world: World;
+  readonly world: Scene;
   /**
    * Does the fault once, puts right what an operator would put right, and types what an operator would type. Importers work all the
    * while. When it resolves, leasing must be able to go on.

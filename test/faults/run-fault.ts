@@ -2,8 +2,8 @@
  * Runs one fault, some times over, and says what came of it.
  * Guarantees: G10 (docs/guarantees.md).
  */
-import type { RedisBinary } from "../redis/redis-binary.js";
-import type { Fault } from "./fault.js";
+import type { Fault, FaultOptions } from "./fault.js";
+import type { World } from "./world.js";
 
 export interface FaultResult {
   readonly fault: Fault;
@@ -21,10 +21,10 @@ export interface FaultResult {
   readonly healedAfterMs: readonly number[];
 }
 
-export interface RunOptions {
-  readonly binary: RedisBinary;
+export interface RunOptions extends FaultOptions {
   readonly injectionCount: number;
-  readonly random: () => number;
+  /** Work as long as there is room under the clock line: after the first doubt runs come one by one. Default: some leases. */
+  readonly workBefore?: (world: Pick<World, "work" | "until">) => Promise<void>;
 }
 
 const LEASES_BEFORE = 60;
@@ -32,14 +32,13 @@ const LEASES_BEFORE = 60;
 /** @throws Error when a fault does not heal, or something other than the expected happens. */
 export async function runFault(
   fault: Fault,
-  { binary, injectionCount: asked, random }: RunOptions,
+  { injectionCount: asked, workBefore = (world) => world.work(LEASES_BEFORE), ...options }: RunOptions,
 ): Promise<FaultResult> {
   const injectionCount = Math.min(asked, fault.isLast ? 1 : fault.injectionCountMax);
-  const { world, inject } = await fault.begin({ binary, random });
+  const { world, inject } = await fault.begin(options);
   const healedAfterMs: number[] = [];
   try {
-    // As long as there is room under the clock line: after the first doubt runs come one by one.
-    if (!fault.isLast) await world.work(LEASES_BEFORE);
+    if (!fault.isLast) await workBefore(world);
     for (let injection = 0; injection < injectionCount; injection++) {
       if (!fault.isLast) await world.work();
       world.beginInjection();

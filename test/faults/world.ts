@@ -12,8 +12,7 @@ import type { Store } from "../../packages/coordinator/src/store.js";
 import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import type { Control } from "./control.js";
 import { CoordinatorProcess, type CoordinatorSettings } from "./coordinator-process.js";
-import { Importer } from "./importer.js";
-import { MintingImporter } from "./minting-importer.js";
+import { type Load, UsualLoad, type Workplace } from "./load.js";
 import { Received } from "./received.js";
 
 /** A fiftieth of the real ones, but for the touching, which real machines must keep up with. */
@@ -29,6 +28,8 @@ export interface WorldOptions {
   /** Whether coordinators remember outside their memory. */
   readonly hasWitness: boolean;
   readonly random: () => number;
+  /** Who imports. Default: the usual importers, in this process. */
+  readonly load?: Load;
 }
 
 /** Resolves when everything of the world runs; when that fails, nothing of it is left. */
@@ -52,20 +53,20 @@ export abstract class World {
   readonly coordinators: CoordinatorProcess[] = [];
   readonly random: () => number;
   readonly #hasWitness: boolean;
-  readonly #importers: Importer[] = [];
+  readonly #load: Load;
   readonly #ends: (() => Promise<unknown>)[] = [];
-  #minting: MintingImporter | undefined;
   #received: Received | undefined;
   #control: Control | undefined;
   #storeId = "";
   #codesBefore: ReadonlyMap<string, number> = new Map();
 
   protected constructor(
-    { hasWitness, random }: WorldOptions,
+    { hasWitness, random, load = new UsualLoad() }: WorldOptions,
     readonly folder: string,
   ) {
     this.random = random;
     this.#hasWitness = hasWitness;
+    this.#load = load;
     this.defer(() => rm(folder, { recursive: true, force: true }));
   }
 
@@ -92,15 +93,14 @@ export abstract class World {
   }
 
   get callNumberCount(): number {
-    return this.#minting?.callNumberCount ?? 0;
+    return this.#load.callNumberCount;
   }
 
   /** All that came twice, or should not have come. */
   get problems(): readonly string[] {
-    const own = this.#minting?.repeatCount ?? 0;
     return [
       ...this.received.problems,
-      ...(own > 0 ? [`${own} call numbers were made twice by one client`] : []),
+      ...this.#load.problems,
       ...(this.codes.has("internal_error") ? ["somebody was refused without a reason (internal_error)"] : []),
     ];
   }
@@ -115,14 +115,9 @@ export abstract class World {
     if (id === undefined) throw new Error(`not a store id: ${storeId}`);
     this.#storeId = storeId;
     this.#received = new Received((timeMs) => lineAt(id, 0, timeMs + BOUNDS.epsMs));
-    this.#importers.push(
-      new Importer({ ...this.#importerOptions("a"), wanders: false }),
-      // Meets every coordinator in turn, and so whatever one of them would do differently.
-      new Importer({ ...this.#importerOptions("b"), wanders: true }),
-    );
-    this.#minting = new MintingImporter(this.#importerOptions("minting"));
     this.#control = control;
-    for (const one of [...this.#importers, this.#minting, control]) one.start();
+    this.#load.start(this.#workplace(), storeId);
+    control.start((number) => this.#load.noteControl(number));
     await this.untilLeasing();
   }
 
@@ -171,7 +166,7 @@ export abstract class World {
   async untilLeasing(): Promise<number> {
     const begin = performance.now();
     let isLeasing = false;
-    const all = Promise.all(this.#importers.map((importer) => importer.nextLease())).then(() => {
+    const all = this.#load.nextLeases().then(() => {
       isLeasing = true;
     });
     await this.until("every importer leases", () => isLeasing);
@@ -209,7 +204,7 @@ export abstract class World {
 
   /** Ends the load; what was received can be read afterwards. */
   async rest(): Promise<void> {
-    await Promise.all([...this.#importers, this.#minting, this.#control].map((one) => one?.stop()));
+    await Promise.all([this.#load, this.#control].map((one) => one?.stop()));
   }
 
   async dispose(): Promise<void> {
@@ -220,9 +215,8 @@ export abstract class World {
     for (const end of this.#ends) await end();
   }
 
-  #importerOptions(name: string) {
+  #workplace(): Workplace {
     return {
-      name,
       namespace: NAMESPACE,
       coordinators: () => this.coordinators.map(({ url }) => url),
       received: this.received,

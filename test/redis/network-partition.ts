@@ -15,7 +15,7 @@ const BRIDGE = "hub";
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
-interface NetworkHost {
+export interface NetworkHost {
   readonly address: string;
   /** Starts a program on this host. It sees the files of this machine, and of its networks only this one. Ends with the network. */
   spawn(program: string, words: readonly string[], options?: SpawnOptions): ChildProcess;

@@ -117,8 +117,8 @@ function embeddedFault({
   inject,
   ...words
 }: FaultWords & { readonly inject: (world: EmbeddedWorld) => Promise<void> }): Fault {
-  return faultOf(words, async ({ random }) => {
-    const world = await EmbeddedWorld.make({ hasWitness: true, random });
+  return faultOf(words, async (options) => {
+    const world = await EmbeddedWorld.make({ hasWitness: true, ...options });
     return { world, inject: () => inject(world) };
   });
 }

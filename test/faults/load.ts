@@ -1,0 +1,55 @@
+/** The importers that work in a world while faults happen to it. The usual ones live in this process: two that only take runs, one that mints. */
+import { Importer, type ImporterOptions } from "./importer.js";
+import { MintingImporter } from "./minting-importer.js";
+
+/** What an importer is told of its world. */
+export type Workplace = Omit<ImporterOptions, "name" | "wanders">;
+
+export interface Load {
+  readonly callNumberCount: number;
+  /** What came twice, or should not have come, beyond runs. */
+  readonly problems: readonly string[];
+  start(workplace: Workplace, storeId: string): void;
+  /** Resolves when every importer got runs that it asked for after this call. */
+  nextLeases(): Promise<unknown>;
+  /** A number that the control made. */
+  noteControl(number: number): void;
+  /** Resolves when no importer works any more. Without effect before the start, and the second time. */
+  stop(): Promise<void>;
+}
+
+export class UsualLoad implements Load {
+  #importers: readonly Importer[] = [];
+  #minting: MintingImporter | undefined;
+
+  get callNumberCount(): number {
+    return this.#minting?.callNumberCount ?? 0;
+  }
+
+  get problems(): readonly string[] {
+    const own = this.#minting?.repeatCount ?? 0;
+    return own > 0 ? [`${own} call numbers were made twice by one client`] : [];
+  }
+
+  start(workplace: Workplace): void {
+    this.#importers = [
+      new Importer({ ...workplace, name: "a", wanders: false }),
+      // Meets every coordinator in turn, and so whatever one of them would do differently.
+      new Importer({ ...workplace, name: "b", wanders: true }),
+    ];
+    this.#minting = new MintingImporter({ ...workplace, name: "minting" });
+    for (const one of [...this.#importers, this.#minting]) one.start();
+  }
+
+  nextLeases(): Promise<unknown> {
+    return Promise.all(this.#importers.map((importer) => importer.nextLease()));
+  }
+
+  noteControl(): void {
+    // The control counts its repeats itself.
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#importers, this.#minting].map((one) => one?.stop()));
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * An importer as a process of its own, with the real client. Every call number that it makes goes to its standard output, eight
+ * characters after the other; what happens to it goes to the parent as messages. It never gives up: when the client says why no run
+ * comes, it says so and asks again, as a person would start it again. Its settings come as JSON in the first parameter.
+ */
+import { once } from "node:events";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { createClient } from "@callnumber/client";
+
+const { takeCount, pauseMs, ...options } = JSON.parse(process.argv[2]);
+
+const stop = new AbortController();
+process.once("message", () => stop.abort());
+process.once("disconnect", () => process.exit(1));
+
+const tell = (event, fields) => process.send({ event, atMs: Date.now(), ...fields });
+const tellError = (event, { code, message }) => tell(event, { code, message });
+
+const client = createClient({
+  ...options,
+  hooks: {
+    onLease: ({ storeId, version, firstRun, runCount }) => tell("lease", { storeId, version, firstRun, runCount }),
+    onCoordinatorAway: ({ error }) => tellError("away", error),
+    onAlarm: (error) => tellError("alarm", error),
+  },
+});
+
+while (!stop.signal.aborted) {
+  try {
+    const callNumbers = await client.take(takeCount);
+    const hasRoom = process.stdout.write(Buffer.from(callNumbers.join(""), "latin1"));
+    if (!hasRoom) await once(process.stdout, "drain");
+    await delay(pauseMs);
+  } catch (error) {
+    if (error.code === undefined) throw error;
+    tellError("refused", error);
+    await delay(100);
+  }
+}
+await client.close();
+process.stdout.end(() => process.exit(0));

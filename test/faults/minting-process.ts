@@ -1,0 +1,78 @@
+/** Starts and ends importers that are processes of their own, and hands on what they write and what they say. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import type { ClientOptions } from "@callnumber/client";
+import { type SpawnProgram, spawnHere } from "./node-program.js";
+
+const PROGRAM = fileURLToPath(new URL("./minting-process.mjs", import.meta.url));
+
+export interface MintingSettings
+  extends Pick<ClientOptions, "coordinator" | "namespace" | "holder" | "expectedStoreId">,
+    Pick<ClientOptions, "spareRuns" | "leaseRunCountMax" | "waitTimeoutMs" | "requestTimeoutMs"> {
+  /** How many call numbers at once. */
+  readonly takeCount: number;
+  /** Between two takes, ms. */
+  readonly pauseMs: number;
+}
+
+/**
+ * What such an importer tells: runs arrived; a request failed and will be repeated (`away`); a call was refused, because no run came in
+ * time (`refused`); its client has stopped for good (`alarm`).
+ */
+export type MintingEvent = { readonly atMs: number } & (
+  | {
+      readonly event: "lease";
+      readonly storeId: string;
+      readonly version: number;
+      readonly firstRun: number;
+      readonly runCount: number;
+    }
+  | { readonly event: "away" | "refused" | "alarm"; readonly code: string; readonly message: string }
+);
+
+export interface MintingListener {
+  /** Call numbers, cut wherever the pipe cut them. */
+  readonly onWritten: (piece: Buffer) => void;
+  readonly onEvent: (event: MintingEvent) => void;
+}
+
+export class MintingProcess {
+  readonly #child: ChildProcess;
+  /** When it has ended, and all that it wrote was handed on. */
+  readonly #ended: Promise<unknown>;
+  #isExpectedToEnd = false;
+  #said = "";
+
+  /** Makes its first request at once. */
+  constructor(settings: MintingSettings, { onWritten, onEvent }: MintingListener, spawn: SpawnProgram = spawnHere) {
+    const stdio = ["ignore", "pipe", "pipe", "ipc"] as const;
+    this.#child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], { stdio: [...stdio] });
+    this.#child.stdout?.on("data", onWritten);
+    this.#child.stderr?.on("data", (chunk) => (this.#said += String(chunk)));
+    this.#child.on("message", onEvent);
+    this.#ended = once(this.#child, "close");
+  }
+
+  /** Why it ended by itself, which it never should; undefined while it has not. */
+  get failure(): string | undefined {
+    const { exitCode, signalCode } = this.#child;
+    if (this.#isExpectedToEnd || (exitCode === null && signalCode === null)) return undefined;
+    return `an importer ended by itself (${exitCode ?? signalCode}): ${this.#said}`;
+  }
+
+  /** kill -9. Resolves when what it had written by then was handed on too. */
+  async kill(): Promise<void> {
+    this.#isExpectedToEnd ||= this.failure === undefined;
+    this.#child.kill("SIGKILL");
+    await this.#ended;
+  }
+
+  /** Lets it close its client. Resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#isExpectedToEnd ||= this.failure === undefined;
+    if (this.#child.connected) this.#child.send("stop");
+    await this.#ended;
+  }
+}

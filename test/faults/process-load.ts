@@ -1,0 +1,149 @@
+/**
+ * Importers that are processes of their own and mint as fast as they can; every call number of theirs is checked. When a client says why
+ * no run comes, its process is killed and another one started at the next coordinator, as a person would.
+ */
+import { encodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import type { CallNumberCheck } from "./call-number-check.js";
+import type { Load, Workplace } from "./load.js";
+import { type MintingEvent, MintingProcess } from "./minting-process.js";
+
+/** Enough that the channel costs little. */
+const TAKE_COUNT = SEQUENCE_COUNT;
+const WAIT_TIMEOUT_MS = 1_000;
+/** Everybody waits at the line, whichever process it is. */
+const WORTH_WAITING = "line_reached";
+
+export interface ProcessLoadOptions {
+  readonly importerCount: number;
+  /** Checks what importers make. */
+  readonly check: CallNumberCheck;
+  /** Checks the numbers of the control in the same way. */
+  readonly controlCheck: CallNumberCheck;
+}
+
+export class ProcessLoad implements Load {
+  readonly #options: ProcessLoadOptions;
+  #importers: readonly ProcessImporter[] = [];
+  #checkControl: (piece: Buffer) => void = () => {};
+  #countBefore = 0;
+
+  constructor(options: ProcessLoadOptions) {
+    this.#options = options;
+    this.#countBefore = options.check.count;
+  }
+
+  get callNumberCount(): number {
+    return this.#options.check.count - this.#countBefore;
+  }
+
+  get problems(): readonly string[] {
+    return this.#importers.flatMap(({ failures }) => failures);
+  }
+
+  /** How many processes there were. */
+  get processCount(): number {
+    return this.#importers.reduce((sum, { processCount }) => sum + processCount, 0);
+  }
+
+  start(workplace: Workplace, storeId: string): void {
+    const { importerCount, check, controlCheck } = this.#options;
+    this.#checkControl = controlCheck.reader(storeId, "the control");
+    this.#importers = Array.from(
+      { length: importerCount },
+      (_, index) => new ProcessImporter(workplace, index, (name) => check.reader(storeId, name)),
+    );
+    for (const importer of this.#importers) importer.start();
+  }
+
+  nextLeases(): Promise<unknown> {
+    return Promise.all(this.#importers.map((importer) => importer.nextLease()));
+  }
+
+  /** As call numbers of a plain counter: the first run's, then the next one's. */
+  noteControl(number: number): void {
+    const parts = { version: 0, run: Math.floor(number / SEQUENCE_COUNT), sequence: number % SEQUENCE_COUNT };
+    this.#checkControl(Buffer.from(encodeCallNumber(parts), "latin1"));
+  }
+
+  /** kill -9 of one of the importers while it mints; another process takes its place. */
+  async killOne(random: () => number): Promise<void> {
+    await this.#importers[Math.floor(random() * this.#importers.length)]?.replace();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#importers.map((importer) => importer.stop()));
+  }
+}
+
+class ProcessImporter {
+  readonly failures: string[] = [];
+  readonly #workplace: Workplace;
+  readonly #index: number;
+  readonly #readerFor: (name: string) => (piece: Buffer) => void;
+  #process: MintingProcess | undefined;
+  #processCount = 0;
+  #isStopped = false;
+  #replacing: Promise<void> = Promise.resolve();
+  #waiters: (() => void)[] = [];
+
+  constructor(workplace: Workplace, index: number, readerFor: (name: string) => (piece: Buffer) => void) {
+    this.#workplace = workplace;
+    this.#index = index;
+    this.#readerFor = readerFor;
+  }
+
+  get processCount(): number {
+    return this.#processCount;
+  }
+
+  start(): void {
+    const { coordinators, namespace } = this.#workplace;
+    const addresses = coordinators();
+    const turn = this.#index + this.#processCount++;
+    const name = `importer ${this.#index + 1}, process ${this.#processCount}`;
+    const coordinator = addresses[turn % addresses.length] as string;
+    const given = { coordinator, namespace, holder: { name }, waitTimeoutMs: WAIT_TIMEOUT_MS, leaseRunCountMax: 8 };
+    this.#process = new MintingProcess(
+      { ...given, takeCount: TAKE_COUNT, pauseMs: 0 },
+      { onWritten: this.#readerFor(name), onEvent: (event) => this.#note(name, event) },
+    );
+  }
+
+  /** Resolves when the next lease has come that was asked for after this call. */
+  nextLease(): Promise<void> {
+    return new Promise((resolve) => {
+      // The one under way may have been granted before.
+      this.#waiters.push(() => this.#waiters.push(resolve));
+    });
+  }
+
+  /** Resolves when the process is dead, all it had written has come, and the next one has begun. */
+  replace(): Promise<void> {
+    const old = this.#process;
+    this.#replacing = this.#replacing.then(async () => {
+      if (old === undefined || old !== this.#process || this.#isStopped) return;
+      if (old.failure !== undefined) this.failures.push(old.failure);
+      await old.kill();
+      this.start();
+    });
+    return this.#replacing;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#replacing;
+    if (this.#process?.failure !== undefined) this.failures.push(this.#process.failure);
+    await this.#process?.kill();
+  }
+
+  #note(name: string, event: MintingEvent): void {
+    const { received, codes } = this.#workplace;
+    if (event.event === "lease") {
+      received.note({ importer: name, receivedAtMs: event.atMs, ...event });
+      for (const wake of this.#waiters.splice(0)) wake();
+      return;
+    }
+    codes.set(event.code, (codes.get(event.code) ?? 0) + 1);
+    if (event.event !== "away" && event.code !== WORTH_WAITING) void this.replace();
+  }
+}

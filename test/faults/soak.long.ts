@@ -1,0 +1,85 @@
+/**
+ * The soak: at least so many millions of call numbers, made by processes through crashes, restores and kills, on Redis and on the
+ * embedded store, each of them checked. `npm run soak -- --millions 100`
+ * Guarantees: G9 (docs/guarantees.md).
+ */
+import { env } from "node:process";
+import { expect, inject, test } from "vitest";
+import { ownServerUnavailable } from "../redis/test-redis.js";
+import { CallNumberCheck } from "./call-number-check.js";
+import { COORDINATORS } from "./kinds/coordinators.js";
+import { CRASHES } from "./kinds/crashes.js";
+import { EMBEDDED } from "./kinds/embedded.js";
+import { ProcessLoad } from "./process-load.js";
+import { type FaultResult, runFault } from "./run-fault.js";
+import { seededRandom } from "./seeded-random.js";
+import { mergedResults, tableOf } from "./table.js";
+
+const MILLIONS = Number(env["CALLNUMBER_MILLIONS"] ?? 100);
+const IMPORTERS = 3;
+/** Between two kills of an importer, numbers at most. */
+const KILL_EVERY = 2_000_000;
+/** A clone needs importers that wander between coordinators: that fault is the fault suite's. */
+const CLONE = 36;
+const FAULTS = [...CRASHES, ...COORDINATORS.filter(({ number }) => number !== CLONE), ...EMBEDDED];
+
+test(`no call number is made twice among ${MILLIONS} millions, and the control repeats`, async ({ skip }) => {
+  const { binary } = inject("redis");
+  if (binary === undefined) return skip(ownServerUnavailable());
+  const seed = inject("seed");
+  const [check, controlCheck] = [new CallNumberCheck(), new CallNumberCheck()];
+  const results: FaultResult[] = [];
+  const left: string[] = [];
+  const failures: string[] = [];
+  const begin = performance.now();
+  let [processCount, killCount] = [0, 0];
+  const faults = FAULTS.filter((fault) => {
+    const reason = fault.unavailable();
+    if (reason !== undefined) left.push(`not injected: ${fault.number} ${fault.name}: ${reason}`);
+    return reason === undefined;
+  });
+
+  for (const [index, fault] of faults.entries()) {
+    const random = seededRandom(seed + index);
+    const load = new ProcessLoad({ importerCount: IMPORTERS, check, controlCheck });
+    // Each fault in a store of its own: after the doubt there is no room left for millions.
+    const target = Math.ceil((MILLIONS * 1_000_000 * (index + 1)) / faults.length);
+    const workBefore = async (world: { until(what: string, isSo: () => boolean): Promise<void> }) => {
+      do {
+        const next = check.count + Math.ceil(random() * KILL_EVERY);
+        await world.until(`${next} call numbers`, () => check.count >= next);
+        await load.killOne(random);
+        killCount++;
+      } while (check.count < target);
+    };
+    try {
+      const result = await runFault(fault, { binary, random, load, injectionCount: 1, workBefore });
+      results.push(result);
+      for (const problem of result.problems) failures.push(`${fault.number} ${fault.name}: ${problem}`);
+    } catch (error) {
+      failures.push(`${fault.number} ${fault.name}: ${(error as Error).message}`);
+    }
+    processCount += load.processCount;
+  }
+
+  const embeddedCount = results.filter(({ fault }) => EMBEDDED.includes(fault)).length;
+  const seconds = (performance.now() - begin) / 1000;
+  console.log(tableOf(mergedResults(results)));
+  for (const text of left) console.log(text);
+  console.log(
+    [
+      "",
+      `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs)`,
+      `made more than once: ${check.repeatCount}`,
+      `malformed: ${check.malformedCount}`,
+      `importer processes: ${processCount}, at most ${IMPORTERS} at a time; killed while they minted: ${killCount}`,
+      `faults injected: ${results.length}, each in a store of its own: ${results.length - embeddedCount} on Redis, ${embeddedCount} embedded`,
+      `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} of them again`,
+      `${seconds.toFixed(0)} s, ${Math.round(check.count / seconds)} call numbers a second (seed ${seed})`,
+    ].join("\n"),
+  );
+  failures.push(...check.told);
+  if (check.count < MILLIONS * 1_000_000) failures.push(`only ${check.count} call numbers were made`);
+  if (controlCheck.repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
+  expect(failures).toEqual([]);
+});
