@@ -10,7 +10,7 @@ import type { RestartMark } from "../src/guard/adopt.js";
 import { isMemoryBacked, networkFileSystemOf, thisMachine } from "../src/stores/sqlite-machine.js";
 import { openRestartMarker, removeRestartMarker } from "../src/stores/sqlite-restart-marker.js";
 import { NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
-import { markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
+import { copyFiles, markerOf, memoryFolder, newPlace, type Place, temporaryFolder } from "./embedded-place.js";
 import { inHand, withNamespace } from "./store-in-hand.js";
 
 let place: Place;
@@ -119,6 +119,25 @@ describe("the marker", () => {
     for (const path of [old, stranger]) await utimes(path, hourAgo, hourAgo);
     expect(await nextStart()).toBe("unbroken");
     expect((await readdir(place.markerFolder)).map(named).sort()).toEqual([own, young, stranger].sort());
+  });
+
+  test("is not found again by a store that was called otherwise meanwhile, and put back to what it says", async () => {
+    await closedStore();
+    const [old, other, stranger] = ["old.db", "other.db", "stranger.db"].map((name) => join(place.folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const another = place.open({ path: stranger, create: true });
+    await withNamespace(another);
+    await another.close();
+    await copyFiles(place.path, old);
+    await rename(place.path, other);
+    expect(await nextStart({ path: other })).toBe("no_mark");
+    await copyFiles(old, other);
+    await rename(other, place.path);
+    expect(await nextStart()).toBe("no_mark");
+    expect(await nextStart({ path: stranger })).toBe("unbroken");
   });
 
   test("is removed for whoever deletes the store, by whatever name the store goes, and no other is", async () => {

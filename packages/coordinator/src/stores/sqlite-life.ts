@@ -45,6 +45,9 @@ export class SqliteLife {
     this.#marker = marker;
     this.#epsMs = epsMs;
     this.#clockOffsetMs = machine.clockOffsetMs();
+    // Before anything is leased under this name: a file that goes back to its old name must not find what it left there.
+    const storeIds = [...records.values()].map((fields) => fields["sid"]);
+    marker.removeOthers(new Set(storeIds.filter((storeId) => storeId !== undefined)));
     const restarts = new Map<string, Restart>();
     const adopted: GuardRecord[] = [];
     for (const [namespace, fields] of records) {

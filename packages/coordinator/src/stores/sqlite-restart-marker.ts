@@ -58,6 +58,11 @@ export interface RestartMarker {
   write(marks: readonly RestartMark[]): void;
   /** Makes it say nothing any more. @throws when it can neither be emptied nor removed. */
   remove(): void;
+  /**
+   * Removes what this store, known by the ids of its namespaces, left under other names: its file was called otherwise then, and
+   * nothing rewrites that from now on. @throws when one of them can neither be emptied nor removed.
+   */
+  removeOthers(storeIds: ReadonlySet<string>): void;
   close(): void;
 }
 
@@ -77,7 +82,7 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
   const [first, ...others] = places as { path: string; file: number | undefined }[];
   // Written by an earlier start that had another choice: nothing rewrites it from now on.
   for (const { path, file } of others) voidMarker(path, file);
-  return markerAt(first?.path, first?.file);
+  return markerAt(first?.path, first?.file, folders);
 }
 
 /**
@@ -95,7 +100,7 @@ function nameOf(storePath: string): string {
   return `${PREFIX}${createHash("sha256").update(storePath).digest("hex").slice(0, 32)}${SUFFIX}`;
 }
 
-function markerAt(path: string | undefined, opened: number | undefined): RestartMarker {
+function markerAt(path: string | undefined, opened: number | undefined, folders: readonly string[]): RestartMarker {
   let file = opened;
   const slots = new Map<string, number>();
   const found = new Map<string, RestartMark>();
@@ -124,6 +129,9 @@ function markerAt(path: string | undefined, opened: number | undefined): Restart
       file = undefined;
       slots.clear();
       voidMarker(path, removed);
+    },
+    removeOthers(storeIds) {
+      for (const other of folders.flatMap(markersIn)) if (other !== path) removeIfOf(storeIds, other);
     },
     close() {
       if (file !== undefined) closeSync(file);
@@ -155,12 +163,30 @@ function isOwn(file: number): boolean {
   return isPrivateFile && uid === process.geteuid?.() && size <= SLOT_BYTES * SLOT_COUNT_MAX;
 }
 
+function markersIn(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(PREFIX) && name.endsWith(SUFFIX))
+    .map((name) => join(folder, name));
+}
+
+/** Those of other users, and what is no marker, stay: nobody would believe them here. */
+function removeIfOf(storeIds: ReadonlySet<string>, path: string): void {
+  let file: number;
+  try {
+    file = openSync(path, OPEN_FLAGS);
+  } catch {
+    return;
+  }
+  const isOfStore =
+    isOwn(file) && marksIn(readFileSync(file, "latin1")).some((mark) => mark && storeIds.has(mark.storeId));
+  if (isOfStore) voidMarker(path, file);
+  else closeSync(file);
+}
+
 /** Those of other users stay: they are theirs to remove. */
 function removeAbandoned(folder: string): void {
   const writtenBeforeMs = Date.now() - ABANDONED_AFTER_MS;
-  for (const name of readdirSync(folder)) {
-    if (!(name.startsWith(PREFIX) && name.endsWith(SUFFIX))) continue;
-    const path = join(folder, name);
+  for (const path of markersIn(folder)) {
     try {
       const { uid, mtimeMs } = lstatSync(path);
       if (uid === process.geteuid?.() && mtimeMs < writtenBeforeMs) unlinkSync(path);
