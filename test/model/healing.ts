@@ -30,9 +30,11 @@ export function heal(world: World, rules: Rules): Healing {
 }
 
 function leaseAgain(broken: World, rules: Rules, leader: number, index: number): Healing {
-  let world = recovered(united(broken, rules, leader), rules, leader);
+  let world = united(broken, rules, leader);
   let throughDoubt = false;
   for (let tick = 0; tick < TICKS_MAX; tick += 1) {
+    // Every tick, too: a floor that a clock ahead has left above the line is refused until the line has reached it.
+    world = recovered(world, rules, leader);
     world = lease(world, rules, index, 1).world;
     if (at(world.coordinators, index).phase === "leased") {
       const { handedOut, repeated } = handOut(replicated(world), rules, index).world;

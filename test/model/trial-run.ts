@@ -45,6 +45,6 @@ function verdictOf({ ended, states, depth }: Found, { worlds, doubts, failures }
   if (ended === "states") return `BOUND REACHED, ${states} states: the rest was not searched`;
   if (ended === "depth") return `BOUND REACHED, ${depth} steps: what lies beyond was not searched`;
   if (worlds === 0) return "no repeat";
-  const again = failures === 0 ? "a lease" : `NO LEASE OR A REPEAT in ${failures}`;
+  const again = failures === 0 ? "a lease" : `NO LEASE, OR A REPEAT, in ${failures}`;
   return `no repeat; ${again} after ${worlds} healings, ${doubts} through a doubt`;
 }
