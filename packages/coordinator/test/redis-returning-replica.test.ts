@@ -5,7 +5,13 @@
 import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
-import { follow, promote, startReplicatedRedis, untilLinked } from "../../../test/redis/replicated-redis.js";
+import {
+  follow,
+  promote,
+  startReplicatedRedis,
+  untilCaughtUp,
+  untilLinked,
+} from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer } from "../../../test/redis/test-redis.js";
 import type { Coordinator } from "../src/coordinator.js";
 import { expectNoRunTwice, RATE, requestAfter } from "./leasing-crowd.js";
@@ -29,6 +35,8 @@ test("leases no run twice when a replica forgets another master's claim and come
     () => before.store.readNamespace("main"),
     ({ highWaterMark }) => highWaterMark > 0,
   );
+  // One of them is enough for the quorum: the other one may still have nothing.
+  for (const replica of replicas) await untilCaughtUp(replica, master);
   await command(forgetful, "SAVE");
 
   // A fail-over that the old master is not told of, and that no redis.conf remembers.
