@@ -2,21 +2,30 @@
  * Makes call numbers: the sequence of the run in hand, one number after the other, without a network call.
  * Knows runs only as the lease buffer hands them out. Nothing here is ever persisted: a new process takes a new run.
  *
- * Invariant: a (run, sequence) leaves this object at most once. `#sequence` only rises within a run, stops at its end,
+ * Numbers are spelt ahead, some hundred at a time, as one text; a call cuts eight characters from it. Between two texts the client
+ * looks around: time to refill, end of the run, no run, closed, stopped.
+ *
+ * Invariant: a (run, sequence) leaves this object at most once. `#speltUpTo` and `#position` only rise within a run, stop at its end,
  * and a run is only ever begun at 0. A copy of the process that made this object makes no number at all.
  * Guarantees: G9 (docs/guarantees.md).
  */
 import process from "node:process";
-import { type CallNumber, callNumbersOfRun, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
+import { EventLoop } from "./event-loop.js";
 import { closedError, LeaseBuffer } from "./lease-buffer.js";
 import { type ClientOptions, type Settings, settingsOf } from "./options.js";
 import { beforeSnapshot, copiedError } from "./process-copy.js";
+import { RunNumbers, TEXT_COUNT_MAX } from "./run-numbers.js";
 import type { HeldRun } from "./run-stock.js";
 
-/** The most numbers that one `take` gives: those of the largest lease. */
+/** The most numbers that one call gives: those of the largest lease. */
 export const TAKE_COUNT_MAX = LEASE_RUN_COUNT_MAX * SEQUENCE_COUNT;
+
+// Of this module, not imported: only then the compiler of Node 20 takes them for constant, and they stand in the hottest line.
+const LENGTH = CALL_NUMBER_LENGTH;
+const TEXT_END = TEXT_COUNT_MAX * CALL_NUMBER_LENGTH;
 
 /**
  * A client for one namespace, in the process and thread that makes it. Makes no request before the first number is wanted.
@@ -31,12 +40,17 @@ export class Client implements AsyncDisposable {
   readonly #buffer: LeaseBuffer;
   readonly #pid = process.pid;
 
+  /** The call numbers that are spelt and not used yet stand at its end. */
+  #text = "";
+  /** Of the next one in the text; `TEXT_END` when none is left. */
+  #position = TEXT_END;
+  /** The first sequence of the run that is neither used nor spelt. */
+  #speltUpTo = 0;
   #held: HeldRun | undefined;
-  #spell: (sequence: number) => CallNumber = noRun;
-  /** The next sequence to use. */
-  #sequence = 0;
-  /** From this sequence on minting stops to look around: time to refill, end of the run, or no run at all. */
-  #stopAt = 0;
+  #numbers: RunNumbers | undefined;
+  /** From this sequence on it is time to refill. */
+  #refillAt = 0;
+  readonly #loop = new EventLoop();
   #hasSpentRun = false;
   /** Ledger id of the run begun last: the last guard against a run that comes twice, whoever is to blame. */
   #lastBegun = -1;
@@ -63,10 +77,10 @@ export class Client implements AsyncDisposable {
    *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`, `copied_process`).
    */
   nextSync(): CallNumber {
-    if (this.#sequence >= this.#stopAt && !this.#lookAround()) {
-      throw new ClientError("no_run_ready", "no run is in hand yet; one was asked for. Use next() to wait for it");
-    }
-    return this.#spell(this.#sequence++);
+    const position = this.#position;
+    if (position === TEXT_END) return this.#nextOfNewText();
+    this.#position = position + LENGTH;
+    return this.#text.substring(position, position + LENGTH) as CallNumber;
   }
 
   /**
@@ -76,32 +90,67 @@ export class Client implements AsyncDisposable {
    */
   async next(): Promise<CallNumber> {
     // Others may use up the run between the moment it is ready and the moment this caller goes on: look again.
-    while (this.#sequence >= this.#stopAt) await this.#untilReady();
+    while (this.#position === TEXT_END && !this.#spellNow()) await this.#untilRun();
     this.#mustBeOriginal();
-    return this.#spell(this.#sequence++);
+    return this.nextSync();
   }
 
   /**
-   * `count` call numbers, 1 to 1,048,576, in the order they were made. Waits as `next()` does for each further run.
+   * `count` call numbers, 1 to 1,048,576, in the order they were made. Waits as `next()` does for each further run. The fastest way to
+   * many: one promise for all of them.
    * @throws RangeError for another count. ClientError as `next()`; the numbers already made for this call are then burnt.
    */
   async take(count: number): Promise<CallNumber[]> {
-    if (!(Number.isInteger(count) && count >= 1 && count <= TAKE_COUNT_MAX)) {
-      throw new RangeError(`take() gives 1 to ${TAKE_COUNT_MAX} numbers, not ${String(count)}`);
-    }
-    const callNumbers: CallNumber[] = [];
-    while (callNumbers.length < count) {
-      while (this.#sequence >= this.#stopAt) await this.#untilReady();
+    mustBeWithin("take() gives", count);
+    const callNumbers = new Array<CallNumber>(count);
+    for (let taken = 0; taken < count; ) {
+      while (this.#position === TEXT_END && !this.#spellNow()) await this.#untilRun();
       this.#mustBeOriginal();
-      const end = Math.min(this.#stopAt, this.#sequence + count - callNumbers.length);
-      while (this.#sequence < end) callNumbers.push(this.#spell(this.#sequence++));
+      taken = this.#takeFromText(callNumbers, taken);
     }
     return callNumbers;
   }
 
-  /** Call numbers without end; leaving the loop does not close the client. Each step is a `next()`. */
+  /**
+   * Fills `target` with call numbers, eight ASCII characters each, in the order they are made: for who writes files or packets and
+   * needs no strings. Waits as `take()` does.
+   * @throws TypeError when `target` is no Uint8Array, or was taken away meanwhile; RangeError when its length is not a multiple of 8
+   *   for 1 to 1,048,576 numbers. ClientError as `take()`: what was written is burnt.
+   */
+  async takeBytes(target: Uint8Array): Promise<void> {
+    if (!(target instanceof Uint8Array)) throw new TypeError("takeBytes() fills a Uint8Array");
+    const count = target.length / LENGTH;
+    mustBeWithin("takeBytes() takes the length in bytes of", count);
+    await this.#takeRanges(count, (numbers, taken, from, to) => {
+      mustStillHold(target, count * LENGTH);
+      numbers.writeBytes(target, taken * LENGTH, from, to);
+    });
+  }
+
+  /**
+   * Fills `target` with call numbers as plain numbers, 0 to 2^47 - 1, as `toNumber` of the codec gives them, in the order they are made:
+   * for a database's integer column. Waits as `take()` does.
+   * @throws TypeError when `target` is no Float64Array, or was taken away meanwhile; RangeError when it does not hold 1 to 1,048,576
+   *   numbers. ClientError as `take()`: what was written is burnt.
+   */
+  async takeNumbers(target: Float64Array): Promise<void> {
+    if (!(target instanceof Float64Array)) throw new TypeError("takeNumbers() fills a Float64Array");
+    const count = target.length;
+    mustBeWithin("takeNumbers() fills", count);
+    await this.#takeRanges(count, (numbers, taken, from, to) => {
+      mustStillHold(target, count);
+      numbers.writeNumbers(target, taken, from, to);
+    });
+  }
+
+  /** Call numbers without end; leaving the loop does not close the client. A step waits only when no run is in hand. */
   [Symbol.asyncIterator](): AsyncIterator<CallNumber, never> {
-    return { next: async () => ({ done: false, value: await this.next() }) };
+    return {
+      next: () => {
+        if (this.#position === TEXT_END || this.#isCopy()) return this.next().then(yielded);
+        return Promise.resolve(yielded(this.nextSync()));
+      },
+    };
   }
 
   /**
@@ -113,7 +162,8 @@ export class Client implements AsyncDisposable {
     if (this.#closing === undefined) {
       if (this.#isCopy()) this.#buffer.stop(copiedError());
       const held = this.#held;
-      const lastSequence = this.#sequence === 0 ? null : this.#sequence - 1;
+      const used = this.#usedCount();
+      const lastSequence = used === 0 ? null : used - 1;
       // First of all no more numbers; then whatever else a close does.
       this.#isClosed = true;
       this.#stopMinting();
@@ -126,25 +176,106 @@ export class Client implements AsyncDisposable {
     return this.close();
   }
 
-  async #untilReady(): Promise<void> {
-    const deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
-    while (!this.#lookAround()) await this.#buffer.untilRunsCome(Math.max(deadlineMs - performance.now(), 0));
+  #nextOfNewText(): CallNumber {
+    if (!this.#spellAhead()) {
+      throw new ClientError("no_run_ready", "no run is in hand yet; one was asked for. Use next() to wait for it");
+    }
+    const position = this.#position;
+    this.#position = position + LENGTH;
+    return this.#text.substring(position, position + LENGTH) as CallNumber;
   }
 
-  /** Whether a number can be made now; sets the next stop. Throws when none can be made however long one waits. */
+  #takeFromText(callNumbers: CallNumber[], taken: number): number {
+    const text = this.#text;
+    let position = this.#position;
+    const end = Math.min(TEXT_END, position + (callNumbers.length - taken) * LENGTH);
+    let index = taken;
+    // First of all used, then given: whatever happens in between, no number is given twice.
+    this.#position = end;
+    for (; position < end; position += LENGTH) {
+      callNumbers[index++] = text.substring(position, position + LENGTH) as CallNumber;
+    }
+    return index;
+  }
+
+  async #takeRanges(
+    count: number,
+    write: (numbers: RunNumbers, taken: number, from: number, to: number) => void,
+  ): Promise<void> {
+    for (let taken = 0; taken < count; ) {
+      while (this.#isTurnDue() || !this.#lookAround()) await this.#untilRun();
+      const from = this.#usedCount();
+      const to = Math.min(from + count - taken, this.#nextStop(from));
+      this.#useUpTo(to);
+      write(this.#numbers as RunNumbers, taken, from, to);
+      taken += to - from;
+    }
+  }
+
+  /** Resolves when a number could be made; another caller may have made it by the time that this one goes on. */
+  async #untilRun(): Promise<void> {
+    if (this.#isTurnDue()) await this.#loop.turn();
+    if (this.#lookAround()) return;
+    const deadlineMs = performance.now() + this.#settings.waitTimeoutMs;
+    do await this.#buffer.untilRunsCome(Math.max(deadlineMs - performance.now(), 0));
+    while (!this.#lookAround());
+    this.#loop.hasTurned();
+  }
+
+  #isTurnDue(): boolean {
+    return this.#isRunUsed() && this.#buffer.isAsking && this.#loop.isTurnDue;
+  }
+
+  /** Whether there is a text now, without waiting for anything; then it is spelt. */
+  #spellNow(): boolean {
+    return !this.#isTurnDue() && this.#spellAhead();
+  }
+
+  /** Whether there is a text now with a number left. Throws when none can be made however long one waits. */
+  #spellAhead(): boolean {
+    if (!this.#lookAround()) return false;
+    if (this.#position < TEXT_END) return true;
+    const from = this.#speltUpTo;
+    const to = Math.min(from + TEXT_COUNT_MAX, this.#nextStop(from));
+    this.#speltUpTo = to;
+    this.#text = (this.#numbers as RunNumbers).textUpTo(from, to);
+    this.#position = TEXT_END - (to - from) * LENGTH;
+    return true;
+  }
+
+  /** Whether a number can be made now; refills when it is time. Throws when none can be made however long one waits. */
   #lookAround(): boolean {
     if (this.#isClosed) throw closedError();
     this.#mustBeOriginal();
-    if (this.#sequence < this.#stopAt) return true;
-    if (this.#held !== undefined) {
-      if (this.#sequence < SEQUENCE_COUNT) {
-        this.#stopAt = SEQUENCE_COUNT;
-        this.#buffer.refill();
-        return true;
-      }
-      this.#leaveRun(this.#held);
+    if (this.#position < TEXT_END) return true;
+    if (this.#held !== undefined && this.#isRunUsed()) this.#leaveRun(this.#held);
+    if (this.#held === undefined && !this.#beginRun()) return false;
+    if (this.#speltUpTo >= this.#refillAt) {
+      this.#refillAt = SEQUENCE_COUNT;
+      this.#buffer.refill();
     }
-    return this.#beginRun();
+    return true;
+  }
+
+  /** Where minting stops to look around. */
+  #nextStop(sequence: number): number {
+    return sequence < this.#refillAt ? this.#refillAt : SEQUENCE_COUNT;
+  }
+
+  #isRunUsed(): boolean {
+    return this.#usedCount() === SEQUENCE_COUNT;
+  }
+
+  /** How many sequences of the run in hand are used, which is the next one to use. */
+  #usedCount(): number {
+    return this.#speltUpTo - (TEXT_END - this.#position) / LENGTH;
+  }
+
+  /** The sequences up to before `sequence` are used, spelt or not. */
+  #useUpTo(sequence: number): void {
+    const speltLeft = Math.max(this.#speltUpTo - sequence, 0);
+    this.#speltUpTo = Math.max(this.#speltUpTo, sequence);
+    this.#position = TEXT_END - speltLeft * LENGTH;
   }
 
   #leaveRun(held: HeldRun): void {
@@ -167,13 +298,8 @@ export class Client implements AsyncDisposable {
     if (ledgerId <= this.#lastBegun) throw new Error(`broken invariant: run ${held.run} was about to be begun again`);
     this.#lastBegun = ledgerId;
     this.#held = held;
-    this.#spell = callNumbersOfRun(held.lease.version, held.run);
-    this.#sequence = 0;
-    this.#stopAt = this.#refillSequence();
-    if (this.#stopAt === 0) {
-      this.#stopAt = SEQUENCE_COUNT;
-      this.#buffer.refill();
-    }
+    this.#numbers = new RunNumbers(held.lease.version, held.run);
+    this.#refillAt = this.#refillSequence();
     return true;
   }
 
@@ -185,7 +311,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * A second look, beside the one before a snapshot. Not at every `nextSync`: there it would cost a quarter of the number, and
+   * A second look, beside the one before a snapshot. Not at every `nextSync`: there it would cost more than the number, and
    * nothing in Node changes the pid under a running client.
    */
   #mustBeOriginal(): void {
@@ -201,13 +327,24 @@ export class Client implements AsyncDisposable {
   }
 
   #stopMinting(): void {
+    this.#position = TEXT_END;
+    this.#text = "";
+    this.#speltUpTo = 0;
     this.#held = undefined;
-    this.#spell = noRun;
-    this.#sequence = 0;
-    this.#stopAt = 0;
+    this.#numbers = undefined;
   }
 }
 
-function noRun(): never {
-  throw new Error("broken invariant: a call number was about to be made without a run");
+function yielded(value: CallNumber): IteratorResult<CallNumber, never> {
+  return { done: false, value };
+}
+
+function mustBeWithin(what: string, count: number): void {
+  if (Number.isInteger(count) && count >= 1 && count <= TAKE_COUNT_MAX) return;
+  throw new RangeError(`${what} 1 to ${TAKE_COUNT_MAX} numbers, not ${String(count)}`);
+}
+
+/** Writing into an array whose memory was transferred or resized away would lose numbers without a word. */
+function mustStillHold(target: Uint8Array | Float64Array, length: number): void {
+  if (target.length !== length) throw new TypeError("the array was taken away while it was being filled");
 }

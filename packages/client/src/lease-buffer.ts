@@ -93,6 +93,11 @@ export class LeaseBuffer {
     return this.#storeId;
   }
 
+  /** Whether runs are being asked for, or will be after a pause. */
+  get isAsking(): boolean {
+    return this.#asking;
+  }
+
   /** The next run, or undefined when none is in hand: then one is asked for in the background. */
   take(): HeldRun | undefined {
     this.#mustBeUsable();

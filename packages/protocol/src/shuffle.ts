@@ -10,11 +10,6 @@ const RUN_PIECE_MASK = 2 ** RUN_PIECE_BITS - 1;
 const SEQUENCE_PIECE_BITS = SEQUENCE_BITS / 2;
 const SEQUENCE_PIECE_MASK = 2 ** SEQUENCE_PIECE_BITS - 1;
 
-/** 47 bits do not fit the 32-bit operators: the shuffled number is taken apart at this weight first. */
-const LOW_BITS = 24;
-const LOW_WEIGHT = 2 ** LOW_BITS;
-const BYTE_MASK = 0xff;
-
 const outputWeights = weights((inputBit) => SHUFFLE.indexOf(inputBit));
 const inputWeights = weights((outputBit) => SHUFFLE[outputBit] as number);
 
@@ -24,10 +19,6 @@ const runMiddleTable = table(outputWeights, SEQUENCE_BITS + RUN_PIECE_BITS, RUN_
 const runLowTable = table(outputWeights, SEQUENCE_BITS, RUN_PIECE_BITS);
 const sequenceHighTable = table(outputWeights, SEQUENCE_PIECE_BITS, SEQUENCE_PIECE_BITS);
 const sequenceLowTable = table(outputWeights, 0, SEQUENCE_PIECE_BITS);
-
-const unshuffleTables = [0, 8, 16, 24, 32, 40].map((shift) =>
-  table(inputWeights, shift, Math.min(8, CALL_NUMBER_BITS - shift)),
-) as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
 
 /** The part of a shuffled number that all call numbers of one run share. Arguments must be in range. */
 export function shuffledRun(version: number, run: number): number {
@@ -44,19 +35,12 @@ export function shuffledSequence(sequence: number): number {
   return at(sequenceHighTable, sequence >>> SEQUENCE_PIECE_BITS) + at(sequenceLowTable, sequence & SEQUENCE_PIECE_MASK);
 }
 
-/** The 47 bits in their order before the shuffle: `version`, `run`, `sequence`. The argument must be in range. */
-export function unshuffle(number: number): number {
-  const low = number % LOW_WEIGHT;
-  const high = (number - low) / LOW_WEIGHT;
-  const [byte0, byte1, byte2, byte3, byte4, byte5] = unshuffleTables;
-  return (
-    at(byte0, low & BYTE_MASK) +
-    at(byte1, (low >>> 8) & BYTE_MASK) +
-    at(byte2, low >>> 16) +
-    at(byte3, high & BYTE_MASK) +
-    at(byte4, (high >>> 8) & BYTE_MASK) +
-    at(byte5, high >>> 16)
-  );
+/**
+ * The way back, for the `bits` bits of a shuffled number from `shift` upwards: by their value, the bits that they stand for in
+ * their places before the shuffle.
+ */
+export function unshuffleTable(shift: number, bits: number): Float64Array {
+  return table(inputWeights, shift, bits);
 }
 
 /** For each bit, counted from the least significant: its weight on the other side. */

@@ -1,0 +1,194 @@
+/** Every way to ask for numbers, mixed: as text, as bytes, as plain numbers. Guarantees: G9 (docs/guarantees.md). */
+import { type CallNumber, decodeCallNumber, fromNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { afterEach, describe, expect, inject, test } from "vitest";
+import { type Client, createClient, TAKE_COUNT_MAX } from "../src/index.js";
+import { ScriptedSource } from "./scripted-source.js";
+
+const clients: Client[] = [];
+
+function newClient(source = new ScriptedSource()): Client {
+  const client = createClient({ source, holder: { name: "forms" } });
+  clients.push(client);
+  return client;
+}
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+
+async function bytesOf(client: Client, count: number): Promise<string[]> {
+  const bytes = new Uint8Array(count * 8);
+  await client.takeBytes(bytes);
+  return Buffer.from(bytes).toString("latin1").match(/.{8}/gs) ?? [];
+}
+
+async function numbersOf(client: Client, count: number): Promise<string[]> {
+  const numbers = new Float64Array(count);
+  await client.takeNumbers(numbers);
+  return Array.from(numbers, (number) => fromNumber(number));
+}
+
+async function iterated(client: Client, count: number): Promise<string[]> {
+  const made: CallNumber[] = [];
+  for await (const callNumber of client) if (made.push(callNumber) === count) break;
+  return made;
+}
+
+async function together(client: Client, count: number): Promise<string[]> {
+  return await Promise.all(Array.from({ length: count }, () => client.next()));
+}
+
+async function atOnce(client: Client, count: number): Promise<string[]> {
+  const made = [await client.next()];
+  while (made.length < count) {
+    try {
+      made.push(client.nextSync());
+    } catch {
+      made.push(await client.next());
+    }
+  }
+  return made;
+}
+
+const FORMS: readonly ((client: Client, count: number) => Promise<string[]>)[] = [
+  (client, count) => client.take(count),
+  bytesOf,
+  numbersOf,
+  iterated,
+  together,
+  atOnce,
+];
+
+/** Where the number stands among all of its run and of the runs before. */
+function placeOf(callNumber: string): number {
+  const { version, run, sequence } = decodeCallNumber(callNumber);
+  expect(version).toBe(0);
+  return (run - 1) * SEQUENCE_COUNT + sequence;
+}
+
+describe("one caller that mixes all forms", () => {
+  test("gets a million numbers in order, without a gap, across every change of run and of text", async () => {
+    const client = newClient();
+    let state = inject("seed") >>> 0;
+    const random = (below: number) => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      return Math.floor((state / 2 ** 32) * below);
+    };
+    let place = 0;
+    while (place < 1_000_000) {
+      const form = FORMS[random(FORMS.length)] as (typeof FORMS)[number];
+      const count = 1 + (random(8) === 0 ? random(40_000) : random(3_000));
+      const made = await form(client, count);
+      expect(made).toHaveLength(count);
+      for (const callNumber of made) {
+        if (placeOf(callNumber) !== place)
+          expect.fail(`${callNumber} came as number ${place}, from a call for ${count}`);
+        place++;
+      }
+    }
+  });
+});
+
+describe("many callers of all forms at the same time", () => {
+  test("never share a number, and burn none", async () => {
+    const client = newClient();
+    const callers = Array.from({ length: 24 }, async (_, caller) => {
+      const made: string[] = [];
+      for (let turn = 0; turn < 12; turn++) {
+        const form = FORMS[(caller + turn) % FORMS.length] as (typeof FORMS)[number];
+        made.push(...(await form(client, 1 + ((caller * 997 + turn * 131) % 2_500))));
+      }
+      return made;
+    });
+    const made = (await Promise.all(callers)).flat();
+    const places = Float64Array.from(made, placeOf).sort();
+    expect(places.length).toBeGreaterThan(10 * SEQUENCE_COUNT);
+    places.forEach((place, index) => {
+      if (place !== index) expect.fail(`number ${index} is missing or doubled: ${place}`);
+    });
+  });
+
+  test("and several clients on one store never share one either", async () => {
+    const source = new ScriptedSource();
+    const group = Array.from({ length: 5 }, () => newClient(source));
+    const made = await Promise.all(
+      group.map(async (client, index) => {
+        const texts: string[] = [];
+        for (let turn = 0; turn < 30; turn++) {
+          texts.push(...(await (FORMS[(index + turn) % FORMS.length] as (typeof FORMS)[number])(client, 1_500)));
+        }
+        return texts;
+      }),
+    );
+    expect(new Set(made.flat()).size).toBe(5 * 30 * 1_500);
+  });
+});
+
+describe("a loop that only awaits numbers in hand", () => {
+  test("lets the event loop turn, so that others are served", async () => {
+    const client = newClient();
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const endAtMs = performance.now() + 500;
+    while (performance.now() < endAtMs) for (let call = 0; call < 1_000; call++) await client.next();
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(0);
+  });
+});
+
+describe("an array to be filled", () => {
+  test("holds nothing but the numbers, in a view of a larger buffer too", async () => {
+    const buffer = new ArrayBuffer(100).slice(0);
+    await newClient().takeBytes(new Uint8Array(buffer, 3, 80));
+    const text = Buffer.from(buffer).toString("latin1");
+    expect(text.slice(0, 3)).toBe("\0\0\0");
+    expect(text.slice(83)).toBe("\0".repeat(17));
+    expect((text.slice(3, 83).match(/.{8}/gs) ?? []).map(placeOf)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("may be shared with other threads, or a Buffer", async () => {
+    const client = newClient();
+    const shared = new Uint8Array(new SharedArrayBuffer(16));
+    await client.takeBytes(shared);
+    expect(placeOf(Buffer.from(shared).toString("latin1", 8))).toBe(1);
+    const buffer = Buffer.alloc(8);
+    await client.takeBytes(buffer);
+    expect(placeOf(buffer.toString("latin1"))).toBe(2);
+  });
+
+  test.each([
+    ["no array", "00000001", TypeError, /Uint8Array/],
+    ["another array", new Float64Array(8), TypeError, /Uint8Array/],
+    ["an empty one", new Uint8Array(0), RangeError, /not 0/],
+    ["one with room for half a number", new Uint8Array(12), RangeError, /not 1.5/],
+    ["one that is too long", new Uint8Array((TAKE_COUNT_MAX + 1) * 8), RangeError, /not 1048577/],
+  ])("takeBytes() refuses %s, and uses no number", async (_, target, kind, words) => {
+    const client = newClient();
+    const refusal = await client.takeBytes(target as Uint8Array).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(kind);
+    expect((refusal as Error).message).toMatch(words);
+    expect(placeOf(await client.next())).toBe(0);
+  });
+
+  test.each([
+    ["no array", [1, 2], TypeError],
+    ["another array", new Uint8Array(8), TypeError],
+    ["an empty one", new Float64Array(0), RangeError],
+    ["one that is too long", new Float64Array(TAKE_COUNT_MAX + 1), RangeError],
+  ])("takeNumbers() refuses %s, and uses no number", async (_, target, kind) => {
+    const client = newClient();
+    await expect(client.takeNumbers(target as Float64Array)).rejects.toBeInstanceOf(kind);
+    expect(placeOf(await client.next())).toBe(0);
+  });
+
+  test("that is taken away meanwhile is told, and its numbers are never given again", async () => {
+    const client = newClient();
+    const bytes = new Uint8Array(2 * SEQUENCE_COUNT * 8);
+    const numbers = new Float64Array(2 * SEQUENCE_COUNT);
+    const calls = [client.takeBytes(bytes), client.takeNumbers(numbers)];
+    structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+    structuredClone(numbers.buffer, { transfer: [numbers.buffer] });
+    for (const call of calls) await expect(call).rejects.toThrow(/taken away/);
+    expect(placeOf(await client.next())).toBeGreaterThan(0);
+  });
+});

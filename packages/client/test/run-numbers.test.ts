@@ -1,0 +1,150 @@
+/**
+ * The fast path against the plain reference: a codec that is wrong for one of 2^47 numbers destroys a message.
+ * Guarantees: G9 (docs/guarantees.md).
+ */
+import { decodeCallNumber, RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
+import { describe, expect, inject, test } from "vitest";
+import { plainNumber, plainText } from "../../protocol/test/plain-arithmetic.js";
+import { referenceCallNumber } from "../../protocol/test/plain-reference.js";
+import { RunNumbers, TEXT_COUNT_MAX } from "../src/run-numbers.js";
+
+const seed = inject("seed");
+
+/** All numbers of a run, in each of the three forms. */
+interface Whole {
+  readonly texts: readonly string[];
+  readonly bytes: Buffer;
+  readonly numbers: Float64Array;
+}
+
+function wholeRun(version: number, run: number): Whole {
+  const runNumbers = new RunNumbers(version, run);
+  const bytes = Buffer.alloc(SEQUENCE_COUNT * 8);
+  const numbers = new Float64Array(SEQUENCE_COUNT);
+  runNumbers.writeBytes(bytes, 0, 0, SEQUENCE_COUNT);
+  runNumbers.writeNumbers(numbers, 0, 0, SEQUENCE_COUNT);
+  const texts: string[] = [];
+  for (let from = 0; from < SEQUENCE_COUNT; from += TEXT_COUNT_MAX) {
+    texts.push(...cut(runNumbers.textUpTo(from, from + TEXT_COUNT_MAX)));
+  }
+  return { texts, bytes, numbers };
+}
+
+function cut(text: string): string[] {
+  return text.match(/.{8}/gs) ?? [];
+}
+
+function mustBeRight({ texts, bytes, numbers }: Whole, version: number, run: number, sequence: number): void {
+  const number = plainNumber(version, run, sequence);
+  const text = plainText(number);
+  const inBytes = bytes.toString("latin1", sequence * 8, sequence * 8 + 8);
+  if (texts[sequence] !== text || inBytes !== text || numbers[sequence] !== number) {
+    expect.fail(`${version},${run},${sequence}: ${texts[sequence]}, ${inBytes}, ${numbers[sequence]}, not ${text}`);
+  }
+}
+
+function randomFrom(start: number): (below: number) => number {
+  let state = start >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+describe("the numbers of a run", () => {
+  test("the arithmetic of these tests agrees with the specification", () => {
+    const random = randomFrom(seed);
+    for (let trial = 0; trial < 50_000; trial++) {
+      const [version, run, sequence] = [random(VERSION_MAX + 1), random(RUN_MAX + 1), random(SEQUENCE_COUNT)];
+      const text = plainText(plainNumber(version, run, sequence));
+      if (text !== referenceCallNumber(version, run, sequence)) expect.fail(`${version},${run},${sequence}: ${text}`);
+    }
+  });
+
+  test("are right for every sequence of 300 runs, first and last ones among them, in all three forms", () => {
+    const random = randomFrom(seed + 1);
+    const edges = [0, 1, 2, 99, 8452, 2 ** 20 - 1, 2 ** 20, 2 ** 29, RUN_MAX - 1, RUN_MAX];
+    const drawn = Array.from({ length: 280 }, () => random(RUN_MAX + 1));
+    const runs = [...edges.map((run) => [0, run]), ...edges.map((run) => [VERSION_MAX, run])];
+    for (const [version, run] of [...runs, ...drawn.map((run) => [random(VERSION_MAX + 1), run])] as [
+      number,
+      number,
+    ][]) {
+      const whole = wholeRun(version, run);
+      for (let sequence = 0; sequence < SEQUENCE_COUNT; sequence++) mustBeRight(whole, version, run, sequence);
+    }
+  });
+
+  test("are right for every single bit of a call number", () => {
+    for (let bit = 0; bit < 47; bit++) {
+      const bits = 2 ** bit;
+      const [version, run, sequence] = [
+        Math.floor(bits / 2 ** 44),
+        Math.floor(bits / 2 ** 14) % 2 ** 30,
+        bits % 2 ** 14,
+      ];
+      mustBeRight(wholeRun(version, run), version, run, sequence);
+    }
+  });
+
+  test("are right for 50,000,000 random numbers, with the codec both ways", { timeout: 600_000 }, () => {
+    const random = randomFrom(seed + 2);
+    const decode = decodeCallNumber;
+    const bytes = Buffer.alloc(SEQUENCE_COUNT * 8);
+    for (let trial = 0; trial < 50_000; trial++) {
+      const [version, run] = [random(VERSION_MAX + 1), random(RUN_MAX + 1)];
+      new RunNumbers(version, run).writeBytes(bytes, 0, 0, SEQUENCE_COUNT);
+      const text = bytes.toString("latin1");
+      const first = random(SEQUENCE_COUNT);
+      const step = 2 * random(SEQUENCE_COUNT / 2) + 1;
+      for (let draw = 0; draw < 1_000; draw++) {
+        const sequence = (first + draw * step) % SEQUENCE_COUNT;
+        const callNumber = text.substring(sequence * 8, sequence * 8 + 8);
+        const back = decode(callNumber);
+        const isRight =
+          callNumber === plainText(plainNumber(version, run, sequence)) &&
+          back.version === version &&
+          back.run === run &&
+          back.sequence === sequence;
+        if (!isRight) expect.fail(`${version},${run},${sequence} became ${callNumber}, ${JSON.stringify(back)}`);
+      }
+    }
+  });
+
+  test("are the same wherever a text, a range of bytes or of numbers begins and ends", () => {
+    const random = randomFrom(seed + 3);
+    const run = random(RUN_MAX + 1);
+    const runNumbers = new RunNumbers(0, run);
+    const { texts, numbers } = wholeRun(0, run);
+    for (let trial = 0; trial < 3_000; trial++) {
+      const from = random(SEQUENCE_COUNT);
+      const to = Math.min(from + 1 + random(TEXT_COUNT_MAX), SEQUENCE_COUNT);
+      const expected = texts.slice(from, to);
+      const text = runNumbers.textUpTo(from, to);
+      expect(text).toHaveLength(TEXT_COUNT_MAX * 8);
+      expect(cut(text).slice(TEXT_COUNT_MAX - expected.length)).toEqual(expected);
+      expect(/^-*$/.test(text.slice(0, -expected.length * 8))).toBe(true);
+      const end = Math.min(from + 1 + random(3 * TEXT_COUNT_MAX), SEQUENCE_COUNT);
+      const bytes = Buffer.alloc((end - from) * 8 + 13, "#");
+      runNumbers.writeBytes(bytes, 5, from, end);
+      expect(bytes.toString("latin1")).toBe(`#####${texts.slice(from, end).join("")}########`);
+      const plain = new Float64Array(end - from + 2).fill(-1);
+      runNumbers.writeNumbers(plain, 1, from, end);
+      expect(plain).toEqual(Float64Array.from([-1, ...numbers.slice(from, end), -1]));
+    }
+  });
+
+  test("refuse a version or run that can't be", () => {
+    for (const [version, run] of [
+      [8, 1],
+      [-1, 1],
+      [0, 2 ** 30],
+      [0, -1],
+      [0, 1.5],
+    ] as const) {
+      expect(() => new RunNumbers(version, run)).toThrow(RangeError);
+    }
+  });
+});

@@ -1,0 +1,15 @@
+/** What was given, for messages: it comes from strangers and ends in terminals and logs. */
+
+/** Quoted, cut short and without control characters. */
+export function quote(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text).replace(
+    /[\p{C}\u2028\u2029]/gu,
+    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
+  );
+}
+
+export function describe(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (typeof value === "number" || value === null || value === undefined) return String(value);
+  return `a value of type ${typeof value}`;
+}
