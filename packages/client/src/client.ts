@@ -300,6 +300,7 @@ export class Client implements AsyncDisposable {
     this.#held = held;
     this.#numbers = new RunNumbers(held.lease.version, held.run);
     this.#refillAt = this.#refillSequence();
+    this.#loop.runBegun();
     return true;
   }
 

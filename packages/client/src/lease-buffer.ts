@@ -11,8 +11,9 @@
  *   any state ── stop(): another store, one that has forgotten runs, a copy of one; or this process is a copy
  *             ──▶ stopped: the same, the alarm is raised, and every caller is told why
  *
- * However many callers wait, one request is under way. The first request asks for one run; the size doubles when callers had
- * to wait, and halves when a lease lasted long: a small importer leaves little unused, a hungry one asks seldom.
+ * However many callers wait, one request is under way. Hunger says how much is kept in hand: it begins at one run, doubles when
+ * callers had to wait, and halves when a lease lasted long. A small importer leaves little unused, a hungry one asks seldom. Up to the
+ * largest lease it is the size of a request, made when half of the last one is left; beyond it, requests are made earlier.
  * A request whose answer is lost, late or wrong is never repeated with the same nonce: its runs are burnt.
  */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
@@ -33,6 +34,10 @@ import { type HeldRun, RunStock } from "./run-stock.js";
 
 /** A lease that lasted longer than this was larger than needed. */
 const CALM_LEASE_MS = 10_000;
+/** Hunger at most, in largest leases: then the next one is asked for while two wait. */
+const HUNGER_LEASES_MAX = 4;
+/** A shorter wait is no slow coordinator, but a caller that did not let the event loop turn: asking earlier would not help it. */
+const SLOW_ANSWER_MS = 5;
 /** How long a close waits for the answer to a lease request under way. */
 const CLOSE_GRACE_MS = 1_000;
 
@@ -76,10 +81,11 @@ export class LeaseBuffer {
   #receipt: string | null = null;
   #lastLeaseRunCount = 0;
   #lastLeaseAtMs = 0;
-  /** How many runs the next request asks for, spares apart. */
+  /** How many runs are wanted in hand, spares apart. */
   #hunger = 1;
   /** A caller found no run, and none has come since. */
   #isDry = false;
+  #dryAtMs = 0;
 
   /** `onStopped` is called once, when the runs in hand must not be used any more either. */
   constructor(settings: Settings, onStopped: () => void) {
@@ -111,7 +117,13 @@ export class LeaseBuffer {
     if (!this.#settings.refillAhead) return 0;
     const waiting = this.#stock.runCount;
     if (waiting < this.#settings.spareRuns) return Number.POSITIVE_INFINITY;
-    return (this.#lastLeaseRunCount / 2 - waiting) * SEQUENCE_COUNT;
+    return ((this.#lastLeaseRunCount + this.#hungerBeyondLargest()) / 2 - waiting) * SEQUENCE_COUNT;
+  }
+
+  /** None while the coordinator grants less than is asked for: what is scarce is not hoarded. */
+  #hungerBeyondLargest(): number {
+    const { leaseRunCountMax } = this.#settings;
+    return this.#lastLeaseRunCount < leaseRunCountMax ? 0 : Math.max(this.#hunger - leaseRunCountMax, 0);
   }
 
   /** Asks for runs in the background, unless that is already under way. */
@@ -191,11 +203,16 @@ export class LeaseBuffer {
   #noteDry(): void {
     const waitsForFirstLease = this.#lastLeaseRunCount === 0;
     if (!this.#isDry && !waitsForFirstLease && this.#settings.refillAhead) {
-      this.#hunger = Math.min(this.#hunger * 2, this.#settings.leaseRunCountMax);
+      this.#growHunger(this.#settings.leaseRunCountMax);
       this.#call("onRefillLate");
     }
+    if (!this.#isDry) this.#dryAtMs = performance.now();
     this.#isDry = true;
     this.refill();
+  }
+
+  #growHunger(most: number): void {
+    if (this.#hunger < most) this.#hunger = Math.min(this.#hunger * 2, most);
   }
 
   async #askUntilLeased(): Promise<void> {
@@ -246,7 +263,7 @@ export class LeaseBuffer {
     const { spareRuns, leaseRunCountMax, stopWhenExhausted } = this.#settings;
     if (stopWhenExhausted) return 1;
     const wasCalm = !this.#isDry && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
-    if (wasCalm) this.#hunger = Math.max(Math.floor(this.#hunger / 2), 1);
+    if (wasCalm) this.#hunger = Math.max(Math.floor(Math.min(this.#hunger, leaseRunCountMax) / 2), 1);
     const missing = spareRuns - this.#stock.runCount + (this.#isDry ? 1 : 0);
     return Math.min(Math.max(this.#hunger, missing), leaseRunCountMax);
   }
@@ -258,6 +275,9 @@ export class LeaseBuffer {
     this.#receipt = lease.receipt;
     this.#lastLeaseRunCount = lease.runCount;
     this.#lastLeaseAtMs = performance.now();
+    const { leaseRunCountMax } = this.#settings;
+    const wasSlow = this.#isDry && this.#lastLeaseAtMs - this.#dryAtMs > SLOW_ANSWER_MS;
+    if (wasSlow && this.#hunger >= leaseRunCountMax) this.#growHunger(leaseRunCountMax * HUNGER_LEASES_MAX);
     this.#isDry = false;
     for (const waiter of this.#waiters) waiter.resolve();
     this.#call("onLease", lease);
