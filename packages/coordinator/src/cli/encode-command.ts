@@ -1,7 +1,8 @@
 /** `encode`: parts to call numbers, offline. */
-import { encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { CALL_NUMBER_LENGTH, encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { pipeLines } from "./pipe-lines.js";
+import { readDecimal } from "./decimal-bytes.js";
+import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 
 type Fields = readonly [version: number, run: number, sequence: number];
@@ -11,6 +12,7 @@ const LIMITS = [
   ["run", RUN_MAX],
   ["sequence", SEQUENCE_MAX],
 ] as const;
+const COMMA = 0x2c;
 
 export function encodeCommand(): Command {
   return new Command("encode")
@@ -27,10 +29,37 @@ export function encodeCommand(): Command {
     )
     .action(
       async (version: string, run: string | undefined, sequence: string | undefined, { json }: { json?: boolean }) => {
-        if (version === "-") return pipeLines((line) => answer(fieldsOf(line.split(",")), json));
+        if (version === "-") {
+          return pipeLines({
+            quick: json ? () => NOT_QUICK : quick,
+            answer: (line) => answer(fieldsOf(line.split(",")), json),
+          });
+        }
         print(answer(fieldsOf([version, run, sequence]), json));
       },
     );
+}
+
+/** As `answer` without JSON, of a line that is three numbers within their limits and nothing else. */
+function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const versionEnd = commaIn(bytes, begin, end);
+  const runEnd = commaIn(bytes, versionEnd + 1, end);
+  const version = readDecimal(bytes, begin, versionEnd);
+  const run = readDecimal(bytes, versionEnd + 1, runEnd);
+  const sequence = readDecimal(bytes, runEnd + 1, end);
+  if (Math.min(version, run, sequence) < 0 || version > VERSION_MAX || run > RUN_MAX || sequence > SEQUENCE_MAX) {
+    return NOT_QUICK;
+  }
+  const callNumber = encodeCallNumber({ version, run, sequence });
+  for (let place = 0; place < CALL_NUMBER_LENGTH; place++) out[at + place] = callNumber.charCodeAt(place);
+  return at + CALL_NUMBER_LENGTH;
+}
+
+/** `end` when there is none. */
+function commaIn(bytes: Uint8Array, begin: number, end: number): number {
+  let place = begin;
+  while (place < end && bytes[place] !== COMMA) place++;
+  return place;
 }
 
 function answer([version, run, sequence]: Fields, json: boolean | undefined): string {
