@@ -10,8 +10,16 @@ import { figure, quantile } from "./quantiles.js";
 import { publish } from "./report.js";
 
 const PROCESSES = join(import.meta.dirname, "processes");
-const SIZES = [1, 4, 16, 64];
 const MAKING_MS = 3_000;
+/** More numbers a second than an import of messages asks for. */
+const PACE = 50_000;
+const LOADS = [
+  { importerCount: 1, pace: Number.POSITIVE_INFINITY },
+  { importerCount: 4, pace: Number.POSITIVE_INFINITY },
+  { importerCount: 1, pace: PACE },
+  { importerCount: 8, pace: PACE },
+  { importerCount: 64, pace: PACE },
+];
 
 interface Made {
   readonly perSecond: number;
@@ -27,12 +35,13 @@ afterAll(() => {
       {
         heading: "One to sixty-four importers",
         sentences: [
-          `${machineInWords()} Each importer is a process that does nothing but take(1000), warm, for ${MAKING_MS / 1_000} s, and leases over HTTP from one coordinator process on the same machine; they all share its cores, so a lease waits for the processor too.`,
+          `${machineInWords()} Each importer is a process that does nothing but take(1000) for ${MAKING_MS / 1_000} s, at a pace or as fast as it can, and leases over HTTP from one coordinator process on the same machine. They all share its cores: a lease waits for the processor too.`,
         ],
         table: {
           columns: [
             "store",
             "importers",
+            "asked of each",
             "call numbers a second, in all",
             "by each",
             "leases a second",
@@ -56,12 +65,12 @@ test("importers on Redis", async () => {
 });
 
 async function grow(store: string, storeUrl: string): Promise<void> {
-  const namespaceOf = (size: number) => `importers-${size}`;
-  const coordinator = start("coordinator.mjs", storeUrl, ...SIZES.map(namespaceOf));
+  const namespaceOf = (index: number) => `load-${index}`;
+  const coordinator = start("coordinator.mjs", storeUrl, ...LOADS.map((_, index) => namespaceOf(index)));
   const { url } = await told<{ readonly url: string }>(coordinator);
-  for (const size of SIZES) {
-    const importers = Array.from({ length: size }, () =>
-      start("importer.mjs", url, namespaceOf(size), String(MAKING_MS)),
+  for (const [index, { importerCount, pace }] of LOADS.entries()) {
+    const importers = Array.from({ length: importerCount }, () =>
+      start("importer.mjs", url, namespaceOf(index), String(MAKING_MS), String(pace)),
     );
     await Promise.all(importers.map(told));
     const ends = importers.map((importer) => told<Made>(importer));
@@ -71,9 +80,10 @@ async function grow(store: string, storeUrl: string): Promise<void> {
     const leasesUs = made.flatMap((each) => each.leasesUs);
     rows.push([
       store,
-      String(size),
+      String(importerCount),
+      pace === PACE ? PACE.toLocaleString("en-US") : "as it can",
       `${figure(perSecond / 1e6)} million`,
-      `${figure(perSecond / size / 1e6)} million`,
+      `${figure(perSecond / importerCount / 1e6)} million`,
       figure((leasesUs.length * 1_000) / MAKING_MS),
       figure(quantile(leasesUs, 0.5) / 1_000),
       figure(quantile(leasesUs, 0.99) / 1_000),

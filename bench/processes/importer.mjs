@@ -1,16 +1,16 @@
 /**
- * An importer that does nothing but make call numbers, by the thousand: `importer.mjs COORDINATOR NAMESPACE MS`. Tells its parent when it is
- * warm, begins when told to, and tells at the end what it made and how long each lease took.
+ * An importer that makes call numbers by the thousand: `importer.mjs COORDINATOR NAMESPACE MS PACE`, the pace in numbers a second, or
+ * Infinity. Tells its parent when it is warm, begins when told to, and tells at the end what it made and how long each lease took.
  */
 import { once } from "node:events";
 import process from "node:process";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@callnumber/client";
 
 const TAKEN_AT_ONCE = 1_000;
-const WARM_UP_COUNT = 1_000_000;
+const WARM_UP_COUNT = 100_000;
 
-const [coordinator, namespace, ms] = process.argv.slice(2);
+const [coordinator, namespace, ms, pace] = process.argv.slice(2);
 process.once("disconnect", () => process.exit(1));
 
 let leasesUs = [];
@@ -25,7 +25,7 @@ const client = createClient({
     return answer;
   },
 });
-for (let made = 0; made < WARM_UP_COUNT; ) made += await makeSome();
+for (let made = 0; made < WARM_UP_COUNT; made += TAKEN_AT_ONCE) await client.take(TAKEN_AT_ONCE);
 process.send("ready");
 await once(process, "message");
 
@@ -33,13 +33,12 @@ leasesUs = [];
 const startedAtMs = performance.now();
 const endMs = startedAtMs + Number(ms);
 let made = 0;
-while (performance.now() < endMs) made += await makeSome();
+while (performance.now() < endMs) {
+  made += (await client.take(TAKEN_AT_ONCE)).length;
+  const dueMs = startedAtMs + (made * 1_000) / Number(pace);
+  // Without a pace too the rest of the process has its turn, as in an importer that puts the numbers somewhere.
+  if (dueMs > performance.now()) await sleep(dueMs - performance.now());
+  else await setImmediate();
+}
 const perSecond = (made * 1_000) / (performance.now() - startedAtMs);
 process.send({ perSecond, leasesUs }, () => process.exit(0));
-
-/** Lets the rest of the process have its turn, as an importer does that puts the numbers somewhere. */
-async function makeSome() {
-  const { length } = await client.take(TAKEN_AT_ONCE);
-  await setImmediate();
-  return length;
-}
