@@ -3,7 +3,8 @@
 import process, { stderr } from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { writeDecimal } from "./decimal-bytes.js";
+import { writeAscii, writeDecimal } from "./ascii-bytes.js";
+import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 
@@ -23,7 +24,7 @@ export function decodeCommand(): Command {
     )
     .action(async (callNumbers: readonly string[], { json }: { json?: boolean }) => {
       if (callNumbers.length === 1 && callNumbers[0] === "-") {
-        return pipeLines({ quick: json ? () => NOT_QUICK : quick, answer: (line) => answer(line, json) });
+        return pipeLines({ quick: json ? quickAsJson : quick, answer: (line) => answer(line, json) });
       }
       for (const callNumber of callNumbers) {
         try {
@@ -38,7 +39,7 @@ export function decodeCommand(): Command {
 
 /** As `answer` without JSON, of a line that is a call number. */
 function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
-  const parts = end - begin === CALL_NUMBER_LENGTH ? partsAt(bytes, begin) : undefined;
+  const parts = partsOf(textAt(bytes, begin, end));
   if (parts === undefined) return NOT_QUICK;
   const afterVersion = writeDecimal(parts.version, out, at);
   out[afterVersion] = COMMA;
@@ -47,18 +48,30 @@ function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, a
   return writeDecimal(parts.sequence, out, afterRun + 1);
 }
 
-function partsAt(bytes: Uint8Array, begin: number): CallNumberParts | undefined {
+function quickAsJson(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const text = textAt(bytes, begin, end);
+  const parts = partsOf(text);
+  return parts === undefined ? NOT_QUICK : writeAscii(partsAsJson(text, parts), out, at);
+}
+
+/** Eight characters, each a byte; empty when the line is of another length. */
+function textAt(bytes: Uint8Array, begin: number, end: number): string {
+  if (end - begin !== CALL_NUMBER_LENGTH) return "";
   // Spelt out: a loop, or a decoder of text, takes longer than the decoding.
   const at = (place: number) => bytes[begin + place] as number;
+  return String.fromCharCode(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+}
+
+/** Undefined when the text is no call number: `answer` says why, in the line's own characters. */
+function partsOf(text: string): CallNumberParts | undefined {
   try {
-    return decodeCallNumber(String.fromCharCode(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)));
+    return decodeCallNumber(text);
   } catch {
-    // Said by `answer`, in its own words.
     return undefined;
   }
 }
 
 function answer(callNumber: string, json: boolean | undefined): string {
-  const { version, run, sequence } = decodeCallNumber(callNumber);
-  return json ? JSON.stringify({ callNumber, version, run, sequence }) : `${version},${run},${sequence}`;
+  const parts = decodeCallNumber(callNumber);
+  return json ? partsAsJson(callNumber, parts) : `${parts.version},${parts.run},${parts.sequence}`;
 }

@@ -1,7 +1,8 @@
 /** `encode`: parts to call numbers, offline. */
-import { CALL_NUMBER_LENGTH, encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { type CallNumberParts, encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { readDecimal } from "./decimal-bytes.js";
+import { readDecimal, writeAscii } from "./ascii-bytes.js";
+import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 
@@ -31,7 +32,7 @@ export function encodeCommand(): Command {
       async (version: string, run: string | undefined, sequence: string | undefined, { json }: { json?: boolean }) => {
         if (version === "-") {
           return pipeLines({
-            quick: json ? () => NOT_QUICK : quick,
+            quick: json ? quickAsJson : quick,
             answer: (line) => answer(fieldsOf(line.split(",")), json),
           });
         }
@@ -42,17 +43,25 @@ export function encodeCommand(): Command {
 
 /** As `answer` without JSON, of a line that is three numbers within their limits and nothing else. */
 function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const parts = partsIn(bytes, begin, end);
+  return parts === undefined ? NOT_QUICK : writeAscii(encodeCallNumber(parts), out, at);
+}
+
+function quickAsJson(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const parts = partsIn(bytes, begin, end);
+  return parts === undefined ? NOT_QUICK : writeAscii(partsAsJson(encodeCallNumber(parts), parts), out, at);
+}
+
+/** Undefined where something is unusual, be it right or wrong: `answer` decides. */
+function partsIn(bytes: Uint8Array, begin: number, end: number): CallNumberParts | undefined {
   const versionEnd = commaIn(bytes, begin, end);
   const runEnd = commaIn(bytes, versionEnd + 1, end);
   const version = readDecimal(bytes, begin, versionEnd);
   const run = readDecimal(bytes, versionEnd + 1, runEnd);
   const sequence = readDecimal(bytes, runEnd + 1, end);
-  if (Math.min(version, run, sequence) < 0 || version > VERSION_MAX || run > RUN_MAX || sequence > SEQUENCE_MAX) {
-    return NOT_QUICK;
-  }
-  const callNumber = encodeCallNumber({ version, run, sequence });
-  for (let place = 0; place < CALL_NUMBER_LENGTH; place++) out[at + place] = callNumber.charCodeAt(place);
-  return at + CALL_NUMBER_LENGTH;
+  const isUsual = version >= 0 && run >= 0 && sequence >= 0;
+  if (!isUsual || version > VERSION_MAX || run > RUN_MAX || sequence > SEQUENCE_MAX) return undefined;
+  return { version, run, sequence };
 }
 
 /** `end` when there is none. */
@@ -63,8 +72,9 @@ function commaIn(bytes: Uint8Array, begin: number, end: number): number {
 }
 
 function answer([version, run, sequence]: Fields, json: boolean | undefined): string {
-  const callNumber = encodeCallNumber({ version, run, sequence });
-  return json ? JSON.stringify({ callNumber, version, run, sequence }) : callNumber;
+  const parts = { version, run, sequence };
+  const callNumber = encodeCallNumber(parts);
+  return json ? partsAsJson(callNumber, parts) : callNumber;
 }
 
 function fieldsOf(texts: readonly (string | undefined)[]): Fields {

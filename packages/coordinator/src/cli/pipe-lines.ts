@@ -8,7 +8,7 @@ import process, { stderr, stdin, stdout } from "node:process";
 /** What a `quick` answers when the line is none of its own. */
 export const NOT_QUICK = -1;
 /** What `quick` may write for one line. */
-export const QUICK_BYTES_MAX = 63;
+export const QUICK_BYTES_MAX = 127;
 
 const LINE_BYTES_MAX = 1_000_000;
 const LINE_FEED = 0x0a;

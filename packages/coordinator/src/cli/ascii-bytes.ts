@@ -1,4 +1,4 @@
-/** Whole numbers as decimal digits in bytes, for pipes: no text is made of them on the way. */
+/** Digits and short texts in bytes, for pipes: what crosses into the engine's own decoders for each line takes longer. */
 
 const ZERO = 0x30;
 const DIGIT_COUNT_MAX = 10;
@@ -27,4 +27,10 @@ export function readDecimal(bytes: Uint8Array, begin: number, end: number): numb
     value = 10 * value + digit;
   }
   return value;
+}
+
+/** Writes `text`, of ASCII alone, into `out` from `at` on; returns where it ends. */
+export function writeAscii(text: string, out: Uint8Array, at: number): number {
+  for (let place = 0; place < text.length; place++) out[at + place] = text.charCodeAt(place);
+  return at + text.length;
 }
