@@ -1,20 +1,5 @@
 /** The order of measured values: what a table shows instead of a mean, which one stop of the machine would move. */
 
-export interface Spread {
-  readonly median: number;
-  readonly lowerQuartile: number;
-  readonly upperQuartile: number;
-}
-
-/** Of at least one value. */
-export function spreadOf(values: readonly number[]): Spread {
-  return {
-    median: quantile(values, 0.5),
-    lowerQuartile: quantile(values, 0.25),
-    upperQuartile: quantile(values, 0.75),
-  };
-}
-
 /** The value that `share`, 0 to 1, of all values do not pass. NaN of none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -23,8 +8,8 @@ export function quantile(values: readonly number[], share: number): number {
 
 /** `3.1 (2.9 to 3.3)`: the median and the quartiles, with three digits that count. */
 export function spreadInWords(values: readonly number[]): string {
-  const { median, lowerQuartile, upperQuartile } = spreadOf(values);
-  return `${figure(median)} (${figure(lowerQuartile)} to ${figure(upperQuartile)})`;
+  const [lower, median, upper] = [0.25, 0.5, 0.75].map((share) => figure(quantile(values, share)));
+  return `${median} (${lower} to ${upper})`;
 }
 
 /** A measured value as people read it: three digits that count, thousands grouped. */

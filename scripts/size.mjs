@@ -2,7 +2,6 @@
  * Part of `npm run check`: what a program that imports the codec or the client takes along, minified and gzipped, with all that
  * they import. Node's own modules are left out, as every reader has them.
  */
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";

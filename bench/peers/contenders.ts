@@ -14,7 +14,7 @@ import { v7 } from "uuid";
 import { type Contender, inBatches, oneByOne } from "./contender.js";
 import { clientOfRisingRuns } from "./rising-source.js";
 
-export const FLOOR = "the floor: 8 characters cut from a text";
+const FLOOR = "the floor: 8 characters cut from a text";
 export const OURS = "callnumber: nextSync()";
 export const OURS_IN_THOUSANDS = "callnumber: take(1000)";
 export const HYPERID = "hyperid";

@@ -42,7 +42,7 @@ function countWithin(ms: number, countMax: number, ns: number): number {
 async function heapBytesOfNumber(contender: Contender, countMax: number): Promise<number> {
   const { batchCount = 1 } = contender;
   const count = Math.ceil(countMax / batchCount) * batchCount;
-  const room: unknown[] = new Array(count).fill(undefined);
+  const room: unknown[] = Array.from({ length: count });
   const bytes: number[] = [];
   for (let batch = 0; batch < HEAP_BATCH_COUNT; batch++) {
     await sleep(1);
@@ -65,7 +65,7 @@ async function repeatsAmong(contender: Contender, count: number): Promise<number
 
 async function kept({ keep }: Contender, count: number): Promise<readonly unknown[]> {
   await sleep(2);
-  const room: unknown[] = new Array(count).fill(undefined);
+  const room: unknown[] = Array.from({ length: count });
   await keep(room, count);
   return room;
 }

@@ -24,7 +24,7 @@ type Loop = (count: number) => unknown;
 
 /** Resolves to the rounds of each contender, in their order. */
 export async function timeInTurns(contenders: readonly Contender[], roundCount: number): Promise<readonly Timed[]> {
-  const kept: unknown[] = new Array(COUNT_MAX).fill(undefined);
+  const kept: unknown[] = Array.from({ length: COUNT_MAX });
   const runners = [];
   for (const { keep, read, batchCount = 1 } of contenders) {
     runners.push({

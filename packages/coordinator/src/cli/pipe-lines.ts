@@ -7,8 +7,8 @@ import process, { stderr, stdin, stdout } from "node:process";
 
 /** What a `quick` answers when the line is none of its own. */
 export const NOT_QUICK = -1;
-/** What `quick` may write for one line. */
-export const QUICK_BYTES_MAX = 127;
+/** What `quick` may write for one line: more than the longest answer has. */
+const QUICK_BYTES_MAX = 127;
 
 const LINE_BYTES_MAX = 1_000_000;
 const LINE_FEED = 0x0a;
@@ -18,7 +18,7 @@ const UTF8_BYTES_MAX = 3;
 /** How the lines of a command are answered. */
 export interface LineAnswers {
   /**
-   * For the usual line, which is good: writes its answer into `out` from `at` on, at most `QUICK_BYTES_MAX`, and returns where that
+   * For the usual line, which is good: writes its answer into `out` from `at` on, at most 127 bytes, and returns where that
    * ends; or `NOT_QUICK` when the line, `bytes` from `begin` to `end`, is for `answer`. Never throws.
    */
   readonly quick: (bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number) => number;
