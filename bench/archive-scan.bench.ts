@@ -4,12 +4,33 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { callNumbersOfRun, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY } from "../test/processes/command.js";
+import { machineInWords } from "./machine.js";
+import { figure } from "./quantiles.js";
+import { publish } from "./report.js";
 
 const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
 const RUNS_IN_CHUNK = 4;
 const TICKS_PER_SECOND = 100;
+
+const rows: string[][] = [];
+
+afterAll(() => {
+  publish({
+    bench: "archive-scan",
+    sections: [
+      {
+        heading: "An archive read by recover --scan",
+        sentences: [`${machineInWords()} The archive comes from a pipe.`],
+        table: {
+          columns: ["archive", "call numbers", "seconds", "seconds of CPU", "a second of CPU", "MiB at most"],
+          rows,
+        },
+      },
+    ],
+  });
+});
 
 test.each([
   ["one call number a line", [], (callNumber: string) => `${callNumber}\n`],
@@ -35,10 +56,14 @@ test.each([
     expect(await ended).toEqual([0, null]);
     const seconds = (performance.now() - startedAtMs) / 1_000;
     const { peakMiB, cpuSeconds } = cost;
-    console.log(
-      `${name}: ${millions} million in ${seconds.toFixed(1)} s and ${cpuSeconds.toFixed(1)} s of CPU, ` +
-        `${(millions / cpuSeconds).toFixed(1)} million per second of CPU, ${peakMiB} MiB at most`,
-    );
+    rows.push([
+      name,
+      `${millions} million`,
+      figure(seconds),
+      figure(cpuSeconds),
+      `${figure(millions / cpuSeconds)} million`,
+      String(peakMiB),
+    ]);
   }
 });
 

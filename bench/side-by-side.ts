@@ -1,7 +1,10 @@
 /**
  * Times several ways of doing a thing side by side: in turns within each round, so that what a shared machine does to one it
- * does to all. What counts is the ratio of a round; the table shows its median and spread.
+ * does to all. What counts is the ratio of a round; the table shows its median and quartiles.
  */
+import { figure, quantile, spreadInWords } from "./quantiles.js";
+import type { Section } from "./report.js";
+
 export interface Contender {
   readonly name: string;
   /** Does the thing `callerCount` times at once. */
@@ -19,8 +22,18 @@ export interface Load {
 /** Latencies of one contender, in microseconds, by round. */
 type Rounds = readonly (readonly number[])[];
 
-/** Runs the rounds and prints the table; the first contender is the one that the others are compared with. */
-export async function compareSideBySide(title: string, contenders: readonly Contender[], load: Load): Promise<void> {
+export interface Compared {
+  readonly section: Section;
+  /** The latency of each contender that 99 of 100 calls did not pass, over all rounds, in microseconds. */
+  readonly p99Us: readonly number[];
+}
+
+/** Runs the rounds; the first contender is the one that the others are compared with. */
+export async function compareSideBySide(
+  title: string,
+  contenders: readonly Contender[],
+  load: Load,
+): Promise<Compared> {
   const latencies = contenders.map((): number[][] => []);
   const warmUp = { ...load, callCount: Math.ceil(load.callCount / 10) };
   for (const contender of contenders) await timeRound(contender, warmUp);
@@ -28,11 +41,20 @@ export async function compareSideBySide(title: string, contenders: readonly Cont
     for (const [index, contender] of contenders.entries()) latencies[index]?.push(await timeRound(contender, load));
   }
   const base = latencies[0] as Rounds;
-  const rows = contenders.map(({ name }, index) => rowOf(name, latencies[index] as Rounds, base));
-  const heading = "way                                     p50 us   p99 us   times the first (median, least to most)";
   const { roundCount, callCount, callerCount } = load;
-  const what = `${roundCount} rounds of ${callCount} calls, ${callerCount} at once`;
-  console.log(["", `${title} (${what})`, heading, ...rows].join("\n"));
+  return {
+    section: {
+      heading: `${title}, ${callerCount === 1 ? "one caller" : `${callerCount} callers at once`}`,
+      sentences: [
+        `${roundCount} rounds of ${callCount.toLocaleString("en-US")} calls${callerCount === 1 ? "" : `; the time is that of all ${callerCount}`}.`,
+      ],
+      table: {
+        columns: ["way", "p50, µs", "p99, µs", "times the first (quartiles)"],
+        rows: contenders.map(({ name }, index) => rowOf(name, latencies[index] as Rounds, base)),
+      },
+    },
+    p99Us: latencies.map((rounds) => quantile(rounds.flat(), 0.99)),
+  };
 }
 
 async function timeRound({ together }: Contender, { callCount, callerCount }: Load): Promise<number[]> {
@@ -45,15 +67,8 @@ async function timeRound({ together }: Contender, { callCount, callerCount }: Lo
   return latencies;
 }
 
-function rowOf(name: string, rounds: Rounds, base: Rounds): string {
+function rowOf(name: string, rounds: Rounds, base: Rounds): readonly string[] {
   const all = rounds.flat();
   const ratios = rounds.map((round, index) => quantile(round, 0.5) / quantile(base[index] as readonly number[], 0.5));
-  const spread = `${quantile(ratios, 0.5).toFixed(2)}  (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
-  const figures = [quantile(all, 0.5), quantile(all, 0.99)].map((us) => us.toFixed(0).padStart(9)).join("");
-  return `${name.padEnd(37)}${figures}   ${spread}`;
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
+  return [name, figure(quantile(all, 0.5)), figure(quantile(all, 0.99)), spreadInWords(ratios)];
 }

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
+import { withReport } from "../bench/report-in-document.js";
 import { folderForTest, REPOSITORY } from "./processes/command.js";
 
 const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatMap((folder) =>
@@ -59,6 +60,33 @@ describe("docs/guarantees.md", () => {
     expect(text).toContain("_Shown by_");
     const silent = files.filter((file) => !new RegExp(`Guarantees: [^\n]*\\b${id}\\b`).test(read(file)));
     expect(silent, `these files don't say that they enforce or show ${id}`).toEqual([]);
+  });
+});
+
+describe("docs/performance.md", () => {
+  const text = read("docs/performance.md");
+  const begins = [...text.matchAll(/<!-- bench:(\S+) -->/g)].map(([, name]) => name as string);
+
+  test("has a place for the report of each bench that makes one, and none for a bench that is not there", () => {
+    const benches = readdirSync(join(REPOSITORY, "bench"))
+      .filter((name) => name.endsWith(".bench.ts") && /\b(publish|plainProcess)\(/.test(read(`bench/${name}`)))
+      .map((name) => name.slice(0, -".bench.ts".length));
+    expect(begins.filter((name) => !name.endsWith("-node-24")).sort()).toEqual(benches.sort());
+    expect(begins).toContain("peers-node-24");
+  });
+
+  test.each(begins)("takes a report of %s into its place and leaves the rest as it is", (bench) => {
+    const table = { columns: ["way", "figure"], rows: [["a way", "42"]] };
+    const written = withReport(text, {
+      bench,
+      sections: [{ heading: "A heading", sentences: ["A sentence."], table }],
+    });
+    const [before, after] = [text.split(`<!-- bench:${bench} -->`)[0], text.split(`<!-- /bench:${bench} -->`)[1]];
+    expect(written.startsWith(`${before}<!-- bench:${bench} -->\n\n### A heading\n\nA sentence.\n\n| way `)).toBe(true);
+    expect(written.endsWith(`| a way |     42 |\n\n<!-- /bench:${bench} -->${after}`)).toBe(true);
+    expect(() => withReport(written.replace(`<!-- /bench:${bench} -->`, ""), { bench, sections: [] })).toThrow(
+      /one place/,
+    );
   });
 });
 

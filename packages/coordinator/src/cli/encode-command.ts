@@ -1,7 +1,9 @@
 /** `encode`: parts to call numbers, offline. */
-import { encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { type CallNumberParts, encodeCallNumber, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { pipeLines } from "./pipe-lines.js";
+import { readDecimal, writeAscii } from "./ascii-bytes.js";
+import { partsAsJson } from "./parts-as-json.js";
+import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 
 type Fields = readonly [version: number, run: number, sequence: number];
@@ -11,6 +13,7 @@ const LIMITS = [
   ["run", RUN_MAX],
   ["sequence", SEQUENCE_MAX],
 ] as const;
+const COMMA = 0x2c;
 
 export function encodeCommand(): Command {
   return new Command("encode")
@@ -27,15 +30,51 @@ export function encodeCommand(): Command {
     )
     .action(
       async (version: string, run: string | undefined, sequence: string | undefined, { json }: { json?: boolean }) => {
-        if (version === "-") return pipeLines((line) => answer(fieldsOf(line.split(",")), json));
+        if (version === "-") {
+          return pipeLines({
+            quick: json ? quickAsJson : quick,
+            answer: (line) => answer(fieldsOf(line.split(",")), json),
+          });
+        }
         print(answer(fieldsOf([version, run, sequence]), json));
       },
     );
 }
 
+/** As `answer` without JSON, of a line that is three numbers within their limits and nothing else. */
+function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const parts = partsIn(bytes, begin, end);
+  return parts === undefined ? NOT_QUICK : writeAscii(encodeCallNumber(parts), out, at);
+}
+
+function quickAsJson(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
+  const parts = partsIn(bytes, begin, end);
+  return parts === undefined ? NOT_QUICK : writeAscii(partsAsJson(encodeCallNumber(parts), parts), out, at);
+}
+
+/** Undefined where something is unusual, be it right or wrong: `answer` decides. */
+function partsIn(bytes: Uint8Array, begin: number, end: number): CallNumberParts | undefined {
+  const versionEnd = commaIn(bytes, begin, end);
+  const runEnd = commaIn(bytes, versionEnd + 1, end);
+  const version = readDecimal(bytes, begin, versionEnd);
+  const run = readDecimal(bytes, versionEnd + 1, runEnd);
+  const sequence = readDecimal(bytes, runEnd + 1, end);
+  const isUsual = version >= 0 && run >= 0 && sequence >= 0;
+  if (!isUsual || version > VERSION_MAX || run > RUN_MAX || sequence > SEQUENCE_MAX) return undefined;
+  return { version, run, sequence };
+}
+
+/** `end` when there is none. */
+function commaIn(bytes: Uint8Array, begin: number, end: number): number {
+  let place = begin;
+  while (place < end && bytes[place] !== COMMA) place++;
+  return place;
+}
+
 function answer([version, run, sequence]: Fields, json: boolean | undefined): string {
-  const callNumber = encodeCallNumber({ version, run, sequence });
-  return json ? JSON.stringify({ callNumber, version, run, sequence }) : callNumber;
+  const parts = { version, run, sequence };
+  const callNumber = encodeCallNumber(parts);
+  return json ? partsAsJson(callNumber, parts) : callNumber;
 }
 
 function fieldsOf(texts: readonly (string | undefined)[]): Fields {

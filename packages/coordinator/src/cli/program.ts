@@ -2,44 +2,31 @@
 
 import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
-import { backupCommand } from "./backup-command.js";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
-import { decodeCommand } from "./decode-command.js";
-import { doctorCommand } from "./doctor-command.js";
-import { encodeCommand } from "./encode-command.js";
 import { failureOf, misuseAsJson } from "./failure.js";
-import { initCommand } from "./init-command.js";
-import { inspectCommand } from "./inspect-command.js";
-import { moveCommand } from "./move-command.js";
-import { nextCommand } from "./next-command.js";
-import { pauseCommand, resumeCommand } from "./pause-command.js";
-import { recoverCommand } from "./recover-command.js";
 import { RELEASE } from "./release.js";
-import { runCommand } from "./run-command.js";
-import { runsCommand } from "./runs-command.js";
-import { serveCommand } from "./serve-command.js";
-import { statusCommand } from "./status-command.js";
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
 
-const COMMANDS = [
-  serveCommand,
-  initCommand,
-  nextCommand,
-  encodeCommand,
-  decodeCommand,
-  inspectCommand,
-  runsCommand,
-  runCommand,
-  statusCommand,
-  pauseCommand,
-  resumeCommand,
-  recoverCommand,
-  doctorCommand,
-  backupCommand,
-  moveCommand,
-];
+/** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import("./serve-command.js")).serveCommand(),
+  init: async () => (await import("./init-command.js")).initCommand(),
+  next: async () => (await import("./next-command.js")).nextCommand(),
+  encode: async () => (await import("./encode-command.js")).encodeCommand(),
+  decode: async () => (await import("./decode-command.js")).decodeCommand(),
+  inspect: async () => (await import("./inspect-command.js")).inspectCommand(),
+  runs: async () => (await import("./runs-command.js")).runsCommand(),
+  run: async () => (await import("./run-command.js")).runCommand(),
+  status: async () => (await import("./status-command.js")).statusCommand(),
+  pause: async () => (await import("./pause-command.js")).pauseCommand(),
+  resume: async () => (await import("./pause-command.js")).resumeCommand(),
+  recover: async () => (await import("./recover-command.js")).recoverCommand(),
+  doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
+  backup: async () => (await import("./backup-command.js")).backupCommand(),
+  move: async () => (await import("./move-command.js")).moveCommand(),
+};
 
 export async function runProgram(argv: readonly string[]): Promise<void> {
   const program = new Command("callnumber")
@@ -59,8 +46,7 @@ Every setting can also stand in the environment: --store is CALLNUMBER_STORE, an
 Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused.`,
     );
   const asJson = argv.includes("--json");
-  for (const make of COMMANDS) {
-    const command = make();
+  for (const command of await commandsFor(argv)) {
     if (asJson) command.configureOutput({ outputError: (text, write) => write(misuseAsJson(text)) });
     command.exitOverride().option("--json", "print JSON for programs");
     program.addCommand(command);
@@ -78,4 +64,10 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
     stderr.write(failureOf(error, asJson));
     exit(error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED);
   }
+}
+
+/** The one that is named; all of them where none is: help and suggestions speak of every command. */
+function commandsFor([, , name = ""]: readonly string[]): Promise<readonly Command[]> {
+  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
 }

@@ -1,0 +1,42 @@
+/**
+ * Our client beside others, as plain JavaScript in a process of its own: what vitest makes of a module is not what an importer
+ * runs. Started by ../peers.bench.ts, which brings Redis: `node main.js ADDRESS-OF-REDIS`.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { Redis } from "ioredis";
+import { quantile } from "../quantiles.js";
+import { publish } from "../report.js";
+import { contendersWith } from "./contenders.js";
+import { observe } from "./observed.js";
+import { type Timed, timeInTurns } from "./rounds.js";
+import { headlineOf, type Result, type Results, sectionsOf } from "./tables.js";
+
+const PACKAGES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
+const ROUND_COUNT = 21;
+
+const [redisUrl] = process.argv.slice(2);
+if (redisUrl === undefined) throw new TypeError("give the address of a Redis");
+
+const redis = new Redis(redisUrl);
+const contenders = await contendersWith(redis);
+const timed = await timeInTurns(contenders, ROUND_COUNT);
+const results: Result[] = [];
+for (const [index, contender] of contenders.entries()) {
+  const rounds = timed[index] as Timed;
+  const observed = await observe(contender, quantile(rounds.keptNs, 0.5));
+  const version = contender.package === undefined ? undefined : versionOf(contender.package);
+  results.push({ ...contender, ...rounds, ...observed, version });
+}
+redis.disconnect();
+publish({
+  bench: "peers",
+  headline: headlineOf(results as unknown as Results),
+  sections: sectionsOf(results as unknown as Results, ROUND_COUNT),
+});
+
+function versionOf(name: string): string {
+  return (JSON.parse(readFileSync(join(PACKAGES, name, "package.json"), "utf8")) as { version: string }).version;
+}
