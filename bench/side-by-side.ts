@@ -53,7 +53,7 @@ function rowOf(name: string, rounds: Rounds, base: Rounds): string {
   return `${name.padEnd(37)}${figures}   ${spread}`;
 }
 
-function quantile(values: readonly number[], share: number): number {
+export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
 }
