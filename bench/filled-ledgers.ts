@@ -72,17 +72,17 @@ export function fillSqlite(path: string, namespace: string, leaseCount: number):
 /** As lua/lease.lua and lua/report.lua write. KEYS 1 ledger · 2 reports. ARGV 1 first run · 2 last run · 3 begin, ms · 4 step, ms · 5 holders */
 const FILL_SCRIPT = `
   local first, last, begin, step = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-  local packed, bucket = '', math.floor(first / 64)
+  local packed, bucket = '', math.floor(first / 128)
   if first > 1 then packed = redis.call('HGET', KEYS[2], bucket) or '' end
   for run = first, last do
     local time = begin + math.floor(run * step)
     redis.call('XADD', KEYS[1], string.format('%.0f-0', run), 'n', '1', 't', string.format('%.0f', time),
       'h', tostring(run % tonumber(ARGV[5]) + 1), 'x', string.format('nonce%011d', run))
-    if math.floor(run / 64) ~= bucket then
+    if math.floor(run / 128) ~= bucket then
       redis.call('HSET', KEYS[2], bucket, packed)
-      packed, bucket = '', math.floor(run / 64)
+      packed, bucket = '', math.floor(run / 128)
     end
-    packed = packed .. struct.pack('>BBHBI4H', run % 64, 0, 16384, 1, math.floor(time / 1000), time % 1000)
+    packed = packed .. struct.pack('>BBHBI4H', run % 128, 0, 16384, 1, math.floor(time / 1000), time % 1000)
   end
   redis.call('HSET', KEYS[2], bucket, packed)
 `;

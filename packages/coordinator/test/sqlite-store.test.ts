@@ -4,6 +4,7 @@ import { copyFile, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
+import { ledgerPage } from "../src/ledger-page.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -207,4 +208,14 @@ describe("durability", () => {
     expect((await waiting).firstRun).toBe(1);
     expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
   });
+});
+
+test("a search through the ledger lets leases through that come meanwhile", async () => {
+  const { store, lease } = await openedNew();
+  await Promise.all(Array.from({ length: 1_200 }, () => lease()));
+  const order: string[] = [];
+  const search = ledgerPage(store, NAMESPACE, { limit: 1, holder: "nobody" }).then(() => order.push("searched"));
+  const leased = lease().then(() => order.push("leased"));
+  await Promise.all([search, leased]);
+  expect(order).toEqual(["leased", "searched"]);
 });
