@@ -13,9 +13,8 @@ if word then return refuse(word, detail) end
 if (#ARGV - 1) % FIELDS_OF_COPY ~= 0 then return refuse('MISUSE', 'import takes nine fields for each lease') end
 
 local function isSame(entry, copy)
-  local field = fieldsOf(entry)
-  return field.n == copy.count and field.t == copy.time and field.x == copy.nonce
-    and redis.call('HGET', KEYS[3], field.h) == copy.holder
+  local count, time, holder, own = fieldsOf(entry)
+  return count == copy.count and time == copy.time and own == copy.nonce and redis.call('HGET', KEYS[3], holder) == copy.holder
 end
 
 local hasRecord = kindOf(KEYS[1]) ~= 'none'
@@ -51,7 +50,7 @@ for _, copy in ipairs(toAppend) do
   end
   if copy.behind ~= '-' then
     local last, time = tonumber(copy.last), tonumber(copy.reported)
-    local bucket = reportFieldOf(last)
+    local bucket = digits(reportFieldOf(last))
     local report = struct.pack(REPORT, last % LEDGER_IDS_PER_FIELD, tonumber(copy.behind), tonumber(copy.used), tonumber(copy.state),
       math.floor(time / 1000), time % 1000)
     redis.call('HSET', KEYS[4], bucket, (redis.call('HGET', KEYS[4], bucket) or '') .. report)

@@ -10,7 +10,8 @@ local wanted = whole(ARGV[2], 10 ^ 15)
 if not wanted then return refuse('MISUSE', 'lease-since takes a time') end
 
 local function isTooOld(entry)
-  return (tonumber(fieldsOf(entry).t) or 0) < wanted
+  local _, time = fieldsOf(entry)
+  return (tonumber(time) or 0) < wanted
 end
 
 local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]

@@ -17,11 +17,13 @@ if not id or not used or not state then return refuse('MISUSE', 'report takes nu
 
 local entry = entryFrom(KEYS[2], id)
 if not entry then return refuse('NOTLEASED', ARGV[2]) end
-local last, field = idOf(entry), fieldsOf(entry)
-if id <= last - tonumber(field.n) then return refuse('NOTLEASED', ARGV[2]) end
-if field.x ~= ARGV[3] then return refuse('NOTHOLDER', ARGV[2]) end
+local last = idOf(entry)
+local count, _, _, own = fieldsOf(entry)
+if not count then return refuse('CORRUPT', 'entry ' .. entry[1] .. ' of the ledger is none of ours') end
+if id <= last - tonumber(count) then return refuse('NOTLEASED', ARGV[2]) end
+if own ~= ARGV[3] then return refuse('NOTHOLDER', ARGV[2]) end
 
-local bucket = reportFieldOf(last)
+local bucket = digits(reportFieldOf(last))
 local offset = last % LEDGER_IDS_PER_FIELD
 local packed = redis.call('HGET', KEYS[3], bucket) or ''
 local places = placesIn(packed)

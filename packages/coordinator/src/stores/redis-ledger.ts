@@ -21,36 +21,28 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   return { record: key("record"), ledger: key("ledger"), holders: key("holders"), reports: key("reports") };
 }
 
-/** A lease as lua/leases.lua answers it; the last four, when it was reported on. */
-type ToldLease = readonly [
-  lastLedgerId: number,
-  runCount: string,
-  leasedAtMs: string,
-  holder: string,
-  nonce: string,
-  behind?: number,
-  used?: number,
-  state?: number,
-  reportedAtMs?: number,
-];
-
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed"];
 
 /** The leases in an answer of lua/leases.lua. */
 export function leasesIn(answer: unknown): readonly LeaseCopy[] {
-  const [leases, holders] = answer as readonly [readonly ToldLease[], readonly string[]];
-  const entries = ledgerEntriesOf(
-    leases.map((lease) => {
-      const [lastLedgerId, runCount, leasedAtMs, holder] = lease;
-      const holderJson = holders[holders.indexOf(holder) + 1] as string;
-      const kept = { lastLedgerId, runCount: Number(runCount), leasedAtMs: Number(leasedAtMs), holderJson };
-      return { ...kept, progress: progressIn(lease) };
-    }),
+  const [lines, holders] = answer as readonly [readonly string[], readonly string[]];
+  const jsonOf = new Map(
+    Array.from({ length: holders.length / 2 }, (_, index) => [holders[2 * index], holders[2 * index + 1]]),
   );
-  return leases.map(([, , , , leaseNonce], index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
+  const leases = lines.map((line) => line.split(" "));
+  const entries = ledgerEntriesOf(
+    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, , ...report]) => ({
+      lastLedgerId: Number(lastLedgerId),
+      runCount: Number(runCount),
+      leasedAtMs: Number(leasedAtMs),
+      holderJson: jsonOf.get(holder) ?? "",
+      progress: progressIn(Number(lastLedgerId), report.map(Number)),
+    })),
+  );
+  return leases.map(([, , , , leaseNonce = ""], index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
 }
 
-function progressIn([lastLedgerId, , , , , behind, used, state, reportedAtMs]: ToldLease): Progress | null {
+function progressIn(lastLedgerId: number, [behind, used, state, reportedAtMs]: readonly number[]): Progress | null {
   if (behind === undefined || used === undefined || state === undefined || reportedAtMs === undefined) return null;
   const lastSequence = used === 0 ? null : used - 1;
   return { run: runOfLedgerId(lastLedgerId - behind).run, lastSequence, state: stateAt(state), reportedAtMs };
