@@ -13,8 +13,8 @@ if word then return refuse(word, detail) end
 if (#ARGV - 1) % FIELDS_OF_COPY ~= 0 then return refuse('MISUSE', 'import takes nine fields for each lease') end
 
 local function isSame(entry, copy)
-  local count, time, holder, own = fieldsOf(entry)
-  return count == copy.count and time == copy.time and own == copy.nonce and redis.call('HGET', KEYS[3], holder) == copy.holder
+  local count, time, holder, leaseNonce = fieldsOf(entry)
+  return count == copy.count and time == copy.time and leaseNonce == copy.nonce and redis.call('HGET', KEYS[3], holder) == copy.holder
 end
 
 local hasRecord = kindOf(KEYS[1]) ~= 'none'

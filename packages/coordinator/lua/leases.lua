@@ -24,7 +24,7 @@ end
 local function leasesAnswer(entries)
   local lines, holders, isKnown, reports = {}, {}, {}, {}
   for i, entry in ipairs(entries) do
-    local count, time, holder, own = fieldsOf(entry)
+    local count, time, holder, leaseNonce = fieldsOf(entry)
     if not count then return refuse('CORRUPT', 'entry ' .. entry[1] .. ' of the ledger is none of ours') end
     if not isKnown[holder] then
       isKnown[holder] = true
@@ -41,7 +41,7 @@ local function leasesAnswer(entries)
       if not field.places then return refuse('CORRUPT', 'a report is cut short') end
       reports[number] = field
     end
-    local line = digits(last) .. ' ' .. count .. ' ' .. time .. ' ' .. holder .. ' ' .. own
+    local line = digits(last) .. ' ' .. count .. ' ' .. time .. ' ' .. holder .. ' ' .. leaseNonce
     local at = field.places[last % LEDGER_IDS_PER_FIELD]
     if at then
       local _, behind, used, state, seconds, ms = struct.unpack(REPORT, field.packed, at)

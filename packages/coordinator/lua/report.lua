@@ -18,10 +18,10 @@ if not id or not used or not state then return refuse('MISUSE', 'report takes nu
 local entry = entryFrom(KEYS[2], id)
 if not entry then return refuse('NOTLEASED', ARGV[2]) end
 local last = idOf(entry)
-local count, _, _, own = fieldsOf(entry)
+local count, _, _, leaseNonce = fieldsOf(entry)
 if not count then return refuse('CORRUPT', 'entry ' .. entry[1] .. ' of the ledger is none of ours') end
 if id <= last - tonumber(count) then return refuse('NOTLEASED', ARGV[2]) end
-if own ~= ARGV[3] then return refuse('NOTHOLDER', ARGV[2]) end
+if leaseNonce ~= ARGV[3] then return refuse('NOTHOLDER', ARGV[2]) end
 
 local bucket = digits(reportFieldOf(last))
 local offset = last % LEDGER_IDS_PER_FIELD
