@@ -21,8 +21,7 @@ interface Rule {
 
 const RULES: readonly Rule[] = [
   {
-    because:
-      "a reader that only decodes loads a few kilobytes: the codec imports its own files, nothing else",
+    because: "a reader that only decodes loads a few kilobytes: the codec imports its own files, nothing else",
     files: /^packages\/protocol\/src\/(call-number|codec|decoding|encoding|layout|quoted|shuffle)\./,
     allowed: /^packages\/protocol\/src\/(call-number|decoding|encoding|layout|quoted|shuffle)$/,
   },

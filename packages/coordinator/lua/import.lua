@@ -6,25 +6,15 @@
        and of its report: runs from the reported run to the last one, last sequence + 1, state, time (ms); four times "-" for none
   Answers OK. Refuses before it writes anything: FOREIGN (another lease stands there), ALREADY (there is a record), CORRUPT, MISUSE.
 ]]
-local REPORT = '>BBHBI4H'
-local LEASES_PER_FIELD = 64
 local FIELDS_OF_COPY = 9
-local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 
-for i, kind in ipairs({ 'hash', 'stream', 'hash', 'hash' }) do
-  if not isAbsentOr(KEYS[i], kind) then return refuse('CORRUPT', 'a key of the namespace has another type') end
-end
+local word, detail = faultOfKeys({ 'hash', 'stream', 'hash', 'hash' })
+if word then return refuse(word, detail) end
 if (#ARGV - 1) % FIELDS_OF_COPY ~= 0 then return refuse('MISUSE', 'import takes nine fields for each lease') end
 
-local function idOf(entry)
-  return tonumber(string.match(entry[1], '^%d+'))
-end
-
 local function isSame(entry, copy)
-  local field = {}
-  for i = 1, #entry[2], 2 do field[entry[2][i]] = entry[2][i + 1] end
-  return field.n == copy.count and field.t == copy.time and field.x == copy.nonce
-    and redis.call('HGET', KEYS[3], field.h) == copy.holder
+  local count, time, holder, leaseNonce = fieldsOf(entry)
+  return count == copy.count and time == copy.time and leaseNonce == copy.nonce and redis.call('HGET', KEYS[3], holder) == copy.holder
 end
 
 local hasRecord = kindOf(KEYS[1]) ~= 'none'
@@ -60,8 +50,8 @@ for _, copy in ipairs(toAppend) do
   end
   if copy.behind ~= '-' then
     local last, time = tonumber(copy.last), tonumber(copy.reported)
-    local bucket = digits(math.floor(last / LEASES_PER_FIELD))
-    local report = struct.pack(REPORT, last % LEASES_PER_FIELD, tonumber(copy.behind), tonumber(copy.used), tonumber(copy.state),
+    local bucket = digits(reportFieldOf(last))
+    local report = struct.pack(REPORT, last % LEDGER_IDS_PER_FIELD, tonumber(copy.behind), tonumber(copy.used), tonumber(copy.state),
       math.floor(time / 1000), time % 1000)
     redis.call('HSET', KEYS[4], bucket, (redis.call('HGET', KEYS[4], bucket) or '') .. report)
   end

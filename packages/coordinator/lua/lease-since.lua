@@ -1,33 +1,30 @@
 --[[
-  The oldest ledger entry of a time or later, by halving: times rise with ledger ids. Reads only.
-  KEYS 1 ledger
-  ARGV 1 time, ms
-  Answers the id of the entry, or nil.
+  The oldest lease of a time or later, by halving: times rise with ledger ids. Reads only.
+  KEYS as lua/leases.lua
+  ARGV 1 namespace · 2 time, ms
+  Answers and refuses as lua/leases.lua, with one lease or none; and EMPTY, VERSION, FOREIGN, MISUSE.
 ]]
-local wanted = whole(ARGV[1], 10 ^ 15)
+local word, detail = faultOfNamespace(ARGV[1])
+if word then return refuse(word, detail) end
+local wanted = whole(ARGV[2], 10 ^ 15)
 if not wanted then return refuse('MISUSE', 'lease-since takes a time') end
-if not isAbsentOr(KEYS[1], 'stream') then return refuse('CORRUPT', 'the ledger is no stream') end
 
-local function idOf(entry)
-  return tonumber(string.match(entry[1], '^%d+'))
-end
-local function timeOf(entry)
-  for i = 1, #entry[2], 2 do
-    if entry[2][i] == 't' then return tonumber(entry[2][i + 1]) end
-  end
+local function isTooOld(entry)
+  local _, time = fieldsOf(entry)
+  return (tonumber(time) or 0) < wanted
 end
 
-local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-if not newest or timeOf(newest) < wanted then return false end
+local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+if not newest or isTooOld(newest) then return leasesAnswer({}) end
 -- Always true: entries below `low` are too old; `found` is the first entry at or after `high`, and not too old.
 local low, high, found = 0, idOf(newest), newest
 while low < high do
   local middle = math.floor((low + high) / 2)
-  local entry = redis.call('XRANGE', KEYS[1], digits(middle) .. '-0', '+', 'COUNT', 1)[1]
-  if timeOf(entry) >= wanted then
-    found, high = entry, middle
-  else
+  local entry = entryFrom(KEYS[2], middle)
+  if isTooOld(entry) then
     low = idOf(entry) + 1
+  else
+    found, high = entry, middle
   end
 end
-return found[1]
+return leasesAnswer({ found })

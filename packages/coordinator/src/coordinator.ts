@@ -7,14 +7,7 @@
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  CallNumberError,
-  decodeCallNumber,
-  RUN_COUNT,
-  RUN_MAX,
-  SEQUENCE_MAX,
-  VERSION_COUNT,
-} from "@callnumber/protocol/codec";
+import { CallNumberError, RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type {
   InspectAnswer,
   Lease,
@@ -38,7 +31,13 @@ import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-gu
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
-import { inspectLeased, inspectMalformed, inspectNeverLeased, inspectOtherVersion } from "./inspection.js";
+import {
+  callNumberFieldsIn,
+  inspectLeased,
+  inspectMalformed,
+  inspectNeverLeased,
+  inspectOtherVersion,
+} from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
 import { notLeased } from "./refusals.js";
@@ -221,18 +220,21 @@ export class Coordinator {
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string): Promise<InspectAnswer> {
     mustBeNamespace(namespace);
-    const record = await this.#store.readNamespace(namespace);
     const subject = { namespace, callNumber: text };
-    try {
-      const fields = decodeCallNumber(text);
-      if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
-      const lease = await this.#store.findLease(namespace, ledgerIdOf(fields.version, fields.run));
-      if (lease === undefined) return inspectNeverLeased({ ...subject, ...fields }, record);
-      return inspectLeased({ ...subject, ...fields }, lease);
-    } catch (error) {
-      if (error instanceof CallNumberError) return inspectMalformed(subject, error);
-      throw error;
+    const fields = callNumberFieldsIn(text);
+    if (fields instanceof CallNumberError) {
+      await this.#store.readNamespace(namespace);
+      return inspectMalformed(subject, fields);
     }
+    const ledgerId = ledgerIdOf(fields.version, fields.run);
+    const find = () => this.#store.findLease(namespace, ledgerId);
+    // Asked together: one round trip to a store that is elsewhere.
+    const [record, found] = await Promise.all([this.#store.readNamespace(namespace), find()]);
+    if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
+    // Leased between the two, it would be taken for a run that was skipped.
+    const lease = found ?? (ledgerId <= ledgerIdOf(record.version, record.highWaterMark) ? await find() : undefined);
+    if (lease === undefined) return inspectNeverLeased({ ...subject, ...fields }, record);
+    return inspectLeased({ ...subject, ...fields }, lease);
   }
 
   /**
@@ -244,12 +246,12 @@ export class Coordinator {
     const nowMs = this.#now();
     const guard = await this.#guardOf(namespace);
     const record = await guard.showRecord();
-    const windows = await Promise.all(
-      rateWindowsMsOf(record, nowMs).map(async (windowMs) => {
-        return { windowMs, oldest: await this.#store.firstLeaseSince(namespace, nowMs - windowMs) };
-      }),
-    );
-    const [newest] = await this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 });
+    const windowsMs = rateWindowsMsOf(record, nowMs);
+    const [[newest], ...oldest] = await Promise.all([
+      this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
+      ...windowsMs.map((windowMs) => this.#store.firstLeaseSince(namespace, nowMs - windowMs)),
+    ]);
+    const windows = windowsMs.map((windowMs, index) => ({ windowMs, oldest: oldest[index] }));
     const status = statusOf(record, newest, windows, nowMs);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
     return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };

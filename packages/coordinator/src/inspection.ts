@@ -2,7 +2,7 @@
  * The five answers to "what is this call number?", each with a sentence for people. Pure.
  * The sentences are the same in every place that asks: terminal, HTTP, page.
  */
-import type { CallNumberError } from "@callnumber/protocol/codec";
+import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import type { CallNumberFields, InspectAnswer, LedgerEntry } from "@callnumber/protocol/wire";
 import { runStateIn } from "./run-state.js";
 import type { NamespaceRecord } from "./store.js";
@@ -10,6 +10,16 @@ import type { NamespaceRecord } from "./store.js";
 interface Subject {
   readonly namespace: string;
   readonly callNumber: string;
+}
+
+/** What a text that claims to be a call number says, or why it can't be one. */
+export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
+  try {
+    return decodeCallNumber(text);
+  } catch (error) {
+    if (error instanceof CallNumberError) return error;
+    throw error;
+  }
 }
 
 export function inspectMalformed(subject: Subject, error: CallNumberError): InspectAnswer {

@@ -2,13 +2,15 @@
  * Pages through the ledger, newest first, with filters. Knows the store's plain listing only, so that every store filters
  * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { Store } from "./store.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
-const SCAN_STEP = 500;
+/** At once: leases wait while a store looks at them. */
+const SCAN_STEP = 100;
 const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
 
 export interface LedgerQuery {
@@ -43,6 +45,8 @@ export async function ledgerPage(store: Store, namespace: string, query: LedgerQ
     }
     if (found.length < limit) return { leases, nextCursor: null };
     looked += found.length;
+    // A store within this process answers without a pause: requests that wait meanwhile come first.
+    await turn();
   }
   return { leases, nextCursor: String(below) };
 }

@@ -3,7 +3,7 @@
  * Guarantees: G6 (docs/guarantees.md).
  */
 
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { EPS_MS } from "../src/guard/bounds.js";
@@ -265,6 +265,19 @@ describe("a coordinator that touches", () => {
       );
     }
   });
+});
+
+test("a run that is leased while somebody asks about it is never told to be skipped", async () => {
+  const store = new MemoryStore();
+  const coordinator = await coordinatorOn(store);
+  await coordinator.lease(NAMESPACE, lease());
+  const readNamespace = store.readNamespace.bind(store);
+  store.readNamespace = async (namespace) => {
+    await coordinator.lease(namespace, lease());
+    return await readNamespace(namespace);
+  };
+  const callNumber = encodeCallNumber({ version: 0, run: 2, sequence: 0 });
+  expect(await coordinator.inspect(NAMESPACE, callNumber)).toMatchObject({ verdict: "unreported", run: 2 });
 });
 
 describe("the status", () => {

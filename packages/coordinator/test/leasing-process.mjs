@@ -15,7 +15,6 @@ import { breakMarker } from "./marker-faults.mjs";
 const options = JSON.parse(process.argv[2]);
 const { path, bounds, machine, clockShiftMs = 0, markerFault, diesAtAnswer, touches, initRate } = options;
 let answers = 0;
-const tell = (text) => writeSync(1, `${text}\n`);
 breakMarker(markerFault);
 
 // Only now: what is broken must be broken before it is imported.
@@ -45,6 +44,19 @@ try {
   tell(`refused ${error.code}`);
 }
 process.exit(0);
+
+/** Before the process goes on, so that a kill takes nothing back that was told; waits for a reader who is slower than the leasing. */
+function tell(text) {
+  for (;;) {
+    try {
+      writeSync(1, `${text}\n`);
+      return;
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
 
 async function obey(line, coordinator) {
   const [word, count] = line.split(" ");

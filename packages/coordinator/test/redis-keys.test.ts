@@ -76,6 +76,21 @@ describe("keys that another hand has touched", () => {
     expect(await contents()).toEqual(before);
   });
 
+  test.each(edits)(
+    "%s: what is read of the ledger is refused as the record is, or because of the key",
+    async (what, _, edit) => {
+      await edit();
+      const refusal = await codeOf(store.readNamespace(NAMESPACE));
+      const expected = /^the (?:ledger|holders) /.test(what) ? "store_corrupt" : refusal;
+      const reads = [
+        store.findLease(NAMESPACE, 1),
+        store.listLeases(NAMESPACE, { belowLedgerId: 10, limit: 1 }),
+        store.firstLeaseSince(NAMESPACE, 0),
+      ];
+      expect(await Promise.all(reads.map(codeOf))).toEqual([expected, expected, expected]);
+    },
+  );
+
   test("a ledger without its record can't be begun anew", async () => {
     await redis.del(key("record"));
     await expect(store.step(NAMESPACE, inHand.commands.init())).rejects.toMatchObject({ code: "store_corrupt" });
@@ -94,10 +109,22 @@ describe("keys that another hand has touched", () => {
 
   test("reports that are a list are refused, and so are damaged ones", async () => {
     await redis.lpush(key("reports"), "x");
-    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
+    const corrupt = { code: "store_corrupt" };
+    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
+    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(corrupt);
     await redis.del(key("reports"));
     await redis.hset(key("reports"), "0", "cut");
-    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
+    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(corrupt);
+  });
+
+  test("an entry of the ledger that lacks a field, or its holder, is refused", async () => {
+    const corrupt = { code: "store_corrupt" };
+    await redis.xadd(key("ledger"), "6-0", "n", "1", "t", "1", "h", "1");
+    await expect(store.findLease(NAMESPACE, 6)).rejects.toMatchObject(corrupt);
+    await redis.xadd(key("ledger"), "7-0", "n", "1", "t", "1", "h", "9", "x", "nonce");
+    await expect(store.findLease(NAMESPACE, 7)).rejects.toMatchObject(corrupt);
+    expect(await store.findLease(NAMESPACE, 5)).toMatchObject({ firstRun: 1, runCount: 5 });
   });
 
   // Misuse is our own fault: it must be loud, and free of cost.
@@ -197,6 +224,13 @@ describe("keys that another hand has touched", () => {
     expect(await redis.hlen(key("holders"))).toBe(4);
     expect((await store.findLease(NAMESPACE, 16))?.holder.name).toBe("other");
   });
+
+  async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
+    return work.then(
+      () => undefined,
+      ({ code }: { code: string }) => code,
+    );
+  }
 
   async function contents(): Promise<unknown> {
     const keys = (await redis.keys(`${prefix}*`)).sort();

@@ -2,9 +2,11 @@
 import { existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
-import { NAMESPACE } from "./commands-for-test.js";
+import { ledgerPage } from "../src/ledger-page.js";
+import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -178,6 +180,48 @@ describe("durability", () => {
     ).toEqual([1, "namespace_not_initialised", "store_went_back", 2]);
   });
 
+  test("within one transaction each step finds what the one before it has left, and the file holds what the last one left", async () => {
+    const store = opened(true);
+    const storeId = storeIdFrom(1);
+    const { commands, lease, read } = inHand(store, { storeId });
+    const outcomes = await Promise.allSettled([
+      store.step(NAMESPACE, commands.init()),
+      lease({ runCount: 2 }),
+      store.report(NAMESPACE, 2, reportCommand({ lastSequence: 5 })),
+      lease(),
+      store.step(NAMESPACE, commands.claim(0)),
+      lease(),
+      store.importLeases(NAMESPACE, [{ entry: entryOf(70), leaseNonce: LEASE_NONCE }]),
+      store.step(NAMESPACE, commands.claim(1)),
+    ]);
+    expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(outcomes[5]).toMatchObject({ reason: { code: "store_claimed" } });
+    expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_already_initialised" } });
+    const record = await read();
+    expect(record).toMatchObject({ highWaterMark: 3, generation: 2, phase: 1 });
+    await store.close();
+    expect(await opened(false).readNamespace(NAMESPACE)).toEqual(record);
+  });
+
+  test("leases are not added to a ledger whose record is made in the same transaction", async () => {
+    const store = opened(true);
+    await store.importLeases(NAMESPACE, [{ entry: entryOf(7), leaseNonce: LEASE_NONCE }]);
+    const outcomes = await Promise.allSettled([
+      store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover()),
+      store.importLeases(NAMESPACE, [{ entry: entryOf(70), leaseNonce: LEASE_NONCE }]),
+    ]);
+    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_already_initialised" } }]);
+  });
+
   test("a disk that takes no more stops the store for good; what was answered is on it, and the next start is a doubt", async () => {
     const store = await newStore();
     // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
@@ -208,3 +252,18 @@ describe("durability", () => {
     expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
   });
 });
+
+test("a search through the ledger lets leases through that come meanwhile", async () => {
+  const { store, lease } = await openedNew();
+  await Promise.all(Array.from({ length: 1_200 }, () => lease()));
+  const order: string[] = [];
+  const search = ledgerPage(store, NAMESPACE, { limit: 1, holder: "nobody" }).then(() => order.push("searched"));
+  const leased = lease().then(() => order.push("leased"));
+  await Promise.all([search, leased]);
+  expect(order).toEqual(["leased", "searched"]);
+});
+
+function entryOf(run: number): LedgerEntry {
+  const leasedAtMs = 1_790_000_000_000 + run;
+  return { version: 0, firstRun: run, runCount: 1, leasedAtMs, holder, coordinator: "old", progress: null };
+}

@@ -2,7 +2,7 @@
  * The ledger's entry of a lease, from what the stores that outlive their process keep of it: its last ledger id, and its
  * holder as JSON, which stands once for many leases. Pure.
  */
-import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 
 /** The runs of a lease, by what the ledger is ordered by. */
 export interface LedgerRange {
@@ -16,6 +16,9 @@ export function holdsRun({ lastLedgerId, runCount }: LedgerRange, ledgerId: numb
   return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - runCount;
 }
 
+/** Who got a lease, and who granted it. */
+type Grantee = Pick<LedgerEntry, "holder" | "coordinator">;
+
 export interface KeptEntry extends LedgerRange {
   readonly leasedAtMs: number;
   /** As `holderJsonOf` made it. */
@@ -23,13 +26,19 @@ export interface KeptEntry extends LedgerRange {
   readonly progress: Progress | null;
 }
 
-export function ledgerEntryOf({ lastLedgerId, runCount, leasedAtMs, holderJson, progress }: KeptEntry): LedgerEntry {
-  const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
-  const { holder, coordinator } = JSON.parse(holderJson) as { holder: Holder; coordinator: string };
-  return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, progress };
+/** In their order. Entries of one holder share it: a page names few holders, and reading their JSON is most of its cost. */
+export function ledgerEntriesOf(kept: readonly KeptEntry[]): LedgerEntry[] {
+  const grantees = new Map<string, Grantee>();
+  return kept.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, progress }) => {
+    const grantee = grantees.get(holderJson) ?? (JSON.parse(holderJson) as Grantee);
+    grantees.set(holderJson, grantee);
+    const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
+    const { holder, coordinator } = grantee;
+    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, progress };
+  });
 }
 
-/** Who got a lease and who granted it: the same text for the same process at the same coordinator. */
-export function holderJsonOf({ holder, coordinator }: Pick<LedgerEntry, "holder" | "coordinator">): string {
+/** The same text for the same process at the same coordinator. */
+export function holderJsonOf({ holder, coordinator }: Grantee): string {
   return JSON.stringify({ holder, coordinator });
 }

@@ -1,12 +1,12 @@
 /**
- * How the ledger is written down in Redis: keys, stream entries, packed reports. Pure; the scripts in lua/ write what is
- * read here.
+ * Keys of a namespace in Redis, and what the scripts of lua/ are given of leases and answer of them. Pure; how a ledger is written
+ * down, lua/ledger.lua alone knows.
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../lease-copy.js";
 import type { LeaseCopy } from "../store.js";
-import { holderJsonOf, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
+import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {
   readonly record: string;
@@ -21,59 +21,31 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   return { record: key("record"), ledger: key("ledger"), holders: key("holders"), reports: key("reports") };
 }
 
-/** A stream entry as Redis answers it. */
-export type StreamEntry = readonly [id: string, fields: readonly string[]];
-
-export interface KeptLease extends LedgerRange {
-  readonly leasedAtMs: number;
-  /** Number of the holder in the holders hash. */
-  readonly holder: string;
-  readonly nonce: string;
-}
-
-export function leaseOf([id, fields]: StreamEntry): KeptLease {
-  const field = (name: string) => {
-    const value = fields[fields.indexOf(name) + 1];
-    if (value === undefined || !fields.includes(name)) throw corrupt(`entry ${id} has no field "${name}"`);
-    return value;
-  };
-  return {
-    lastLedgerId: Number(id.slice(0, id.indexOf("-"))),
-    runCount: Number(field("n")),
-    leasedAtMs: Number(field("t")),
-    holder: field("h"),
-    nonce: field("x"),
-  };
-}
-
-export function entryOf(lease: KeptLease, holderJson: string | null, progress: Progress | null): LedgerEntry {
-  if (holderJson === null) throw corrupt(`holder ${lease.holder} is missing`);
-  return ledgerEntryOf({ ...lease, holderJson, progress });
-}
-
-const LEASES_PER_FIELD = 64;
-const REPORT_BYTES = 11;
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed"];
 
-/** The field of the reports hash that holds the report on a lease. */
-export function reportFieldOf(lastLedgerId: number): string {
-  return String(Math.floor(lastLedgerId / LEASES_PER_FIELD));
+/** The leases in an answer of lua/leases.lua. */
+export function leasesIn(answer: unknown): readonly LeaseCopy[] {
+  const [lines, holders] = answer as readonly [readonly string[], readonly string[]];
+  const jsonOf = new Map(
+    Array.from({ length: holders.length / 2 }, (_, index) => [holders[2 * index], holders[2 * index + 1]]),
+  );
+  const leases = lines.map((line) => line.split(" "));
+  const entries = ledgerEntriesOf(
+    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, , ...report]) => ({
+      lastLedgerId: Number(lastLedgerId),
+      runCount: Number(runCount),
+      leasedAtMs: Number(leasedAtMs),
+      holderJson: jsonOf.get(holder) ?? "",
+      progress: progressIn(Number(lastLedgerId), report.map(Number)),
+    })),
+  );
+  return leases.map(([, , , , leaseNonce = ""], index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
 }
 
-/** The report on a lease out of its field, as lua/report.lua packed it. */
-export function reportIn(packed: Buffer | null, lastLedgerId: number): Progress | null {
-  if (packed === null) return null;
-  for (let at = 0; at + REPORT_BYTES <= packed.length; at += REPORT_BYTES) {
-    if (packed.readUInt8(at) !== lastLedgerId % LEASES_PER_FIELD) continue;
-    const used = packed.readUInt16BE(at + 2);
-    return {
-      run: runOfLedgerId(lastLedgerId - packed.readUInt8(at + 1)).run,
-      lastSequence: used === 0 ? null : used - 1,
-      state: stateAt(packed.readUInt8(at + 4)),
-      reportedAtMs: packed.readUInt32BE(at + 5) * 1000 + packed.readUInt16BE(at + 9),
-    };
-  }
-  return null;
+function progressIn(lastLedgerId: number, [behind, used, state, reportedAtMs]: readonly number[]): Progress | null {
+  if (behind === undefined || used === undefined || state === undefined || reportedAtMs === undefined) return null;
+  const lastSequence = used === 0 ? null : used - 1;
+  return { run: runOfLedgerId(lastLedgerId - behind).run, lastSequence, state: stateAt(state), reportedAtMs };
 }
 
 /** A lease as lua/import.lua takes it. */

@@ -4,7 +4,18 @@ import { readFileSync } from "node:fs";
 
 /** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
 const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "resume", "recover", "init"] as const;
-export type ScriptName = (typeof STEP_SCRIPTS)[number] | "check" | "read" | "report" | "lease-since" | "import";
+/** What stands in front of the other scripts besides lua/record.lua. */
+const SHARED_PARTS = {
+  check: [],
+  read: [],
+  report: ["ledger"],
+  import: ["ledger"],
+  "lease-at": ["ledger", "leases"],
+  "lease-since": ["ledger", "leases"],
+  "leases-below": ["ledger", "leases"],
+  "leases-after": ["ledger", "leases"],
+} as const;
+export type ScriptName = (typeof STEP_SCRIPTS)[number] | keyof typeof SHARED_PARTS;
 
 /** Those that are sent by their SHA-1 alone, so that a connection must have loaded them before. */
 export const SCRIPTS_SENT_BY_SUM: readonly ScriptName[] = [...STEP_SCRIPTS, "check"];
@@ -19,8 +30,8 @@ const scripts = new Map<ScriptName, Script>();
 export function scriptNamed(name: ScriptName): Script {
   const known = scripts.get(name);
   if (known !== undefined) return known;
-  const isStep = (STEP_SCRIPTS as readonly string[]).includes(name);
-  const text = ["record", ...(isStep ? ["guard"] : []), name].map(readScript).join("\n");
+  const shared = name in SHARED_PARTS ? SHARED_PARTS[name as keyof typeof SHARED_PARTS] : ["guard"];
+  const text = ["record", ...shared, name].map(readScript).join("\n");
   const script = { text, sha1: createHash("sha1").update(text).digest("hex") };
   scripts.set(name, script);
   return script;

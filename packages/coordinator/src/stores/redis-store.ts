@@ -6,6 +6,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
 import type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { holdsRun } from "./ledger-entry.js";
@@ -14,19 +15,9 @@ import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
 import type { ServerUse } from "./redis-facts.js";
 import { inspectServers } from "./redis-inspection.js";
-import {
-  entryOf,
-  importParametersOf,
-  type KeptLease,
-  keysOf,
-  leaseOf,
-  type NamespaceKeys,
-  reportFieldOf,
-  reportIn,
-  type StreamEntry,
-  stateNumber,
-} from "./redis-ledger.js";
+import { importParametersOf, keysOf, leasesIn, type NamespaceKeys, stateNumber } from "./redis-ledger.js";
 import { type LookUp, PURPOSES, RedisRoute } from "./redis-route.js";
+import type { ScriptName } from "./redis-scripts.js";
 import { sentinelLookUp } from "./redis-sentinels.js";
 import { RedisSteps } from "./redis-steps.js";
 
@@ -141,37 +132,23 @@ export class RedisStore implements Store {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    await this.readNamespace(namespace);
-    const lease = await this.#leaseAtOrAfter(namespace, `${ledgerId}-0`);
-    if (lease === undefined || !holdsRun(lease, ledgerId)) return undefined;
-    return (await this.#entries(namespace, [lease]))[0];
+    const [lease] = await this.#leases("lease-at", namespace, [namespace, ledgerId]);
+    if (lease === undefined) return undefined;
+    const { entry } = lease;
+    return holdsRun({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount }, ledgerId) ? entry : undefined;
   }
 
   async listLeases(
     namespace: string,
     { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    const { ledger } = this.#keys(namespace);
-    await this.readNamespace(namespace);
-    if (belowLedgerId <= 0) return [];
-    const found = await this.#ask(namespace, ledger, (redis) =>
-      redis.xrevrange(ledger, String(belowLedgerId - 1), "-", "COUNT", limit),
-    );
-    return this.#entries(
-      namespace,
-      found.map((entry) => leaseOf(entry as StreamEntry)),
-    );
+    const leases = await this.#leases("leases-below", namespace, [namespace, belowLedgerId, limit]);
+    return leases.map(({ entry }) => entry);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    await this.readNamespace(namespace);
-    const { ledger } = this.#keys(namespace);
-    const id = await this.#route.use(ledger, "reads", (connection) =>
-      connection.run("lease-since", [ledger], [timeMs], { namespace }),
-    );
-    if (typeof id !== "string") return undefined;
-    const lease = await this.#leaseAtOrAfter(namespace, id);
-    return lease && (await this.#entries(namespace, [lease]))[0];
+    const [lease] = await this.#leases("lease-since", namespace, [namespace, timeMs]);
+    return lease?.entry;
   }
 
   /**
@@ -191,13 +168,7 @@ export class RedisStore implements Store {
     namespace: string,
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LeaseCopy[]> {
-    const { ledger } = this.#keys(namespace);
-    const found = await this.#ask(namespace, ledger, (redis) =>
-      redis.xrange(ledger, `${afterLedgerId + 1}-0`, "+", "COUNT", limit),
-    );
-    const leases = found.map((entry) => leaseOf(entry as StreamEntry));
-    const entries = await this.#entries(namespace, leases);
-    return leases.map(({ nonce }, index) => ({ entry: entries[index] as LedgerEntry, leaseNonce: nonce }));
+    return await this.#leases("leases-after", namespace, [afterLedgerId, limit]);
   }
 
   async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
@@ -237,25 +208,16 @@ export class RedisStore implements Store {
     return steps;
   }
 
-  async #leaseAtOrAfter(namespace: string, id: string): Promise<KeptLease | undefined> {
-    const { ledger } = this.#keys(namespace);
-    const [entry] = await this.#ask(namespace, ledger, (redis) => redis.xrange(ledger, id, "+", "COUNT", 1));
-    return entry && leaseOf(entry as StreamEntry);
-  }
-
-  async #entries(namespace: string, leases: readonly KeptLease[]): Promise<LedgerEntry[]> {
-    if (leases.length === 0) return [];
-    const { holders, reports } = this.#keys(namespace);
-    const [holderJsons, packed] = await this.#ask(namespace, holders, (redis) =>
-      Promise.all([
-        redis.hmget(holders, ...leases.map(({ holder }) => holder)),
-        redis.hmgetBuffer(reports, ...leases.map(({ lastLedgerId }) => reportFieldOf(lastLedgerId))),
-      ]),
+  /** Record, ledger, holders and reports in one script: one round trip, and one moment. */
+  async #leases(
+    script: ScriptName,
+    namespace: string,
+    parameters: readonly (string | number)[],
+  ): Promise<readonly LeaseCopy[]> {
+    const { record, ledger, holders, reports } = this.#keys(namespace);
+    return await this.#route.use(record, "reads", async (connection) =>
+      leasesIn(await connection.run(script, [record, ledger, holders, reports], parameters, { namespace })),
     );
-    return leases.map((lease, index) => {
-      const report = reportIn(packed[index] ?? null, lease.lastLedgerId);
-      return entryOf(lease, holderJsons[index] ?? null, report);
-    });
   }
 
   #keys(namespace: string): NamespaceKeys {

@@ -3,7 +3,7 @@ import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { lastLedgerIdOf } from "../lease-copy.js";
 import type { LeaseCopy } from "../store.js";
-import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntryOf } from "./ledger-entry.js";
+import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
 const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
@@ -70,7 +70,7 @@ export class SqliteLedger {
   /** The entry of the lease that holds a run. */
   entryOf(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
     const row = this.#rowOf(namespaceId, ledgerId);
-    return row && entryOf(row);
+    return row && entriesOf([row])[0];
   }
 
   reportable(namespaceId: number, ledgerId: number): ReportableLease | undefined {
@@ -84,23 +84,23 @@ export class SqliteLedger {
 
   below(namespaceId: number, ledgerId: number, limit: number): readonly LedgerEntry[] {
     const rows = this.#statements.below.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
-    return rows.map(entryOf);
+    return entriesOf(rows);
   }
 
   firstSince(namespaceId: number, timeMs: number): LedgerEntry | undefined {
     const row = this.#statements.since.get(namespaceId, timeMs) as unknown as LeaseRow | undefined;
-    return row && entryOf(row);
+    return row && entriesOf([row])[0];
   }
 
   copiesAfter(namespaceId: number, ledgerId: number, limit: number): readonly LeaseCopy[] {
     const rows = this.#statements.after.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
-    return rows.map(copyOf);
+    return copiesOf(rows);
   }
 
   /** The lease whose last run that is. */
   copyAt(namespaceId: number, lastLedgerId: number): LeaseCopy | undefined {
     const row = this.#statements.at.get(namespaceId, lastLedgerId) as unknown as LeaseRow | undefined;
-    return row && copyOf(row);
+    return row && copiesOf([row])[0];
   }
 
   /** Writes down a lease of another store, with what was reported on it. */
@@ -122,13 +122,18 @@ export class SqliteLedger {
   }
 }
 
-function copyOf(row: LeaseRow): LeaseCopy {
-  return { entry: entryOf(row), leaseNonce: row.nonce };
+function copiesOf(rows: readonly LeaseRow[]): readonly LeaseCopy[] {
+  const entries = entriesOf(rows);
+  return rows.map(({ nonce: leaseNonce }, index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
 }
 
-function entryOf(row: LeaseRow): LedgerEntry {
-  const { leased_at_ms: leasedAtMs, holder_json: holderJson } = row;
-  return ledgerEntryOf({ ...rangeOf(row), leasedAtMs, holderJson, progress: progressOf(row) });
+function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {
+  return ledgerEntriesOf(
+    rows.map((row) => {
+      const { leased_at_ms: leasedAtMs, holder_json: holderJson } = row;
+      return { ...rangeOf(row), leasedAtMs, holderJson, progress: progressOf(row) };
+    }),
+  );
 }
 
 function rangeOf({ last_ledger_id, run_count }: LeaseRow): LedgerRange {

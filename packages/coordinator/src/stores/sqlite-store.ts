@@ -4,15 +4,14 @@
  */
 
 import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { StatementSyncInstance } from "@photostructure/sqlite";
 import type { CoordinatorError } from "../errors.js";
 import type { Restart } from "../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import type { FoundKeys } from "../guard/found.js";
-import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
+import type { GuardRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { notInitialised, notLeased, refused } from "../refusals.js";
+import { notLeased, refused } from "../refusals.js";
 import type {
   Finding,
   LeaseCopy,
@@ -34,8 +33,9 @@ import { SqliteLedger } from "./sqlite-ledger.js";
 import { SqliteLife } from "./sqlite-life.js";
 import { type Machine, thisMachine } from "./sqlite-machine.js";
 import { sqliteFindings } from "./sqlite-preflight.js";
+import { hasRecord, SqliteRecords } from "./sqlite-records.js";
 import { openRestartMarker } from "./sqlite-restart-marker.js";
-import { preparedAll, SqliteTurns } from "./sqlite-turns.js";
+import { SqliteTurns } from "./sqlite-turns.js";
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -52,22 +52,6 @@ export interface SqliteStoreOptions {
   readonly machine?: Partial<Machine>;
 }
 
-/** All fields are empty while the ledger is taken over from another store: the record comes last. */
-type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
-  readonly id: number;
-  readonly name: string;
-};
-
-const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
-
-const STATEMENTS = {
-  namespace: "SELECT * FROM namespaces WHERE name = ?",
-  namespaces: "SELECT * FROM namespaces ORDER BY name",
-  addName: "INSERT INTO namespaces (name) VALUES (?) ON CONFLICT (name) DO NOTHING",
-  saveRecord: `INSERT INTO namespaces (name, ${KEPT_COLUMNS.join(", ")}) VALUES (?, ${KEPT_COLUMNS.map(() => "?").join(", ")})
-    ON CONFLICT (name) DO UPDATE SET ${KEPT_COLUMNS.map((name) => `${name} = excluded.${name}`).join(", ")}`,
-} as const;
-
 export class SqliteStore implements Store {
   readonly kind = "sqlite";
   readonly isExclusive = true;
@@ -79,7 +63,7 @@ export class SqliteStore implements Store {
   readonly #file: SqliteFile;
   readonly #now: () => number;
   readonly #bounds: Bounds;
-  readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
+  readonly #records: SqliteRecords;
   readonly #ledger: SqliteLedger;
   readonly #life: SqliteLife;
   readonly #turns: SqliteTurns;
@@ -101,18 +85,18 @@ export class SqliteStore implements Store {
     this.#bounds = bounds;
     try {
       this.#turns = new SqliteTurns(this.#file, {
-        committing: () => this.#life.committing(),
+        committing: () => this.#committing(),
         committed: () => this.#committed(),
         rolledBack: () => this.#rolledBack(),
         failed: () => this.#life.failed(),
       });
-      this.#statements = preparedAll(this.#file.database, STATEMENTS);
+      this.#records = new SqliteRecords(this.#file.database);
       this.#ledger = new SqliteLedger(this.#file.database);
       this.#life = new SqliteLife({
         machine,
         marker: openRestartMarker(this.path, machine),
         epsMs: bounds.epsMs,
-        records: new Map(this.#rows().map((row) => [row.name, foundFields(row)])),
+        records: this.#records.all(),
         isCopy: this.#copyFault !== undefined,
       });
     } catch (error) {
@@ -146,17 +130,17 @@ export class SqliteStore implements Store {
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return this.#turns.read(() => namespaceRecordIn(foundFields(this.#row(namespace)), namespace));
+    return this.#turns.read(() => namespaceRecordIn(this.#records.of(namespace).fields, namespace));
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    return this.#turns.read(() => this.#rows().map(({ name }) => name));
+    return this.#turns.read(() => [...this.#records.all().keys()]);
   }
 
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
     return this.#turns.add(() => {
       this.#mustNotBeCopy();
-      const { id } = this.#row(namespace);
+      const { id } = this.#records.of(namespace);
       const lease = this.#ledger.reportable(id, ledgerId);
       if (lease === undefined) throw notLeased(namespace, ledgerId);
       const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
@@ -165,18 +149,18 @@ export class SqliteStore implements Store {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    return this.#turns.read(() => this.#ledger.entryOf(this.#row(namespace).id, ledgerId));
+    return this.#turns.read(() => this.#ledger.entryOf(this.#records.of(namespace).id, ledgerId));
   }
 
   async listLeases(
     namespace: string,
     { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    return this.#turns.read(() => this.#ledger.below(this.#row(namespace).id, belowLedgerId, limit));
+    return this.#turns.read(() => this.#ledger.below(this.#records.of(namespace).id, belowLedgerId, limit));
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    return this.#turns.read(() => this.#ledger.firstSince(this.#row(namespace).id, timeMs));
+    return this.#turns.read(() => this.#ledger.firstSince(this.#records.of(namespace).id, timeMs));
   }
 
   async preflight(): Promise<readonly Finding[]> {
@@ -190,25 +174,24 @@ export class SqliteStore implements Store {
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LeaseCopy[]> {
     return this.#turns.read(() => {
-      const row = this.#rowIfThere(namespace);
-      return row === undefined ? [] : this.#ledger.copiesAfter(row.id, afterLedgerId, limit);
+      const standing = this.#records.ifThere(namespace);
+      return standing === undefined ? [] : this.#ledger.copiesAfter(standing.id, afterLedgerId, limit);
     });
   }
 
   importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
     return this.#turns.add(() => {
       this.#mustNotBeCopy();
-      const row = this.#rowIfThere(namespace);
+      const standing = this.#records.ifThere(namespace);
       const there = {
         namespace,
-        hasRecord: hasRecord(row),
-        newestLedgerId: row === undefined ? 0 : this.#ledger.mark(row.id),
-        leaseAt: (ledgerId: number) => row && this.#ledger.copyAt(row.id, ledgerId),
+        hasRecord: standing !== undefined && hasRecord(standing.fields),
+        newestLedgerId: standing === undefined ? 0 : this.#ledger.mark(standing.id),
+        leaseAt: (ledgerId: number) => standing && this.#ledger.copyAt(standing.id, ledgerId),
       };
       const missing = leasesToAppend(there, copies);
       if (missing.length === 0) return;
-      this.#statements.addName.run(namespace);
-      const { id } = this.#statements.namespace.get(namespace) as { id: number };
+      const id = this.#records.idOf(namespace);
       for (const copy of missing) this.#ledger.addCopy(id, copy);
     });
   }
@@ -219,49 +202,42 @@ export class SqliteStore implements Store {
     this.#file.close();
   }
 
+  #committing(): void {
+    this.#records.write();
+    this.#life.committing();
+  }
+
   #committed(): void {
+    this.#records.forget();
     if (this.#hasAcceptedCopy) this.#copyFault = undefined;
     this.#hasAcceptedCopy = false;
     this.#life.committed();
   }
 
   #rolledBack(): void {
+    this.#records.forget();
     this.#hasAcceptedCopy = false;
     this.#life.rolledBack();
   }
 
-  #rows(): NamespaceRow[] {
-    return (this.#statements.namespaces.all() as unknown as NamespaceRow[]).filter(hasRecord);
-  }
-
-  #rowIfThere(namespace: string): NamespaceRow | undefined {
-    return this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
-  }
-
-  #row(namespace: string): NamespaceRow {
-    const row = this.#rowIfThere(namespace);
-    if (!hasRecord(row)) throw notInitialised(namespace);
-    return row;
-  }
-
   #found(namespace: string): FoundKeys {
-    const row = this.#rowIfThere(namespace);
-    const isThere = row !== undefined;
+    const standing = this.#records.ifThere(namespace);
+    const isThere = standing !== undefined;
     return {
-      record: hasRecord(row) ? "hash" : "none",
-      fields: isThere ? foundFields(row) : {},
+      record: isThere && hasRecord(standing.fields) ? "hash" : "none",
+      fields: isThere ? standing.fields : {},
       expires: false,
       ledger: isThere ? "stream" : "none",
-      ledgerMark: isThere ? this.#ledger.mark(row.id) : 0,
+      ledgerMark: isThere ? this.#ledger.mark(standing.id) : 0,
       holders: "hash",
     };
   }
 
+  /** The id of its namespace. */
   #save(record: GuardRecord): number {
-    const fields = keptFields(record);
-    this.#statements.saveRecord.run(record.namespace, ...KEPT_COLUMNS.map((name) => fields[name]));
+    const { id, fields } = this.#records.save(record);
     this.#life.wrote(record, fields.k);
-    return this.#row(record.namespace).id;
+    return id;
   }
 
   #addLease(namespaceId: number, record: GuardRecord, runCount: number, command: LeaseStep): void {
@@ -281,13 +257,4 @@ export class SqliteStore implements Store {
     keepIdentity(this.#file.database, this.path);
     this.#hasAcceptedCopy = true;
   }
-}
-
-function hasRecord(row: NamespaceRow | undefined): row is NamespaceRow {
-  return row !== undefined && KEPT_COLUMNS.some((name) => row[name] !== null);
-}
-
-/** A column that is empty is a field that is missing. */
-function foundFields(row: NamespaceRow): FoundFields {
-  return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }

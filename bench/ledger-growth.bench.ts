@@ -1,0 +1,163 @@
+/** Whether what is asked of a ledger takes longer the larger it is: the same questions to ledgers of three sizes, in turns. */
+import { statfsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { expect, onTestFinished, test } from "vitest";
+import { Coordinator } from "../packages/coordinator/src/coordinator.js";
+import type { Store } from "../packages/coordinator/src/store.js";
+import { openStore } from "../packages/coordinator/src/stores/open-store.js";
+import { keysOf } from "../packages/coordinator/src/stores/redis-ledger.js";
+import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
+import { initBackdated } from "../test/backdated.js";
+import { folderForTest } from "../test/processes/command.js";
+import { startRedisServer } from "../test/redis/test-redis.js";
+import { callNumberWithin, fillRedis, fillSqlite, holderOf, runWithin } from "./filled-ledgers.js";
+import { quantile } from "./quantiles.js";
+
+const SIZES = [1_000, 100_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 10_000_000)];
+const ROUND_COUNT = 30;
+const CALLS_PER_ROUND = 20;
+/** At 16 runs a second, so old that its line lies above ten million runs and a burst. */
+const AGE_DAYS = 100;
+const PAGE_LEASES = 50;
+const SCAN_ROUND_COUNT = 6;
+
+interface Ledger {
+  readonly coordinator: Coordinator;
+  readonly namespace: string;
+  readonly size: number;
+}
+
+interface Question {
+  readonly name: string;
+  readonly ask: (ledger: Ledger) => Promise<unknown>;
+  /** Takes longer, so that fewer are asked; and is only bounded from the second size on. */
+  readonly isScan?: true;
+}
+
+const QUESTIONS: readonly Question[] = [
+  {
+    name: "inspect, a random call number",
+    ask: ({ coordinator, namespace, size }) => coordinator.inspect(namespace, callNumberWithin(size)),
+  },
+  { name: "run, a random one", ask: ({ coordinator, namespace, size }) => coordinator.run(namespace, runWithin(size)) },
+  {
+    name: `runs, the newest ${PAGE_LEASES}`,
+    ask: ({ coordinator, namespace }) => coordinator.runs(namespace, { limit: PAGE_LEASES }),
+  },
+  {
+    name: `runs, ${PAGE_LEASES} from a random cursor`,
+    ask: ({ coordinator, namespace, size }) =>
+      coordinator.runs(namespace, { limit: PAGE_LEASES, cursor: String(PAGE_LEASES + runWithin(size - PAGE_LEASES)) }),
+  },
+  {
+    name: "runs, 20 of one holder out of 20",
+    ask: ({ coordinator, namespace }) => coordinator.runs(namespace, { limit: 20, holder: holderOf(7).name }),
+  },
+  {
+    name: `runs, ${PAGE_LEASES} before a random time`,
+    ask: ({ coordinator, namespace }) => {
+      const leasedToMs = Date.now() - Math.floor(Math.random() * 80 * 24 * 3_600_000);
+      return coordinator.runs(namespace, { limit: PAGE_LEASES, leasedToMs });
+    },
+  },
+  { name: "status", ask: ({ coordinator, namespace }) => coordinator.status(namespace) },
+  {
+    name: "runs of nobody: 10,000 at the most",
+    ask: ({ coordinator, namespace }) => coordinator.runs(namespace, { limit: PAGE_LEASES, holder: "nobody" }),
+    isScan: true,
+  },
+];
+
+test("a ledger in Redis", async () => {
+  const { url } = await startRedisServer();
+  const redis = new Redis(url);
+  onTestFinished(() => redis.disconnect());
+  const { store } = await openStore(parseStoreUrl(url), { create: false });
+  onTestFinished(() => store.close());
+  const coordinator = new Coordinator({ store, name: "bench" });
+  const ledgers: Ledger[] = [];
+  for (const size of SIZES) {
+    const namespace = `leases-${size}`;
+    await initBackdated(store, namespace, { ageDays: AGE_DAYS });
+    await timed(`filled with ${size} leases`, () => fillRedis(redis, namespace, size));
+    await mustBeAsWritten(coordinator, redis, namespace);
+    ledgers.push({ coordinator, namespace, size: size + 1 });
+  }
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info("memory"))?.[1]);
+  await compare(`Redis ${/redis_version:(\S+)/.exec(await redis.info("server"))?.[1]}, ${mebibytes(used)}`, ledgers);
+});
+
+test("a ledger in the embedded store", async () => {
+  const folder = await folderForTest();
+  const ledgers: Ledger[] = [];
+  let byteCount = 0;
+  for (const size of SIZES) {
+    const namespace = "bench";
+    const path = join(folder, `leases-${size}.db`);
+    const made = await opened(path, true);
+    await initBackdated(made, namespace, { ageDays: AGE_DAYS });
+    await made.close();
+    await timed(`filled with ${size} leases`, async () => fillSqlite(path, namespace, size));
+    const store = await opened(path, false);
+    onTestFinished(() => store.close());
+    byteCount += statSync(path).size;
+    ledgers.push({ coordinator: new Coordinator({ store, name: "bench" }), namespace, size });
+  }
+  const fileSystem = `file system type 0x${statfsSync(folder).type.toString(16)}`;
+  await compare(`Embedded store, ${mebibytes(byteCount)}, ${fileSystem}`, ledgers);
+});
+
+async function opened(path: string, create: boolean): Promise<Store> {
+  return (await openStore({ kind: "sqlite", path }, { create })).store;
+}
+
+/** A lease and a report of the scripts themselves stand beside what was filled in, in the same words. */
+async function mustBeAsWritten(coordinator: Coordinator, redis: Redis, namespace: string): Promise<void> {
+  const nonce = "nonce-of-one-more";
+  const request = { runCount: 1, nonce, holder: holderOf(0), lastRun: null, receipt: null, sentAtMs: Date.now() };
+  const { firstRun } = await coordinator.lease(namespace, request);
+  await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
+  const [own, filled] = await redis.xrevrange(keysOf("callnumber:", namespace).ledger, "+", "-", "COUNT", 2);
+  const namesOf = (fields: readonly string[] = []) => fields.filter((_, index) => index % 2 === 0);
+  expect(namesOf(filled?.[1])).toEqual(namesOf(own?.[1]));
+  expect(await coordinator.run(namespace, firstRun - 1)).toMatchObject({ state: "exhausted", lastSequence: 16_383 });
+}
+
+async function compare(title: string, ledgers: readonly Ledger[]): Promise<void> {
+  const rows: string[] = [];
+  for (const { name, ask, isScan = false } of QUESTIONS) {
+    const [roundCount, callCount] = isScan ? [SCAN_ROUND_COUNT, 2] : [ROUND_COUNT, CALLS_PER_ROUND];
+    const latencies = ledgers.map((): number[] => []);
+    // The first round warms up.
+    for (let round = 0; round <= roundCount; round++) {
+      for (const [index, ledger] of ledgers.entries()) {
+        for (let call = 0; call < callCount; call++) {
+          const beginMs = performance.now();
+          await ask(ledger);
+          if (round > 0) latencies[index]?.push((performance.now() - beginMs) * 1_000);
+        }
+      }
+    }
+    const base = quantile(latencies[isScan ? 1 : 0] as number[], 0.5);
+    for (const [index, { size }] of ledgers.entries()) {
+      const all = latencies[index] as number[];
+      const figures = [0.25, 0.5, 0.75].map((share) => quantile(all, share));
+      const ratio = ((figures[1] as number) / base).toFixed(2);
+      const cells = figures.map((us) => us.toFixed(0).padStart(9)).join("");
+      rows.push(`${(index === 0 ? name : "").padEnd(34)}${String(size).padStart(10)}${cells}${ratio.padStart(8)}`);
+    }
+  }
+  const heading = `${"".padEnd(34)}    leases   q1 us   p50 us   q3 us   ratio`;
+  console.log(["", title, heading, ...rows].join("\n"));
+}
+
+async function timed(what: string, work: () => Promise<void>): Promise<void> {
+  const beginMs = performance.now();
+  await work();
+  console.log(`${what} in ${((performance.now() - beginMs) / 1_000).toFixed(1)} s`);
+}
+
+function mebibytes(byteCount: number): string {
+  return `${(byteCount / 2 ** 20).toFixed(0)} MiB`;
+}
