@@ -5,9 +5,9 @@
  */
 import type { CallNumber, CallNumberParts } from "./call-number.js";
 import { fromNumber } from "./encoding.js";
-import { CALL_NUMBER_BITS, CALL_NUMBER_LENGTH, DIGITS, NUMBER_MAX, RUN_COUNT, SEQUENCE_COUNT } from "./layout.js";
+import { CALL_NUMBER_LENGTH, DIGITS, NUMBER_MAX, RUN_COUNT, SEQUENCE_COUNT } from "./layout.js";
 import { describe, quote } from "./quoted.js";
-import { unshuffleTable } from "./shuffle.js";
+import { unshuffleTables } from "./shuffle.js";
 
 /** Why a text is not a call number. */
 export type CallNumberErrorCode = "wrong_length" | "wrong_character" | "beyond_greatest";
@@ -110,12 +110,7 @@ for (let digit = 0; digit < DIGIT_COUNT; digit++) digitOfCode[DIGITS.charCodeAt(
 const LOW_BITS = 24;
 const LOW_WEIGHT = 2 ** LOW_BITS;
 const BYTE_MASK = 0xff;
-const byte0Table = unshuffleTable(0, 8);
-const byte1Table = unshuffleTable(8, 8);
-const byte2Table = unshuffleTable(16, 8);
-const byte3Table = unshuffleTable(24, 8);
-const byte4Table = unshuffleTable(32, 8);
-const byte5Table = unshuffleTable(40, CALL_NUMBER_BITS - 40);
+const [byte0Table, byte1Table, byte2Table, byte3Table, byte4Table, byte5Table] = unshuffleTables;
 
 /** The 47 bits in their order before the shuffle: `version`, `run`, `sequence`. The argument must be in range. */
 function unshuffle(number: number): number {

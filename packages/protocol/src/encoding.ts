@@ -1,8 +1,8 @@
 /** From parts and plain numbers to the eight characters. */
 import type { CallNumber, CallNumberParts } from "./call-number.js";
-import { DIGITS, NUMBER_MAX, RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "./layout.js";
+import { DIGITS, NUMBER_MAX, RUN_COUNT, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "./layout.js";
 import { describe } from "./quoted.js";
-import { shuffledRun, shuffledSequence } from "./shuffle.js";
+import { BYTE_VALUES, shuffleTables } from "./shuffle.js";
 
 /**
  * The call number of a version, run and sequence.
@@ -10,10 +10,7 @@ import { shuffledRun, shuffledSequence } from "./shuffle.js";
  */
 export function encodeCallNumber(parts: CallNumberParts): CallNumber {
   const { version, run, sequence } = parts;
-  mustBeWithin("version", version, VERSION_MAX);
-  mustBeWithin("run", run, RUN_MAX);
-  mustBeWithin("sequence", sequence, SEQUENCE_MAX);
-  return spell(shuffledRun(version, run) + shuffledSequence(sequence));
+  return callNumbersOfRun(version, run)(sequence);
 }
 
 /**
@@ -32,10 +29,10 @@ export function fromNumber(number: number): CallNumber {
 export function callNumbersOfRun(version: number, run: number): (sequence: number) => CallNumber {
   mustBeWithin("version", version, VERSION_MAX);
   mustBeWithin("run", run, RUN_MAX);
-  const runPart = shuffledRun(version, run);
+  const first = (version * RUN_COUNT + run) * SEQUENCE_COUNT;
   return (sequence) => {
     mustBeWithin("sequence", sequence, SEQUENCE_MAX);
-    return spell(runPart + shuffledSequence(sequence));
+    return spell(shuffle(first + sequence));
   };
 }
 
@@ -56,6 +53,17 @@ function spell(number: number): CallNumber {
     pairs[firstHalf - first * PAIR_COUNT] +
     pairs[third] +
     pairs[secondHalf - third * PAIR_COUNT]) as CallNumber;
+}
+
+function shuffle(bits: number): number {
+  let number = 0;
+  let rest = bits;
+  for (const table of shuffleTables) {
+    const higher = Math.floor(rest / BYTE_VALUES);
+    number += table[rest - higher * BYTE_VALUES] as number;
+    rest = higher;
+  }
+  return number;
 }
 
 function mustBeWithin(name: string, value: number, max: number): void {

@@ -35,16 +35,14 @@ export const SHUFFLE: readonly number[] = [
 export const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const CALL_NUMBER_LENGTH = 8;
 
-// The proofs stand where the limits stand: a layout that breaks one of them must not load.
-assert(Number.isSafeInteger(NUMBER_MAX), "call numbers travel as doubles in Lua and JSON");
-assert(DIGITS.length ** CALL_NUMBER_LENGTH > NUMBER_MAX, "every number must fit the eight characters");
-assert(new Set(DIGITS).size === 62, "no two digits may look the same to the decoder");
-assert(
-  SHUFFLE.length === CALL_NUMBER_BITS &&
-    [...SHUFFLE].sort((a, b) => a - b).every((inputBit, index) => inputBit === index),
-  "the shuffle must move each bit to a place of its own, or two numbers would become one",
-);
+// The proofs stand where the limits stand: a layout that breaks one of them must not load. In few words, because every reader
+// carries them: the line says which one.
+mustHold(Number.isSafeInteger(NUMBER_MAX)); // call numbers travel as doubles in Lua and JSON
+mustHold(DIGITS.length ** CALL_NUMBER_LENGTH > NUMBER_MAX); // every number must fit the eight characters
+mustHold(new Set(DIGITS).size === 62); // no two digits may look the same to the decoder
+// The shuffle must move each bit to a place of its own, or two numbers would become one.
+mustHold(SHUFFLE.length === CALL_NUMBER_BITS && SHUFFLE.every((_, bit) => SHUFFLE.includes(bit)));
 
-function assert(holds: boolean, reason: string): asserts holds {
-  if (!holds) throw new Error(`the layout is broken: ${reason}`);
+function mustHold(proof: boolean): asserts proof {
+  if (!proof) throw new Error("the layout is broken");
 }
