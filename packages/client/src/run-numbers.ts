@@ -6,6 +6,8 @@
  * sequence's part. Cut at 62^4, the upper four characters depend on six bits of the sequence and a carry, so a run has 128
  * upper halves, spelt once; the lower half is one addition and two pairs of digits. All tables come from the plain codec.
  *
+ * Guarantees: G9 (docs/guarantees.md).
+ *
  * The tables are constants of this module, and not exported: what a module imports, the compiler of Node 20 does not take for constant.
  */
 import { CALL_NUMBER_LENGTH, DIGITS, encodeCallNumber, SEQUENCE_BITS, toNumber } from "@callnumber/protocol/codec";
