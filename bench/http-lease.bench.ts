@@ -23,7 +23,7 @@ import { callFor } from "./http-lease-callers.js";
 
 const PROGRAM = fileURLToPath(new URL("./http-lease-server.mjs", import.meta.url));
 const NAMESPACE = "bench";
-const ROUND_COUNT = 7;
+const ROUND_COUNT = 3;
 const CALLER_COUNT = 64;
 const DURATION_MS = 800;
 const WARM_UP_MS = 1_500;

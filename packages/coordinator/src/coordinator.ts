@@ -32,6 +32,7 @@ import {
   runOfLedgerId,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
+import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
@@ -132,7 +133,7 @@ export class Coordinator {
     const command = {
       step: "init",
       storeId,
-      nonce: randomBytes(12).toString("base64url"),
+      nonce: freshNonce(),
       isSilenceAccepted: false,
       nodeCount,
       receiptKey: randomBytes(32).toString("hex"),

@@ -10,9 +10,10 @@
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import { randomBytes } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
 import type { NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
@@ -20,7 +21,7 @@ import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
 import { lineAt } from "./line.js";
-import { isReceiptOf, receiptOf } from "./receipt.js";
+import { isReceiptOf, receiptKeyIn, receiptOf } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
@@ -69,9 +70,11 @@ type OwnCommand = { readonly [S in StepCommand as S["step"]]: Own<S> }[StepComma
 export class NamespaceGuard {
   readonly #options: NamespaceGuardOptions;
   #remembered: Remembrance;
-  #receiptKey: string;
+  #receiptKey: KeyObject;
   #state: GuardState;
   #settling: Promise<void> | undefined;
+  /** The writing that is about to begin. */
+  #noting: Promise<void> | undefined;
   /** Generation of a claim of somebody else, seen a moment ago. */
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
@@ -84,7 +87,7 @@ export class NamespaceGuard {
   private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
     this.#options = options;
     this.#remembered = remembered;
-    this.#receiptKey = receiptKey;
+    this.#receiptKey = receiptKeyIn(receiptKey);
     this.#state = openSince(options.now());
   }
 
@@ -252,7 +255,7 @@ export class NamespaceGuard {
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
       const { highWaterMark: mark, epoch } = confirmed.after;
       log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
-      this.#receiptKey = (await this.readRecord()).receiptKey;
+      this.#receiptKey = receiptKeyIn((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
@@ -273,7 +276,7 @@ export class NamespaceGuard {
     const command = {
       ...own,
       storeId: this.#remembered.storeId,
-      nonce: randomBytes(12).toString("base64url"),
+      nonce: freshNonce(),
       isSilenceAccepted: this.#isSilenceAccepted,
     } as StepCommand;
     let outcome: Outcome;
@@ -286,6 +289,7 @@ export class NamespaceGuard {
     mustCount(outcome, command);
     if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
     this.#remember(outcome);
+    await this.#noted();
     return outcome;
   }
 
@@ -293,7 +297,18 @@ export class NamespaceGuard {
     const { storeId, version, highWaterMark, generation, nodeCount } = after;
     const seen = { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
     this.#remembered = { ...merged(this.#remembered, seen), nodeCount };
-    this.#options.witness.note(this.#remembered);
+  }
+
+  /**
+   * What was seen until now is on file when this resolves: nothing leaves the house before. One writing for all steps that were
+   * answered at the same moment.
+   */
+  #noted(): Promise<void> {
+    this.#noting ??= Promise.resolve().then(() => {
+      this.#noting = undefined;
+      this.#options.witness.note(this.#remembered);
+    });
+    return this.#noting;
   }
 
   /**

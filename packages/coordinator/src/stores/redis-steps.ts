@@ -5,6 +5,7 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import { isRefusal } from "../guard/refusal.js";
@@ -55,9 +56,11 @@ export class RedisSteps {
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    // Callers of the same turn go together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#sendBatch(this.#waiting.splice(0, BATCH_STEPS_MAX));
+    while (this.#waiting.length > 0) {
+      // Callers of the same turn go together.
+      await endOfTurn();
+      await this.#sendBatch(this.#waiting.splice(0, BATCH_STEPS_MAX));
+    }
     this.#isSending = false;
   }
 
