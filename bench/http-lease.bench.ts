@@ -23,10 +23,10 @@ import { callFor } from "./http-lease-callers.js";
 
 const PROGRAM = fileURLToPath(new URL("./http-lease-server.mjs", import.meta.url));
 const NAMESPACE = "bench";
-const ROUND_COUNT = 3;
+const ROUND_COUNT = 7;
 const CALLER_COUNT = 64;
 const DURATION_MS = 800;
-const WARM_UP_MS = 1_500;
+const WARM_UP_MS = 4_000;
 const INCR_COUNT = 60_000;
 const NODE_FLAGS = (process.env["CALLNUMBER_BENCH_NODE_FLAGS"] ?? "").split(" ").filter(Boolean);
 

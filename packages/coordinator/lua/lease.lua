@@ -3,9 +3,10 @@
   alone, one after the other, with nothing in between.
   KEYS 2 ledger (entry id <ledger id of the last run>-0)
   ARGV 2 the first lease's nonce
-       from 8 on, seven for each lease: its nonce · floor: greatest ledger id known to be leased · least generation · runs asked
-       · ledger id of a run that a holder proved to have, 0 for none · holder as JSON · nonce of the request, which only its holder knows
-  Answers { store id, version, t, epoch, generation, nodes, and three for each lease: its nonce, its mark, runs granted;
+       from 8 on, a word for each lease, its parts separated by spaces: its nonce · floor: greatest ledger id known to be leased · least
+       generation · runs asked · ledger id of a run that a holder proved to have, 0 for none · nonce of the request, which only its
+       holder knows · holder as JSON
+  Answers { store id, version, t, epoch, generation, nodes, and a word for each lease: its nonce, its mark and the runs granted,
        or its nonce, the word and the detail of its own refusal }
   Refuses one as `faultOfMemory`, and: FORKED, EXHAUSTED, AHEAD <ms to wait>; that changes nothing for the others. Refuses all as
   `ours`: what can't be read for one can't for any. MISUSE, too.
@@ -15,21 +16,21 @@
   Guarantees: G1 (docs/guarantees.md).
 ]]
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
-local FIRST, WORDS = 8, 7
+local LEASE = '^(%S+) (%d+) (%d+) (%d+) (%d+) (%S+) ({.*})$'
 
-local function askedAt(at)
+local function askedIn(text)
+  local nonce, floor, generationMin, runs, held, leaseNonce, holder = string.match(text, LEASE)
   local asked = {
-    nonce = ARGV[at], floor = whole(ARGV[at + 1], LEDGER_ID_MAX), generationMin = whole(ARGV[at + 2], NUMBER_MAX),
-    runs = whole(ARGV[at + 3], RUN_MAX), held = whole(ARGV[at + 4], LEDGER_ID_MAX),
-    holder = ARGV[at + 5], leaseNonce = ARGV[at + 6],
+    nonce = nonce, floor = whole(floor, LEDGER_ID_MAX), generationMin = whole(generationMin, NUMBER_MAX),
+    runs = whole(runs, RUN_MAX), held = whole(held, LEDGER_ID_MAX), leaseNonce = leaseNonce, holder = holder,
   }
-  local isSound = asked.floor and asked.generationMin and asked.runs and asked.runs >= 1 and asked.held and asked.leaseNonce
+  local isSound = asked.floor and asked.generationMin and asked.runs and asked.runs >= 1 and asked.held
   return isSound and asked or nil
 end
 
 local leases = {}
-for at = FIRST, math.max(#ARGV, FIRST), WORDS do
-  local lease = askedAt(at)
+for at = 8, math.max(#ARGV, 8) do
+  local lease = askedIn(ARGV[at] or '')
   if not lease then return refuse('MISUSE', 'lease takes numbers') end
   leases[#leases + 1] = lease
 end
@@ -60,7 +61,7 @@ for i, lease in ipairs(leases) do
     granted[#granted + 1] = lease
     word, detail = digits(lease.mark), digits(lease.count)
   end
-  told[i] = { lease.nonce, word, detail }
+  told[i] = table.concat({ lease.nonce, word, detail }, ' ')
 end
 
 local head = { record.sid, digits(record.ver), '', record.ep, digits(record.g), digits(record.n) }
@@ -88,7 +89,5 @@ if granted[1] then
     redis.call('XADD', KEYS[2], id, 'n', digits(lease.count), 't', head[3], 'h', lease.number, 'x', lease.leaseNonce)
   end
 end
-for _, three in ipairs(told) do
-  for _, text in ipairs(three) do head[#head + 1] = text end
-end
+for _, text in ipairs(told) do head[#head + 1] = text end
 return head

@@ -10,7 +10,6 @@
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import type { KeyObject } from "node:crypto";
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
@@ -21,7 +20,7 @@ import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
 import { lineAt } from "./line.js";
-import { isReceiptOf, receiptKeyIn, receiptOf } from "./receipt.js";
+import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
@@ -70,7 +69,7 @@ type OwnCommand = { readonly [S in StepCommand as S["step"]]: Own<S> }[StepComma
 export class NamespaceGuard {
   readonly #options: NamespaceGuardOptions;
   #remembered: Remembrance;
-  #receiptKey: KeyObject;
+  #receiptKey: ReceiptKey;
   #state: GuardState;
   #settling: Promise<void> | undefined;
   /** The writing that is about to begin. */
@@ -87,7 +86,7 @@ export class NamespaceGuard {
   private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
     this.#options = options;
     this.#remembered = remembered;
-    this.#receiptKey = receiptKeyIn(receiptKey);
+    this.#receiptKey = new ReceiptKey(receiptKey);
     this.#state = openSince(options.now());
   }
 
@@ -128,7 +127,7 @@ export class NamespaceGuard {
    */
   async lease(request: GuardedLeaseRequest): Promise<GuardedLease> {
     const { runCount, holder, coordinator, leaseNonce, lastRun, receipt } = request;
-    await this.#mustNotBeForked();
+    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
     const outcome = await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
@@ -143,7 +142,7 @@ export class NamespaceGuard {
       firstRun: highWaterMark - granted + 1,
       runCount: granted,
       leasedAtMs: changedAtMs,
-      receipt: receiptOf(this.#receiptKey, storeId, ledgerIdOf(version, highWaterMark)),
+      receipt: this.#receiptKey.receiptOf(storeId, ledgerIdOf(version, highWaterMark)),
     };
   }
 
@@ -212,7 +211,7 @@ export class NamespaceGuard {
   async #settled(attempt: () => Promise<Outcome>): Promise<Outcome> {
     for (let tries = 0; ; tries++) {
       try {
-        await this.#jumpIfMust();
+        if (this.#mustJump) await this.#jump();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
         if (this.#state.state !== "open") this.#setState(openSince(this.#options.now()));
@@ -225,8 +224,7 @@ export class NamespaceGuard {
     }
   }
 
-  async #jumpIfMust(): Promise<void> {
-    if (!this.#mustJump) return;
+  async #jump(): Promise<void> {
     const { namespace } = this.#options;
     const { generation } = await this.readRecord();
     await this.#settle(refused("STALEGEN", String(generation), namespace));
@@ -255,7 +253,7 @@ export class NamespaceGuard {
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
       const { highWaterMark: mark, epoch } = confirmed.after;
       log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
-      this.#receiptKey = receiptKeyIn((await this.readRecord()).receiptKey);
+      this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
@@ -318,7 +316,7 @@ export class NamespaceGuard {
   async #evidenceOf(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
     const { namespace, log } = this.#options;
     const { storeId, ledgerId } = this.#remembered;
-    if (receipt !== null && isReceiptOf(receipt, this.#receiptKey, storeId, lastRun)) return lastRun;
+    if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
     if (lastRun <= ledgerId) return 0;
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
@@ -331,11 +329,10 @@ export class NamespaceGuard {
     );
   }
 
-  async #mustNotBeForked(): Promise<void> {
-    if (this.#forkedAt === undefined) return;
+  async #mustNotBeForked(forkedAt: number): Promise<void> {
     const { namespace } = this.#options;
     const { generation } = await this.readRecord();
-    if (generation > this.#forkedAt) this.#forkedAt = undefined;
+    if (generation > forkedAt) this.#forkedAt = undefined;
     else throw refused("FORKED", "0", namespace);
   }
 

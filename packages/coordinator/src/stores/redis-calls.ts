@@ -46,23 +46,20 @@ export function parametersOf(
 ): readonly (string | number)[] {
   const [{ namespace, command: first }] = call;
   const common = [namespace, first.nonce, first.storeId, nowMs, epsMs, gapMs, first.isSilenceAccepted ? 1 : 0];
-  return call.reduce((parameters, { command }) => {
-    parameters.push(...ownParametersOf(command));
-    return parameters;
-  }, common);
+  return [...common, ...call.flatMap(({ command }) => ownParametersOf(command))];
 }
 
-/** The words that each lease has of its own, as lua/lease.lua names them. */
-function leaseParametersOf(command: LeaseStep): readonly (string | number)[] {
+/** One word, as a hundred short ones cost the connection more than all the rest; only the holder, which stands last, may hold spaces. */
+function leaseWordOf(command: LeaseStep): string {
   const { nonce, floor, generationMin, runCount, held, leaseNonce } = command;
-  return [nonce, floor, generationMin, runCount, held, holderJsonOf(command), leaseNonce];
+  return `${nonce} ${floor} ${generationMin} ${runCount} ${held} ${leaseNonce} ${holderJsonOf(command)}`;
 }
 
 /** From the eighth parameter on. */
 function ownParametersOf(command: StepCommand): readonly (string | number)[] {
   switch (command.step) {
     case "lease":
-      return leaseParametersOf(command);
+      return [leaseWordOf(command)];
     case "touch":
       return [command.floor, command.generationMin];
     case "claim":
@@ -88,10 +85,9 @@ export function answersIn(answer: unknown, call: readonly [AskedStep, ...AskedSt
 }
 
 const HEAD_WORDS = 6;
-const LEASE_WORDS = 3;
 
 function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): StepAnswer[] | undefined {
-  if (words.length !== HEAD_WORDS + LEASE_WORDS * call.length) return undefined;
+  if (words.length !== HEAD_WORDS + call.length) return undefined;
   const [storeId = "", version, changedAtMs, epoch = "", generation, nodeCount] = words;
   const shared = {
     storeId,
@@ -103,8 +99,7 @@ function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): S
   };
   const answers: StepAnswer[] = [];
   for (const [index, { command }] of call.entries()) {
-    const at = HEAD_WORDS + LEASE_WORDS * index;
-    const [nonce = "", mark = "", count = ""] = [words[at], words[at + 1], words[at + 2]];
+    const [nonce = "", mark = "", count = ""] = words[HEAD_WORDS + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
     if (isScriptWord(mark)) answers.push(refusal(mark, count));
     else answers.push({ after: { nonce, highWaterMark: Number(mark), ...shared }, runCount: Number(count) });

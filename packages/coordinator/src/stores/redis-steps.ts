@@ -70,10 +70,9 @@ export class RedisSteps {
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
     const wait: Words[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
     // Of their own, so that no answer of a step is taken for a look, nor one namespace's look for another's.
-    const looks = new Map(batch.map(({ namespace, keys }) => [namespace, { keys, nonce: freshNonce() }]));
-    const checks = [...looks.values()].map(({ keys, nonce }) =>
-      RedisConnection.evalsha("check", [keys.record], [nonce]),
-    );
+    const keysOf = new Map(calls.map(([{ namespace, keys }]) => [namespace, keys]));
+    const looks = Array.from(keysOf, ([namespace, keys]) => ({ namespace, keys, nonce: freshNonce() }));
+    const checks = looks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
     const words = () => [...calls.map((call) => this.#wordsOf(call)), ...wait, ...checks];
     let answers: readonly unknown[];
     try {
@@ -85,7 +84,7 @@ export class RedisSteps {
     const acknowledged = quorum > 0 ? answers[calls.length] : 0;
     const checkedAt = calls.length + wait.length;
     const checkOf = new Map(
-      [...looks].map(([namespace, { nonce }], index) => [namespace, { answer: answers[checkedAt + index], nonce }]),
+      looks.map(({ namespace, nonce }, index) => [namespace, { answer: answers[checkedAt + index], nonce }]),
     );
     for (const [index, call] of calls.entries()) {
       const checked = checkOf.get(call[0].namespace) as Checked;
@@ -118,7 +117,11 @@ export class RedisSteps {
       if (isRefusal(answer)) reject(refused(answer.word, answer.detail, namespace));
       else if (fault !== undefined) reject(fault);
       // One look serves all steps of a batch on a namespace.
-      else resolve({ ...answer, acknowledgedCount, check: { ...check, nonce: command.nonce } });
+      else {
+        const { after, runCount } = answer;
+        const { role, epoch, generation } = check;
+        resolve({ after, runCount, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
+      }
     }
   }
 
