@@ -158,10 +158,10 @@ export class Coordinator {
     this.#mustBeOurTime(namespace, sentAtMs, request);
     await this.#preflight.mustPass(namespace);
     const guard = await this.#guardOf(namespace);
-    const lease = await guard.lease({ runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt });
-    const { receipt: receiptOfLease, ...granted } = lease;
-    this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
-    return { namespace, ...granted, nonce, receipt: receiptOfLease };
+    const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
+    const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
+    this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
+    return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }
 
   /**

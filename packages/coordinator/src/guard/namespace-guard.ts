@@ -15,7 +15,7 @@ import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
+import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
@@ -24,7 +24,7 @@ import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
+import { DAMAGED, isSameRemembrance, merged, type Remembrance, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -47,6 +47,8 @@ export interface GuardedLeaseRequest {
   readonly lastRun: number | null;
   readonly receipt: string | null;
 }
+
+type AskedLease = Pick<LeaseStep, "runCount" | "held" | "holder" | "coordinator" | "leaseNonce">;
 
 /** Runs that may leave the house. */
 export interface GuardedLease {
@@ -112,7 +114,7 @@ export class NamespaceGuard {
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
     guard.#mustJump = found === DAMAGED;
-    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
+    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
     return guard;
   }
 
@@ -129,11 +131,8 @@ export class NamespaceGuard {
     const { runCount, holder, coordinator, leaseNonce, lastRun, receipt } = request;
     if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
-    const outcome = await this.#settled(() => {
-      const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      const step = { step: "lease", floor, generationMin, runCount, held, holder, coordinator, leaseNonce } as const;
-      return this.#take(step).catch((error: unknown) => this.#mustBeFork(error));
-    });
+    const asked = { runCount, held, holder, coordinator, leaseNonce };
+    const outcome = await this.#settled(() => this.#takeLease(asked));
     const { after, runCount: granted } = outcome;
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
@@ -268,15 +267,38 @@ export class NamespaceGuard {
     await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
   }
 
-  /** One step, judged: what it rejects with has no effect that anybody may use. */
-  async #take(own: OwnCommand): Promise<Outcome> {
-    const { store, namespace, now, bounds } = this.#options;
-    const command = {
-      ...own,
-      storeId: this.#remembered.storeId,
+  /** Written out part by part: it is done for every lease. */
+  #takeLease({ runCount, held, holder, coordinator, leaseNonce }: AskedLease): Promise<Outcome> {
+    const { storeId, ledgerId: floor, generation: generationMin } = this.#remembered;
+    const step: LeaseStep = {
+      step: "lease",
+      storeId,
       nonce: freshNonce(),
       isSilenceAccepted: this.#isSilenceAccepted,
-    } as StepCommand;
+      floor,
+      generationMin,
+      runCount,
+      held,
+      holder,
+      coordinator,
+      leaseNonce,
+    };
+    return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));
+  }
+
+  /** One step, judged: what it rejects with has no effect that anybody may use. */
+  #take(own: OwnCommand): Promise<Outcome> {
+    const { storeId } = this.#remembered;
+    return this.#do({
+      ...own,
+      storeId,
+      nonce: freshNonce(),
+      isSilenceAccepted: this.#isSilenceAccepted,
+    } as StepCommand);
+  }
+
+  async #do(command: StepCommand): Promise<Outcome> {
+    const { store, namespace, now, bounds } = this.#options;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
@@ -294,7 +316,8 @@ export class NamespaceGuard {
   #remember({ after }: Outcome): void {
     const { storeId, version, highWaterMark, generation, nodeCount } = after;
     const seen = { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
-    this.#remembered = { ...merged(this.#remembered, seen), nodeCount };
+    const known = merged(this.#remembered, seen);
+    this.#remembered = { storeId: known.storeId, ledgerId: known.ledgerId, generation: known.generation, nodeCount };
   }
 
   /**
@@ -372,8 +395,4 @@ export class NamespaceGuard {
 
 function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: NamespaceRecord): Remembrance {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
-}
-
-function isSame(one: Remembrance, other: Remembrance): boolean {
-  return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
 }
