@@ -57,6 +57,23 @@ describe("leases of the same moment", () => {
     expect((await untilDone(lease)).firstRun).toBe(8);
   });
 
+  test("are all refused when the look behind them is, and later ones do not wait for ever", async ({ skip }) => {
+    const { url } = await ownServer({}, skip);
+    const { lease } = await newStoreAt(url);
+    const redis = clientAt(url);
+    await redis.call("ACL", "SETUSER", "default", "-hget");
+    for (let round = 0; round < 2; round++) {
+      const outcomes = await Promise.allSettled([lease(), lease({ floor: 1_000 }), lease()]);
+      expect(outcomes.map((outcome) => (outcome as { reason?: { code: string } }).reason?.code)).toEqual([
+        "store_unavailable",
+        "store_went_back",
+        "store_unavailable",
+      ]);
+    }
+    await redis.call("ACL", "SETUSER", "default", "+hget");
+    expect((await untilDone(lease)).firstRun).toBe(5);
+  });
+
   test("with a word that is no lease's: refused as a bug of the caller, and nobody's run is granted", async ({
     skip,
   }) => {

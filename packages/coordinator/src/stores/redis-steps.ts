@@ -88,7 +88,12 @@ export class RedisSteps {
     );
     for (const [index, call] of calls.entries()) {
       const checked = checkOf.get(call[0].namespace) as Checked;
-      this.#settleAll(call, { answer: answers[index], acknowledged, checked });
+      try {
+        this.#settleAll(call, { answer: answers[index], acknowledged, checked });
+      } catch (error) {
+        // A fault of our own: nobody waits for ever. What is settled already stays so.
+        for (const { reject } of call) reject(error);
+      }
     }
   }
 
@@ -109,17 +114,16 @@ export class RedisSteps {
       return;
     }
     // What is refused needs no look behind it: nothing of it is used.
-    const fault = answers.every(isRefusal) ? undefined : this.#faultBehind(call, found);
-    const check = checkIn(found.checked.answer);
+    const look = answers.every(isRefusal) ? undefined : this.#lookBehind(call, found);
     const acknowledgedCount = Number(found.acknowledged);
     for (const [index, { namespace, command, resolve, reject }] of call.entries()) {
       const answer = answers[index] as StepAnswer;
       if (isRefusal(answer)) reject(refused(answer.word, answer.detail, namespace));
-      else if (fault !== undefined) reject(fault);
+      else if (look === undefined || look instanceof Error) reject(look);
       // One look serves all steps of a batch on a namespace.
       else {
         const { after, runCount } = answer;
-        const { role, epoch, generation } = check;
+        const { role, epoch, generation } = look;
         resolve({ after, runCount, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
       }
     }
@@ -135,12 +139,13 @@ export class RedisSteps {
     return strayAnswer(connection.server);
   }
 
-  /** Why nothing counts that a call has done, when what came behind it tells so. */
-  #faultBehind(call: Call, { acknowledged, checked }: Found): Error | undefined {
+  /** What the look behind a call's steps saw, or why nothing counts that they have done. */
+  #lookBehind(call: Call, { acknowledged, checked }: Found): CheckAnswer | Error {
     const { connection } = this.#options;
     const part = [acknowledged, checked.answer].find((one) => one instanceof Error);
     if (part !== undefined) return connection.refusalIn(part, contextOf(call));
-    if (checkIn(checked.answer).nonce === checked.nonce) return undefined;
+    const look = checkIn(checked.answer);
+    if (look.nonce === checked.nonce) return look;
     connection.breakOff();
     return strayAnswer(connection.server);
   }
