@@ -34,8 +34,8 @@ export async function badArguments(world: RedisWorld): Promise<void> {
       const [keyCount, ...rest] = words;
       const firstArgument = Number(keyCount);
       for (const [index, word] of rest.entries()) {
-        if (index < firstArgument || !/^\d+$/.test(word)) continue;
-        for (const bad of BAD_NUMBERS) {
+        if (index < firstArgument) continue;
+        for (const bad of withBadNumber(word)) {
           const answer = redis.eval(scriptNamed(name).text, Number(keyCount), ...rest.with(index, bad));
           const refusal = await answer.then(() => "taken").catch((error: Error) => error.message);
           if (!refusal.startsWith("MISUSE ")) throw new Error(`${name}: ${bad} for argument ${index} was ${refusal}`);
@@ -43,6 +43,14 @@ export async function badArguments(world: RedisWorld): Promise<void> {
       }
     }
   });
+}
+
+/** The word with one of its numbers made bad, each in turn. A lease's word holds several, and then its holder as JSON. */
+function withBadNumber(word: string): string[] {
+  const [parts = ""] = word.split("{", 1);
+  return Array.from(parts.matchAll(/(?<![^ ])\d+(?![^ ])/g)).flatMap(({ 0: { length }, index }) =>
+    BAD_NUMBERS.map((bad) => word.slice(0, index) + bad + word.slice(index + length)),
+  );
 }
 
 async function watchedCalls(world: RedisWorld): Promise<Calls> {

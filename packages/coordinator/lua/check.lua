@@ -4,12 +4,10 @@
   ARGV 1 nonce
   Answers { nonce, role, epoch, generation }; "-" for what can't be read.
 ]]
-local function info(section, name)
-  local text = redis.pcall('INFO', section)
-  return type(text) == 'string' and string.match(text, '\n' .. name .. ':([^\r\n]+)') or '-'
-end
+local about, replication, stats = infoText('server'), infoText('replication'), infoText('stats')
 local generation = kindOf(KEYS[1]) == 'hash' and redis.call('HGET', KEYS[1], 'g') or '-'
 local epoch = table.concat({
-  info('server', 'run_id'), info('replication', 'master_replid'), info('stats', 'sync_full'), info('stats', 'sync_partial_ok'),
+  infoField(about, 'run_id') or '-', infoField(replication, 'master_replid') or '-',
+  infoField(stats, 'sync_full') or '-', infoField(stats, 'sync_partial_ok') or '-',
 }, ':')
-return { ARGV[1], info('replication', 'role'), epoch, generation }
+return { ARGV[1], infoField(replication, 'role') or '-', epoch, generation }

@@ -5,7 +5,7 @@
   KEYS of every step  1 record · 2 ledger (STREAM) · 3 holders (HASH)
   ARGV of every step  1 namespace · 2 nonce · 3 store id · 4 the coordinator's clock, ms · 5 eps, ms · 6 gap, ms
                       7 whether a long silence is accepted, 0 or 1 · from 8 on: the step's own
-  Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }
+  Answers             { nonce, store id, version, mark, t, epoch, generation, nodes, runs granted }; lease.lua has its own
   Guarantees: G2 (docs/guarantees.md).
 ]]
 local BURST_RUNS = 65536
@@ -38,20 +38,15 @@ function whenLineReaches(id, version, run)
   return beginOf(id, version) + math.ceil(((run - startOf(id, version) - BURST_RUNS) * 1000) / id.rate)
 end
 
-local function infoField(section, name)
-  local text = redis.pcall('INFO', section)
-  if type(text) ~= 'string' then return nil end
-  return string.match(text, '\n' .. name .. ':([^\r\n]+)')
-end
-
 -- INFO and TIME in the same step as the write: what they say can't change in between.
 local server = { time = nowMs() }
 do
   -- A replica that forgot what it had acknowledged elsewhere comes back in full, or from its RDB in part: both must be noticed.
-  local runId, replId = infoField('server', 'run_id'), infoField('replication', 'master_replid')
-  local full, partial = infoField('stats', 'sync_full'), infoField('stats', 'sync_partial_ok')
-  server.role = infoField('replication', 'role')
-  server.replicas = whole(infoField('replication', 'connected_slaves'), NUMBER_MAX)
+  local about, replication, stats = infoText('server'), infoText('replication'), infoText('stats')
+  local runId, replId = infoField(about, 'run_id'), infoField(replication, 'master_replid')
+  local full, partial = infoField(stats, 'sync_full'), infoField(stats, 'sync_partial_ok')
+  server.role = infoField(replication, 'role')
+  server.replicas = whole(infoField(replication, 'connected_slaves'), NUMBER_MAX)
   if runId and replId and full and partial and server.role and server.replicas then
     server.epoch = table.concat({ runId, replId, full, partial }, ':')
   end
@@ -116,20 +111,27 @@ local function ours(mayBeSealed, nodeCount, ownSeal)
   return record
 end
 
--- The record, when the store still remembers everything, as far as anybody can tell; or nil, word and detail.
+-- Word and detail of what speaks against a record of ours, for a caller who remembers that much; nil when the store still remembers
+-- everything, as far as anybody can tell. `known`: ledger id of the newest ledger entry.
+local function faultOfMemory(record, floor, generationMin, known)
+  local generation = digits(record.g)
+  if record.g < generationMin then return 'STALEGEN', generation end
+  if record.ep ~= server.epoch then
+    local isSameProcess = string.match(record.ep, '^[^:]*') == string.match(server.epoch, '^[^:]*')
+    if record.n == 1 and isSameProcess then return 'OPERATOR', 'epoch' end
+    return 'EPOCH', generation
+  end
+  if record.p == CLAIMED then return 'PENDING', generation end
+  if latestMs - record.t > gapMs then return 'GAP', generation end
+  if ledgerIdOf(record.ver, record.c) < math.max(floor, known) then return 'ROLLBACK', generation end
+end
+
+-- The record, when the store still remembers everything; or nil, word and detail.
 local function undoubted(floor, generationMin)
   local record, word, detail = ours(false)
   if not record then return nil, word, detail end
-  local generation = digits(record.g)
-  if record.g < generationMin then return nil, 'STALEGEN', generation end
-  if record.ep ~= server.epoch then
-    local isSameProcess = string.match(record.ep, '^[^:]*') == string.match(server.epoch, '^[^:]*')
-    if record.n == 1 and isSameProcess then return nil, 'OPERATOR', 'epoch' end
-    return nil, 'EPOCH', generation
-  end
-  if record.p == CLAIMED then return nil, 'PENDING', generation end
-  if latestMs - record.t > gapMs then return nil, 'GAP', generation end
-  if ledgerIdOf(record.ver, record.c) < math.max(floor, ledgerMark()) then return nil, 'ROLLBACK', generation end
+  word, detail = faultOfMemory(record, floor, generationMin, ledgerMark())
+  if word then return nil, word, detail end
   return record
 end
 

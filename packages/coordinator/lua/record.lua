@@ -66,6 +66,16 @@ local function nowMs()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
+-- A section of INFO, nil when the user may not ask; and a line in it.
+local function infoText(section)
+  local text = redis.pcall('INFO', section)
+  return type(text) == 'string' and text or nil
+end
+
+local function infoField(text, name)
+  return text and string.match(text, '\n' .. name .. ':([^\r\n]+)')
+end
+
 local function matchesWhole(text, pattern, lengthMin, lengthMax)
   return type(text) == 'string' and #text >= lengthMin and #text <= lengthMax and string.match(text, pattern) ~= nil
 end

@@ -25,6 +25,7 @@ import {
   runOfLedgerId,
 } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
+import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
@@ -131,7 +132,7 @@ export class Coordinator {
     const command = {
       step: "init",
       storeId,
-      nonce: randomBytes(12).toString("base64url"),
+      nonce: freshNonce(),
       isSilenceAccepted: false,
       nodeCount,
       receiptKey: randomBytes(32).toString("hex"),
@@ -156,10 +157,10 @@ export class Coordinator {
     this.#mustBeOurTime(namespace, sentAtMs, request);
     await this.#preflight.mustPass(namespace);
     const guard = await this.#guardOf(namespace);
-    const lease = await guard.lease({ runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt });
-    const { receipt: receiptOfLease, ...granted } = lease;
-    this.#log.info({ namespace, ...granted, nonce, holder }, "lease");
-    return { namespace, ...granted, nonce, receipt: receiptOfLease };
+    const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
+    const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
+    this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
+    return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }
 
   /**

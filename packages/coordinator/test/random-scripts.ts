@@ -3,6 +3,7 @@ import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf, type RunState } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { expect } from "vitest";
+import type { CoordinatorError } from "../src/errors.js";
 import { sealOf } from "../src/guard/decisions.js";
 import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
 import type { StepCommand, Store } from "../src/store.js";
@@ -27,36 +28,56 @@ interface Known {
 const SECRET = "secret";
 const GENERATION = [0, 0, 0, 0, 0, 0, 1, -1];
 
+interface AskedLease {
+  readonly name: Name;
+  readonly isForeign: boolean;
+  readonly runCount: number;
+  readonly floor: number;
+  /** By how much the caller saw a later generation. */
+  readonly newer: number;
+  /** A run that the holder proves to have, from the mark; undefined for none. */
+  readonly held: number | undefined;
+  readonly who: number;
+}
+
+const DEFAULT_LEASE: AskedLease = {
+  name: "main",
+  isForeign: false,
+  runCount: 1,
+  floor: 0,
+  newer: 0,
+  held: undefined,
+  who: 1,
+};
+
+function leaseOf({ lease }: Commands, { runCount, floor, newer, held, who }: AskedLease, known: Known): StepCommand {
+  return lease({
+    runCount,
+    floor,
+    generationMin: atLeastZero(known.generation + newer),
+    held: held === undefined ? 0 : atLeastZero(known.mark + held),
+    holder: { name: `importer-${who}`, host: "h", pid: who, labels: {} },
+    leaseNonce: nonceOf(who),
+  });
+}
+
 const play = {
-  lease: ({
-    name = "main",
-    isForeign = false,
-    runCount = 1,
-    floor = 0,
-    newer = 0,
-    held = undefined,
-    who = 1,
-  }: Partial<{
-    name: Name;
-    isForeign: boolean;
-    runCount: number;
-    floor: number;
-    /** By how much the caller saw a later generation. */
-    newer: number;
-    /** A run that the holder proves to have, from the mark; undefined for none. */
-    held: number | undefined;
-    who: number;
-  }> = {}): Play =>
-    stepOn(name, `lease ${runCount}, floor ${floor}, held ${held}`, isForeign, ({ lease }, { generation, mark }) =>
-      lease({
-        runCount,
-        floor,
-        generationMin: atLeastZero(generation + newer),
-        held: held === undefined ? 0 : atLeastZero(mark + held),
-        holder: { name: `importer-${who}`, host: "h", pid: who, labels: {} },
-        leaseNonce: nonceOf(who),
-      }),
-    ),
+  lease(own: Partial<AskedLease> = {}): Play {
+    const asked = { ...DEFAULT_LEASE, ...own };
+    const { name, isForeign, runCount, floor, held } = asked;
+    const label = `lease ${runCount}, floor ${floor}, held ${held}`;
+    return stepOn(name, label, isForeign, (commands, known) => leaseOf(commands, asked, known));
+  },
+  /** Leases of the same moment, all in the namespace of the first. */
+  leases: (all: readonly AskedLease[]): Play => ({
+    name: `leases at once: ${JSON.stringify(all)}`,
+    async on(store, ids) {
+      const { name } = all[0] ?? DEFAULT_LEASE;
+      const known = await knownOf(store, name);
+      const commands = all.map((asked) => leaseOf(commandsFor(idFor(ids[name], asked.isForeign)), asked, known));
+      return await Promise.all(commands.map((command) => toldOrRefused(store, name, command)));
+    },
+  }),
   touch: (name: Name, floor = 0): Play => stepOn(name, `touch, floor ${floor}`, false, ({ touch }) => touch({ floor })),
   claim: (name: Name, newer = 0, generationMin = 0): Play =>
     stepOn(name, `claim ${newer}`, false, ({ claim }, { generation }) =>
@@ -96,17 +117,38 @@ function stepOn(
   return {
     name: `${label}: ${name}${isForeign ? " of another store" : ""}`,
     async on(store, ids) {
-      const known = await store.readNamespace(name).then(
-        ({ generation, version, highWaterMark }) => ({ generation, mark: ledgerIdOf(version, highWaterMark) }),
-        () => ({ generation: 0, mark: 0 }),
-      );
-      const command = make(commandsFor(isForeign ? storeIdFrom(1) : ids[name]), known);
-      const { after, check, ...rest } = await store.step(name, command);
-      // Each store has an epoch of its own, and must agree with itself.
-      expect([after.nonce, check.nonce, check.epoch]).toEqual([command.nonce, command.nonce, after.epoch]);
-      return { ...rest, after: { ...after, nonce: "", epoch: "" }, check: { ...check, nonce: "", epoch: "" } };
+      const known = await knownOf(store, name);
+      return await told(store, name, make(commandsFor(idFor(ids[name], isForeign)), known));
     },
   };
+}
+
+function idFor(storeId: string, isForeign: boolean): string {
+  return isForeign ? storeIdFrom(1) : storeId;
+}
+
+function knownOf(store: Store, name: Name): Promise<Known> {
+  return store.readNamespace(name).then(
+    ({ generation, version, highWaterMark }) => ({ generation, mark: ledgerIdOf(version, highWaterMark) }),
+    () => ({ generation: 0, mark: 0 }),
+  );
+}
+
+async function told(store: Store, name: Name, command: StepCommand): Promise<unknown> {
+  const { after, check, ...rest } = await store.step(name, command);
+  // Each store has an epoch of its own, and must agree with itself.
+  expect([after.nonce, check.nonce, check.epoch]).toEqual([command.nonce, command.nonce, after.epoch]);
+  return { ...rest, after: { ...after, nonce: "", epoch: "" }, check: { ...check, nonce: "", epoch: "" } };
+}
+
+async function toldOrRefused(store: Store, name: Name, command: StepCommand): Promise<unknown> {
+  try {
+    return await told(store, name, command);
+  } catch (error) {
+    const { code, generation } = error as CoordinatorError;
+    if (code === undefined) throw error;
+    return { refused: code, generation };
+  }
 }
 
 function nonceOf(who: number): string {
@@ -125,22 +167,20 @@ const floor = fc.constantFrom(0, 0, 0, 0, 50, 500, RUN_COUNT);
 const sequence = fc.option(fc.nat(16_383));
 const seldom = fc.nat(19).map((number) => number === 0);
 
+const asked: fc.Arbitrary<AskedLease> = fc.record({
+  name,
+  isForeign: seldom,
+  runCount: fc.integer({ min: 1, max: 64 }),
+  floor,
+  newer,
+  held: fc.constantFrom(undefined, undefined, undefined, 0, -3, 1),
+  who: fc.nat(3),
+});
+
 /** What ends or moves a namespace comes seldom: or most of a script would meet nothing but one refusal. */
 const anyPlay: fc.Arbitrary<Play> = fc.oneof(
-  {
-    weight: 16,
-    arbitrary: fc
-      .record({
-        name,
-        isForeign: seldom,
-        runCount: fc.integer({ min: 1, max: 64 }),
-        floor,
-        newer,
-        held: fc.constantFrom(undefined, undefined, undefined, 0, -3, 1),
-        who: fc.nat(3),
-      })
-      .map(play.lease),
-  },
+  { weight: 16, arbitrary: asked.map(play.lease) },
+  { weight: 6, arbitrary: fc.array(asked, { minLength: 2, maxLength: 6 }).map(play.leases) },
   {
     weight: 12,
     arbitrary: fc

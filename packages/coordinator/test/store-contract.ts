@@ -157,6 +157,100 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(runs.sort((a, b) => a - b)).toEqual(Array.from({ length: sum }, (_, index) => index + 1));
       });
 
+      test("asked for at the same moment are each judged and written as if they had come one after the other", async () => {
+        const { store, lease, commands, read } = await storeFrom();
+        const other = { name: "other", host: "h", pid: 1, labels: {} };
+        const outcomes = await Promise.allSettled([
+          lease({ runCount: 3 }),
+          lease({ floor: 4 }),
+          lease({ floor: 3, held: 3, holder: other, leaseNonce: "nonce-of-the-other" }),
+          lease({ held: 5 }),
+          lease({ generationMin: 1 }),
+          lease({ runCount: 64, holder: other }),
+        ]);
+        expect(outcomes).toMatchObject([
+          { value: { firstRun: 1, runCount: 3 } },
+          { reason: { code: "store_went_back" } },
+          { value: { firstRun: 4, runCount: 1 } },
+          { reason: { code: "store_forked" } },
+          { reason: { code: "store_generation_stale" } },
+          { value: { firstRun: 5, runCount: 64 } },
+        ]);
+        expect((await read()).highWaterMark).toBe(68);
+        const entries = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 10 });
+        expect(entries.map(({ firstRun, runCount, holder }) => [firstRun, runCount, holder])).toEqual([
+          [5, 64, other],
+          [4, 1, other],
+          [1, 3, holder],
+        ]);
+        // Each under the nonce of its own request.
+        await store.report(NAMESPACE, 4, reportCommand({ nonce: "nonce-of-the-other" }));
+        await expect(store.report(NAMESPACE, 5, reportCommand({ nonce: "nonce-of-the-other" }))).rejects.toThrow();
+        const { after } = await store.step(NAMESPACE, commands.lease({ floor: 68 }));
+        expect(after.highWaterMark).toBe(69);
+      });
+
+      test("asked for at the same moment bear each its own nonce and its own mark", async () => {
+        const { store, commands } = await storeFrom();
+        const asked = [1, 5, 2].map((runCount) => commands.lease({ runCount }));
+        const outcomes = await Promise.all(asked.map((command) => store.step(NAMESPACE, command)));
+        for (const [index, { after, check, runCount }] of outcomes.entries()) {
+          const { nonce } = asked[index]!;
+          expect([after.nonce, check.nonce, runCount]).toEqual([nonce, nonce, asked[index]!.runCount]);
+        }
+        expect(outcomes.map(({ after }) => after.highWaterMark)).toEqual([1, 6, 8]);
+      });
+
+      test("asked for at the same moment as another step keep their place before or behind it", async () => {
+        const { store, lease, commands } = await storeFrom();
+        const outcomes = await Promise.allSettled([
+          lease({ runCount: 2 }),
+          lease(),
+          store.step(NAMESPACE, commands.claim(0)),
+          lease(),
+          store.step(NAMESPACE, commands.touch()),
+        ]);
+        expect(outcomes).toMatchObject([
+          { value: { firstRun: 1 } },
+          { value: { firstRun: 3 } },
+          { value: { after: { highWaterMark: 3, generation: 1 } } },
+          { reason: { code: "store_claimed" } },
+          { reason: { code: "store_claimed" } },
+        ]);
+      });
+
+      test("asked for at the same moment get what is left of the run space, each from the mark of the one before", async () => {
+        const { store, lease, read } = await storeFrom(RUN_MAX - 9);
+        const outcomes = await Promise.allSettled([3, 4, 64, 1, 64].map((runCount) => lease({ runCount })));
+        expect(outcomes).toMatchObject([
+          { value: { firstRun: RUN_MAX - 9, runCount: 3 } },
+          { value: { firstRun: RUN_MAX - 6, runCount: 4 } },
+          { value: { firstRun: RUN_MAX - 2, runCount: 3 } },
+          { reason: { code: "run_space_exhausted" } },
+          { reason: { code: "run_space_exhausted" } },
+        ]);
+        expect((await read()).highWaterMark).toBe(RUN_MAX);
+        expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 2, runCount: 3 });
+      });
+
+      test("asked for at the same moment stop at the clock line, whoever comes after the last run below it", async () => {
+        const { store } = await opened();
+        // At first the line is at run 4, and then rises by one a second.
+        const storeId = storeIdFrom(1, { initialisedAtMs: Date.now() + 65_532_500, rate: 1 });
+        const { lease, read } = await withNamespace(store, { storeId });
+        const outcomes = await Promise.allSettled(Array.from({ length: 70 }, () => lease({ runCount: 64 })));
+        const granted = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+        expect(granted.map(({ firstRun, runCount }) => [firstRun, runCount])).toEqual(
+          granted.map((_, index) => [index + 1, 1]),
+        );
+        expect(granted.length).toBeGreaterThanOrEqual(4);
+        expect(granted.length).toBeLessThan(70);
+        for (const refused of outcomes.slice(granted.length)) {
+          expect(refused).toMatchObject({ reason: { code: "line_reached", retryAfterMs: expect.any(Number) } });
+        }
+        expect((await read()).highWaterMark).toBe(granted.length);
+      });
+
       test("at the end of the run space are cut short, then refused, and never wrap", async () => {
         const { store, lease, read } = await storeFrom(RUN_MAX - 4);
         expect(await lease({ runCount: 3 })).toMatchObject({ firstRun: RUN_MAX - 4, runCount: 3 });

@@ -7,12 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
 import type { KeptFields } from "../src/guard/record.js";
-import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import { NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
 import { openWitness, type StorePlace } from "../src/guard/witness-folder.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 let folder: string;
 const open: Witness[] = [];
@@ -339,5 +340,37 @@ describe("a witness", () => {
     await expect(leaseOf(guard)).rejects.toThrow("disk full");
     isFull = false;
     expect((await leaseOf(guard)).firstRun).toBe(3);
+  });
+});
+
+describe("leases of the same moment", () => {
+  /** Remembers in memory, and tells what it was given. */
+  function listening(note: (remembrance: Remembrance) => void): Witness {
+    return { ...NO_WITNESS, note };
+  }
+
+  test("are on file before the first of them leaves the house, all in one writing", async () => {
+    const noted: number[] = [];
+    const guard = await guardOn(await newWorld(), { witness: listening(({ ledgerId }) => noted.push(ledgerId)) });
+    noted.length = 0;
+    const leases = Array.from({ length: 10 }, async () => {
+      const lastRun = lastRunOf(await leaseOf(guard, { runCount: 3 }));
+      expect(noted.at(-1)).toBeGreaterThanOrEqual(lastRun);
+    });
+    await Promise.all(leases);
+    expect(noted).toEqual([30]);
+  });
+
+  test("are all refused when they can't be noted, and their runs are never leased again", async () => {
+    let isUnusable = false;
+    const witness = listening(() => {
+      if (isUnusable) throw new CoordinatorError("witness_unusable", "the disk is full");
+    });
+    const guard = await guardOn(await newWorld(), { witness });
+    isUnusable = true;
+    const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard), leaseOf(guard)]);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "witness_unusable" } });
+    isUnusable = false;
+    expect((await leaseOf(guard)).firstRun).toBe(4);
   });
 });

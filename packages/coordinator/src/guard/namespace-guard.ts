@@ -10,21 +10,21 @@
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import { randomBytes } from "node:crypto";
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
+import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
 import { lineAt } from "./line.js";
-import { isReceiptOf, receiptOf } from "./receipt.js";
+import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
+import { DAMAGED, isSameRemembrance, merged, type Remembrance, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -48,6 +48,8 @@ export interface GuardedLeaseRequest {
   readonly receipt: string | null;
 }
 
+type AskedLease = Pick<LeaseStep, "runCount" | "held" | "holder" | "coordinator" | "leaseNonce">;
+
 /** Runs that may leave the house. */
 export interface GuardedLease {
   readonly storeId: string;
@@ -69,9 +71,11 @@ type OwnCommand = { readonly [S in StepCommand as S["step"]]: Own<S> }[StepComma
 export class NamespaceGuard {
   readonly #options: NamespaceGuardOptions;
   #remembered: Remembrance;
-  #receiptKey: string;
+  #receiptKey: ReceiptKey;
   #state: GuardState;
   #settling: Promise<void> | undefined;
+  /** The writing that is about to begin. */
+  #noting: Promise<void> | undefined;
   /** Generation of a claim of somebody else, seen a moment ago. */
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
@@ -84,7 +88,7 @@ export class NamespaceGuard {
   private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
     this.#options = options;
     this.#remembered = remembered;
-    this.#receiptKey = receiptKey;
+    this.#receiptKey = new ReceiptKey(receiptKey);
     this.#state = openSince(options.now());
   }
 
@@ -110,7 +114,7 @@ export class NamespaceGuard {
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
     guard.#mustJump = found === DAMAGED;
-    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSame(witnessed, seen);
+    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
     return guard;
   }
 
@@ -125,13 +129,10 @@ export class NamespaceGuard {
    */
   async lease(request: GuardedLeaseRequest): Promise<GuardedLease> {
     const { runCount, holder, coordinator, leaseNonce, lastRun, receipt } = request;
-    await this.#mustNotBeForked();
+    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
-    const outcome = await this.#settled(() => {
-      const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      const step = { step: "lease", floor, generationMin, runCount, held, holder, coordinator, leaseNonce } as const;
-      return this.#take(step).catch((error: unknown) => this.#mustBeFork(error));
-    });
+    const asked = { runCount, held, holder, coordinator, leaseNonce };
+    const outcome = await this.#settled(() => this.#takeLease(asked));
     const { after, runCount: granted } = outcome;
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
@@ -140,7 +141,7 @@ export class NamespaceGuard {
       firstRun: highWaterMark - granted + 1,
       runCount: granted,
       leasedAtMs: changedAtMs,
-      receipt: receiptOf(this.#receiptKey, storeId, ledgerIdOf(version, highWaterMark)),
+      receipt: this.#receiptKey.receiptOf(storeId, ledgerIdOf(version, highWaterMark)),
     };
   }
 
@@ -209,7 +210,7 @@ export class NamespaceGuard {
   async #settled(attempt: () => Promise<Outcome>): Promise<Outcome> {
     for (let tries = 0; ; tries++) {
       try {
-        await this.#jumpIfMust();
+        if (this.#mustJump) await this.#jump();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
         if (this.#state.state !== "open") this.#setState(openSince(this.#options.now()));
@@ -222,8 +223,7 @@ export class NamespaceGuard {
     }
   }
 
-  async #jumpIfMust(): Promise<void> {
-    if (!this.#mustJump) return;
+  async #jump(): Promise<void> {
     const { namespace } = this.#options;
     const { generation } = await this.readRecord();
     await this.#settle(refused("STALEGEN", String(generation), namespace));
@@ -252,7 +252,7 @@ export class NamespaceGuard {
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
       const { highWaterMark: mark, epoch } = confirmed.after;
       log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
-      this.#receiptKey = (await this.readRecord()).receiptKey;
+      this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
@@ -267,15 +267,38 @@ export class NamespaceGuard {
     await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
   }
 
-  /** One step, judged: what it rejects with has no effect that anybody may use. */
-  async #take(own: OwnCommand): Promise<Outcome> {
-    const { store, namespace, now, bounds } = this.#options;
-    const command = {
-      ...own,
-      storeId: this.#remembered.storeId,
-      nonce: randomBytes(12).toString("base64url"),
+  /** Written out part by part: it is done for every lease. */
+  #takeLease({ runCount, held, holder, coordinator, leaseNonce }: AskedLease): Promise<Outcome> {
+    const { storeId, ledgerId: floor, generation: generationMin } = this.#remembered;
+    const step: LeaseStep = {
+      step: "lease",
+      storeId,
+      nonce: freshNonce(),
       isSilenceAccepted: this.#isSilenceAccepted,
-    } as StepCommand;
+      floor,
+      generationMin,
+      runCount,
+      held,
+      holder,
+      coordinator,
+      leaseNonce,
+    };
+    return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));
+  }
+
+  /** One step, judged: what it rejects with has no effect that anybody may use. */
+  #take(own: OwnCommand): Promise<Outcome> {
+    const { storeId } = this.#remembered;
+    return this.#do({
+      ...own,
+      storeId,
+      nonce: freshNonce(),
+      isSilenceAccepted: this.#isSilenceAccepted,
+    } as StepCommand);
+  }
+
+  async #do(command: StepCommand): Promise<Outcome> {
+    const { store, namespace, now, bounds } = this.#options;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
@@ -286,14 +309,27 @@ export class NamespaceGuard {
     mustCount(outcome, command);
     if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
     this.#remember(outcome);
+    await this.#noted();
     return outcome;
   }
 
   #remember({ after }: Outcome): void {
     const { storeId, version, highWaterMark, generation, nodeCount } = after;
     const seen = { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
-    this.#remembered = { ...merged(this.#remembered, seen), nodeCount };
-    this.#options.witness.note(this.#remembered);
+    const known = merged(this.#remembered, seen);
+    this.#remembered = { storeId: known.storeId, ledgerId: known.ledgerId, generation: known.generation, nodeCount };
+  }
+
+  /**
+   * What was seen until now is on file when this resolves: nothing leaves the house before. One writing for all steps that were
+   * answered at the same moment.
+   */
+  #noted(): Promise<void> {
+    this.#noting ??= Promise.resolve().then(() => {
+      this.#noting = undefined;
+      this.#options.witness.note(this.#remembered);
+    });
+    return this.#noting;
   }
 
   /**
@@ -303,7 +339,7 @@ export class NamespaceGuard {
   async #evidenceOf(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
     const { namespace, log } = this.#options;
     const { storeId, ledgerId } = this.#remembered;
-    if (receipt !== null && isReceiptOf(receipt, this.#receiptKey, storeId, lastRun)) return lastRun;
+    if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
     if (lastRun <= ledgerId) return 0;
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
@@ -316,11 +352,10 @@ export class NamespaceGuard {
     );
   }
 
-  async #mustNotBeForked(): Promise<void> {
-    if (this.#forkedAt === undefined) return;
+  async #mustNotBeForked(forkedAt: number): Promise<void> {
     const { namespace } = this.#options;
     const { generation } = await this.readRecord();
-    if (generation > this.#forkedAt) this.#forkedAt = undefined;
+    if (generation > forkedAt) this.#forkedAt = undefined;
     else throw refused("FORKED", "0", namespace);
   }
 
@@ -360,8 +395,4 @@ export class NamespaceGuard {
 
 function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: NamespaceRecord): Remembrance {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
-}
-
-function isSame(one: Remembrance, other: Remembrance): boolean {
-  return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
 }

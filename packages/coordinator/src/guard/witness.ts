@@ -39,3 +39,7 @@ export function merged(one: Remembrance, other: Remembrance): Remembrance {
     nodeCount: other.generation > one.generation ? other.nodeCount : one.nodeCount,
   };
 }
+
+export function isSameRemembrance(one: Remembrance, other: Remembrance): boolean {
+  return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
+}

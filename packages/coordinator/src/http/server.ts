@@ -44,17 +44,21 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
     reply.send(sendError(reply, { code: "not_found", message }));
   });
-  app.addHook("onRequest", async (request, reply) => {
+  // With callbacks: a promise for each hook of each request would be felt.
+  app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(reply.raw);
     reply.header("cache-control", "no-store");
-    if (!isStopping || request.url === ROUTES.health) return;
+    if (!isStopping || request.url === ROUTES.health) {
+      done();
+      return;
+    }
     reply.send(
       sendError(reply, { code: "shutting_down", message: "this coordinator is stopping; ask again in a moment" }),
     );
-    return reply;
   });
-  app.addHook("onSend", async (_, reply) => {
+  app.addHook("onSend", (_request, reply, _payload, done) => {
     if (isStopping) reply.header("connection", "close");
+    done();
   });
 
   await app.register(swagger, {

@@ -1,14 +1,17 @@
 /**
  * The steps of the guard on Redis: one connection, one batch at a time. What is asked while a batch is under way waits and
- * goes together: every step, then WAIT for the quorum, then a look whether the server is still who it was, all in one round
- * trip. Nothing here is sent twice.
+ * goes together: every step, leases that stand beside each other in one script, then WAIT for the quorum, then a look whether the
+ * server is still who it was, all in one round trip. Nothing here is sent twice.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
+import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
-import type { CheckAnswer, Outcome, RecordAfter, StepCommand } from "../store.js";
-import { holderJsonOf } from "./ledger-entry.js";
+import { isRefusal } from "../guard/refusal.js";
+import { refused } from "../refusals.js";
+import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
+import { answersIn, callsOf, parametersOf, type StepAnswer } from "./redis-calls.js";
 import { RedisConnection, type Words } from "./redis-connection.js";
 import { strayAnswer } from "./redis-errors.js";
 import type { NamespaceKeys } from "./redis-ledger.js";
@@ -53,23 +56,24 @@ export class RedisSteps {
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    // Callers of the same turn go together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#sendBatch(this.#waiting.splice(0, BATCH_STEPS_MAX));
+    while (this.#waiting.length > 0) {
+      // Callers of the same turn go together.
+      await endOfTurn();
+      await this.#sendBatch(this.#waiting.splice(0, BATCH_STEPS_MAX));
+    }
     this.#isSending = false;
   }
 
   async #sendBatch(batch: readonly Waiting[]): Promise<void> {
     const { connection, quorumTimeoutMs } = this.#options;
+    const calls = callsOf(batch);
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
-    const namespaces = [...new Map(batch.map((waiting) => [waiting.namespace, waiting])).values()];
     const wait: Words[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
     // Of their own, so that no answer of a step is taken for a look, nor one namespace's look for another's.
-    const checkNonces = namespaces.map(() => randomBytes(12).toString("base64url"));
-    const checks = namespaces.map(({ keys }, index) =>
-      RedisConnection.evalsha("check", [keys.record], [checkNonces[index] as string]),
-    );
-    const words = () => [...batch.map((waiting) => this.#wordsOf(waiting)), ...wait, ...checks];
+    const keysOf = new Map(calls.map(([{ namespace, keys }]) => [namespace, keys]));
+    const looks = Array.from(keysOf, ([namespace, keys]) => ({ namespace, keys, nonce: freshNonce() }));
+    const checks = looks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
+    const words = () => [...calls.map((call) => this.#wordsOf(call)), ...wait, ...checks];
     let answers: readonly unknown[];
     try {
       answers = await connection.together(words, { namespace: batch[0]?.namespace ?? "" });
@@ -77,99 +81,97 @@ export class RedisSteps {
       for (const { reject } of batch) reject(error);
       return;
     }
-    const acknowledged = quorum > 0 ? answers[batch.length] : 0;
-    const checkedAt = batch.length + wait.length;
-    batch.forEach((waiting, index) => {
-      const { namespace, resolve, reject } = waiting;
-      const checkIndex = namespaces.findIndex((one) => one.namespace === namespace);
-      const checked = { answer: answers[checkedAt + checkIndex], nonce: checkNonces[checkIndex] as string };
+    const acknowledged = quorum > 0 ? answers[calls.length] : 0;
+    const checkedAt = calls.length + wait.length;
+    const checkOf = new Map(
+      looks.map(({ namespace, nonce }, index) => [namespace, { answer: answers[checkedAt + index], nonce }]),
+    );
+    for (const [index, call] of calls.entries()) {
+      const checked = checkOf.get(call[0].namespace) as Checked;
       try {
-        resolve(this.#outcomeOf(waiting, answers[index], acknowledged, checked));
+        this.#settleAll(call, { answer: answers[index], acknowledged, checked });
       } catch (error) {
-        reject(error);
+        // A fault of our own: nobody waits for ever. What is settled already stays so.
+        for (const { reject } of call) reject(error);
       }
-    });
+    }
   }
 
-  #wordsOf({ namespace, keys, command }: Waiting): Words {
+  #wordsOf(call: Call): Words {
     const { bounds, now } = this.#options;
-    const { storeId, nonce, isSilenceAccepted } = command;
-    const common = [namespace, nonce, storeId, now(), bounds.epsMs, bounds.gapMs, isSilenceAccepted ? 1 : 0];
-    const parameters = [...common, ...ownParametersOf(command)];
-    return RedisConnection.evalsha(command.step, [keys.record, keys.ledger, keys.holders], parameters);
+    const [{ keys, command }] = call;
+    return RedisConnection.evalsha(
+      command.step,
+      [keys.record, keys.ledger, keys.holders],
+      parametersOf(call, now(), bounds),
+    );
   }
 
-  #outcomeOf(
-    { namespace, command }: Waiting,
-    answer: unknown,
-    acknowledged: unknown,
-    checked: { readonly answer: unknown; readonly nonce: string },
-  ): Outcome {
-    const { connection } = this.#options;
-    const context = { namespace, nonce: command.nonce };
-    for (const part of [answer, acknowledged, checked.answer]) {
-      if (part instanceof Error) throw connection.refusalIn(part, context);
+  #settleAll(call: Call, found: Found): void {
+    const answers = this.#answersIn(call, found.answer);
+    if (answers instanceof Error) {
+      for (const { reject } of call) reject(answers);
+      return;
     }
-    const { after, runCount } = afterIn(answer);
-    const check = checkIn(checked.answer);
-    if (after.nonce !== command.nonce || check.nonce !== checked.nonce) {
-      connection.breakOff();
-      throw strayAnswer(connection.server);
-    }
-    return {
-      after,
-      runCount,
-      acknowledgedCount: Number(acknowledged),
+    // What is refused needs no look behind it: nothing of it is used.
+    const look = answers.every(isRefusal) ? undefined : this.#lookBehind(call, found);
+    const acknowledgedCount = Number(found.acknowledged);
+    for (const [index, { namespace, command, resolve, reject }] of call.entries()) {
+      const answer = answers[index] as StepAnswer;
+      if (isRefusal(answer)) reject(refused(answer.word, answer.detail, namespace));
+      else if (look === undefined || look instanceof Error) reject(look);
       // One look serves all steps of a batch on a namespace.
-      check: { ...check, nonce: command.nonce },
-    };
+      else {
+        const { after, runCount } = answer;
+        const { role, epoch, generation } = look;
+        resolve({ after, runCount, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
+      }
+    }
+  }
+
+  /** What was answered to each step of a call, or the error for all of them. */
+  #answersIn(call: Call, answer: unknown): readonly StepAnswer[] | Error {
+    const { connection } = this.#options;
+    if (answer instanceof Error) return connection.refusalIn(answer, contextOf(call));
+    const answers = answersIn(answer, call);
+    if (answers !== undefined) return answers;
+    connection.breakOff();
+    return strayAnswer(connection.server);
+  }
+
+  /** What the look behind a call's steps saw, or why nothing counts that they have done. */
+  #lookBehind(call: Call, { acknowledged, checked }: Found): CheckAnswer | Error {
+    const { connection } = this.#options;
+    const part = [acknowledged, checked.answer].find((one) => one instanceof Error);
+    if (part !== undefined) return connection.refusalIn(part, contextOf(call));
+    const look = checkIn(checked.answer);
+    if (look.nonce === checked.nonce) return look;
+    connection.breakOff();
+    return strayAnswer(connection.server);
   }
 }
 
-/** From the eighth parameter on, as the script of each step names them. */
-function ownParametersOf(command: StepCommand): readonly (string | number)[] {
-  switch (command.step) {
-    case "lease":
-      return [
-        command.floor,
-        command.generationMin,
-        command.runCount,
-        command.held,
-        holderJsonOf(command),
-        command.leaseNonce,
-      ];
-    case "touch":
-      return [command.floor, command.generationMin];
-    case "claim":
-      return [command.generation, command.generationMin];
-    case "confirm":
-      return [command.generation, command.floor];
-    case "seal":
-      return [command.floor, command.generationMin, command.seal];
-    case "resume":
-      return [command.secret, command.mark, command.generation, command.nodeCount ?? 0];
-    case "recover":
-      return [command.floor, command.generationMin, command.nodeCount ?? 0, command.receiptKey];
-    case "init":
-      return [command.nodeCount, command.receiptKey];
-  }
+/** A script that refuses a call as a whole tells the nonce of the first. */
+function contextOf([{ namespace, command }]: Call): { readonly namespace: string; readonly nonce: string } {
+  return { namespace, nonce: command.nonce };
 }
 
-function afterIn(answer: unknown): { readonly after: RecordAfter; readonly runCount: number } {
-  const [nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount, runCount] = answer as string[];
-  return {
-    after: {
-      nonce: nonce ?? "",
-      storeId: storeId ?? "",
-      version: Number(version),
-      highWaterMark: Number(mark),
-      changedAtMs: Number(changedAtMs),
-      epoch: epoch ?? "",
-      generation: Number(generation),
-      nodeCount: Number(nodeCount),
-    },
-    runCount: Number(runCount),
-  };
+type Call = readonly [Waiting, ...Waiting[]];
+
+interface Checked {
+  readonly answer: unknown;
+  readonly nonce: string;
+}
+
+/** What came back for a call. */
+interface Found {
+  readonly answer: unknown;
+  readonly acknowledged: unknown;
+  readonly checked: Checked;
+}
+
+function freshNonce(): string {
+  return randomBytes(12).toString("base64url");
 }
 
 function checkIn(answer: unknown): CheckAnswer {
