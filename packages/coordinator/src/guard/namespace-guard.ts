@@ -339,8 +339,9 @@ export class NamespaceGuard {
   async #evidenceOf(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
     const { namespace, log } = this.#options;
     const { storeId, ledgerId } = this.#remembered;
-    if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
+    // Nothing new: a store that has not leased this run lies below the floor of the step, and the step says so first.
     if (lastRun <= ledgerId) return 0;
+    if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
