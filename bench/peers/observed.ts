@@ -1,6 +1,7 @@
 /** What no clock shows: how long a number is, how much of it the collector has to clear away, and whether one came twice. */
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { quantile } from "../quantiles.js";
 import type { Contender } from "./contender.js";
 
 const HEAP_BATCH_COUNT = 400;
@@ -30,7 +31,7 @@ export async function observe(contender: Contender, ns: number): Promise<Observe
   };
 }
 
-/** The mean of many small batches, without those in which a collection made the heap smaller, and without what the looking takes. */
+/** From many small batches, without what the looking takes: in a large one a collection would hide most of it. */
 async function heapBytesOfNumber(contender: Contender): Promise<number> {
   const { batchCount = 1 } = contender;
   const count = Math.ceil(HEAP_NUMBER_COUNT / batchCount) * batchCount;
@@ -38,21 +39,18 @@ async function heapBytesOfNumber(contender: Contender): Promise<number> {
   return ((await heapGrowth(contender.keep, count)) - ofLooking) / count;
 }
 
-/** In bytes, for each call. */
+/** In bytes, for each call: the median, as now and then a collection makes the heap smaller. */
 async function heapGrowth(keep: Contender["keep"], count = 0): Promise<number> {
   const room: unknown[] = Array.from({ length: count });
-  let grown = 0;
-  let grownCount = 0;
+  const grown: number[] = [];
   for (let batch = 0; batch < HEAP_BATCH_COUNT; batch++) {
     const before = process.memoryUsage().heapUsed;
     const result = keep(room, count);
     if (result instanceof Promise) await result;
     const more = process.memoryUsage().heapUsed - before;
-    if (more < 0) continue;
-    grown += more;
-    grownCount++;
+    if (more >= 0) grown.push(more);
   }
-  return grown / grownCount;
+  return quantile(grown, 0.5);
 }
 
 async function repeatsAmong(contender: Contender, count: number): Promise<number> {
