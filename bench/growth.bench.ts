@@ -10,7 +10,11 @@ import { figure, quantile } from "./quantiles.js";
 import { publish } from "./report.js";
 
 const PROCESSES = join(import.meta.dirname, "processes");
-const MAKING_MS = 3_000;
+const MAKING_MS = 5_000;
+const WARM_UP_COUNT = 100_000;
+/** Importers that begin together would ask for their leases together: each makes a share of this more than the one before. */
+const APART_COUNT = 65_536;
+const STARTED_AT_ONCE = 4;
 /** More numbers a second than an import of messages asks for. */
 const PACE = 50_000;
 const LOADS = [
@@ -69,10 +73,16 @@ async function grow(store: string, storeUrl: string): Promise<void> {
   const coordinator = start("coordinator.mjs", storeUrl, ...LOADS.map((_, index) => namespaceOf(index)));
   const { url } = await told<{ readonly url: string }>(coordinator);
   for (const [index, { importerCount, pace }] of LOADS.entries()) {
-    const importers = Array.from({ length: importerCount }, () =>
-      start("importer.mjs", url, namespaceOf(index), String(MAKING_MS), String(pace)),
-    );
-    await Promise.all(importers.map(told));
+    const importers: ChildProcess[] = [];
+    while (importers.length < importerCount) {
+      // Starting takes the processor for longer than all that is measured: some at a time.
+      const some = Array.from({ length: Math.min(STARTED_AT_ONCE, importerCount - importers.length) }, (_, place) => {
+        const warmUpCount = WARM_UP_COUNT + (APART_COUNT * (importers.length + place)) / importerCount;
+        return start("importer.mjs", url, namespaceOf(index), String(MAKING_MS), String(pace), String(warmUpCount));
+      });
+      await Promise.all(some.map(told));
+      importers.push(...some);
+    }
     const ends = importers.map((importer) => told<Made>(importer));
     for (const importer of importers) importer.send("go");
     const made = await Promise.all(ends);

@@ -17,7 +17,8 @@ export function withReport(document: string, report: Report): string {
       `docs/performance.md needs one place for the bench "${report.bench}": ${begin} and, below it, ${end}`,
     );
   }
-  return `${before}${begin}\n\n${report.sections.map(sectionAsMarkdown).join("\n\n")}\n\n${end}${after}`;
+  const parts = [...(report.headline ? [report.headline] : []), ...report.sections.map(sectionAsMarkdown)];
+  return `${before}${[begin, ...parts, end].join("\n\n")}${after}`;
 }
 
 function marksOf(bench: string): readonly [begin: string, end: string] {

@@ -89,6 +89,14 @@ const RULES: readonly Rule[] = [
     forbidden: /^@callnumber\/client/,
   },
   {
+    because:
+      "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
+    files:
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|main)\./,
+    allowed:
+      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+  },
+  {
     because: "nothing depends on the command line: it stands on top",
     files: /^packages\/(?!coordinator\/src\/cli\/)/,
     forbidden: /\/cli\//,
@@ -134,6 +142,12 @@ describe("the architecture", () => {
     );
     expect(breaches.map(({ path }) => path)).toEqual([]);
     expect(sources.some(({ path, text }) => STARTED_BY_PEOPLE.test(path) && ENVIRONMENT_OR_EXIT.test(text))).toBe(true);
+  });
+
+  test("the command loads a sub-command only when it is asked for", () => {
+    const program = sources.find(({ path }) => path === "packages/coordinator/src/cli/program.ts");
+    expect(program?.text).toMatch(/import\("\.\/decode-command\.js"\)/);
+    expect(program?.text).not.toMatch(/from "\.\/[a-z]+-command\.js"/);
   });
 
   test("no import goes round in a circle", () => {

@@ -4,9 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { quantile } from "../quantiles.js";
 import type { Contender } from "./contender.js";
 
-const HEAP_BATCH_COUNT = 31;
-const HEAP_NUMBER_COUNT = 2_000;
-const HEAP_BATCH_MS = 20;
+const HEAP_BATCH_COUNT = 400;
+const HEAP_NUMBER_COUNT = 20;
 /** A million where that takes about a second. */
 const MADE_COUNT = 1_000_000;
 const MAKING_MS = 1_000;
@@ -22,37 +21,36 @@ export interface Observed {
 
 /** Of a contender that takes `ns` nanoseconds a number. */
 export async function observe(contender: Contender, ns: number): Promise<Observed> {
-  const madeCount = countWithin(MAKING_MS, MADE_COUNT, ns);
+  const madeCount = Math.ceil(Math.min((MAKING_MS * 1e6) / ns, MADE_COUNT) / 1_000) * 1_000;
   const [sample] = await kept(contender, contender.batchCount ?? 1);
   return {
     characterCount: (sample as string).length,
-    heapBytes: await heapBytesOfNumber(contender, countWithin(HEAP_BATCH_MS, HEAP_NUMBER_COUNT, ns)),
+    heapBytes: await heapBytesOfNumber(contender),
     madeCount,
     repeatCount: await repeatsAmong(contender, madeCount),
   };
 }
 
-/** Whole thousands above a thousand. */
-function countWithin(ms: number, countMax: number, ns: number): number {
-  const count = Math.min((ms * 1e6) / ns, countMax);
-  return count < 1_000 ? Math.ceil(count) : Math.floor(count / 1_000) * 1_000;
+/** From many small batches, without what the looking takes: in a large one a collection would hide most of it. */
+async function heapBytesOfNumber(contender: Contender): Promise<number> {
+  const { batchCount = 1 } = contender;
+  const count = Math.ceil(HEAP_NUMBER_COUNT / batchCount) * batchCount;
+  const ofLooking = await heapGrowth(() => {});
+  return ((await heapGrowth(contender.keep, count)) - ofLooking) / count;
 }
 
-/** By how much the heap grows for each: the median of many small batches, as some are cut by a collection. */
-async function heapBytesOfNumber(contender: Contender, countMax: number): Promise<number> {
-  const { batchCount = 1 } = contender;
-  const count = Math.ceil(countMax / batchCount) * batchCount;
+/** In bytes, for each call: the median, as now and then a collection makes the heap smaller. */
+async function heapGrowth(keep: Contender["keep"], count = 0): Promise<number> {
   const room: unknown[] = Array.from({ length: count });
-  const bytes: number[] = [];
+  const grown: number[] = [];
   for (let batch = 0; batch < HEAP_BATCH_COUNT; batch++) {
-    await sleep(1);
     const before = process.memoryUsage().heapUsed;
-    const result = contender.keep(room, count);
+    const result = keep(room, count);
     if (result instanceof Promise) await result;
-    const grown = process.memoryUsage().heapUsed - before;
-    if (grown >= 0) bytes.push(grown / count);
+    const more = process.memoryUsage().heapUsed - before;
+    if (more >= 0) grown.push(more);
   }
-  return quantile(bytes, 0.5);
+  return quantile(grown, 0.5);
 }
 
 async function repeatsAmong(contender: Contender, count: number): Promise<number> {

@@ -15,11 +15,17 @@ export interface Result extends Contender, Timed, Observed {
 export type Results = readonly [floor: Result, ours: Result, ...others: Result[]];
 
 export function headlineOf(results: Results): string {
-  const nsOf = (wanted: string) => quantile(results.find(({ name }) => name === wanted)?.keptNs ?? [], 0.5);
-  const [one, many, hyperid] = [nsOf(OURS), nsOf(OURS_IN_THOUSANDS), nsOf(HYPERID)];
+  const found = (wanted: string) => results.find(({ name }) => name === wanted) as Result;
+  const [one, many, hyperid] = [found(OURS), found(OURS_IN_THOUSANDS), found(HYPERID)];
+  const times = (of: Result) => {
+    const [kept, read] = (["keptNs", "readNs"] as const).map((column) =>
+      figure(quantile(hyperid[column], 0.5) / quantile(of[column], 0.5)),
+    );
+    return `${kept} (${read})`;
+  };
   return (
-    `Call numbers a second in one process: ${perSecond(one)} one by one (nextSync), ${perSecond(many)} by the thousand (take); ` +
-    `hyperid makes ${perSecond(hyperid)}. That is ${figure(hyperid / one)} and ${figure(hyperid / many)} times as many.`
+    `Numbers a second in one process, kept (and read): ${bothPerSecond(one)} by nextSync(), ${bothPerSecond(many)} by take(1000), ` +
+    `${bothPerSecond(hyperid)} by hyperid; ours are ${times(one)} and ${times(many)} times as many.`
   );
 }
 
@@ -78,6 +84,10 @@ function timesOf(results: Results, column: keyof Timed): Table {
 
 function ratios(rounds: Rounds, base: Rounds): string {
   return spreadInWords(rounds.map((ns, round) => ns / (base[round] as number)));
+}
+
+function bothPerSecond({ keptNs, readNs }: Result): string {
+  return `${perSecond(quantile(keptNs, 0.5))} (${perSecond(quantile(readNs, 0.5))})`;
 }
 
 function perSecond(ns: number): string {

@@ -1,6 +1,6 @@
 /**
- * An importer that makes call numbers by the thousand: `importer.mjs COORDINATOR NAMESPACE MS PACE`, the pace in numbers a second, or
- * Infinity. Tells its parent when it is warm, begins when told to, and tells at the end what it made and how long each lease took.
+ * An importer that makes call numbers by the thousand: `importer.mjs COORDINATOR NAMESPACE MS PACE WARM-UP`, the pace in numbers a second or
+ * Infinity, the warm-up in numbers. Tells its parent when it is warm, begins when told to, and tells at the end what it made and how long each lease took.
  */
 import { once } from "node:events";
 import process from "node:process";
@@ -8,9 +8,8 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@callnumber/client";
 
 const TAKEN_AT_ONCE = 1_000;
-const WARM_UP_COUNT = 100_000;
 
-const [coordinator, namespace, ms, pace] = process.argv.slice(2);
+const [coordinator, namespace, ms, pace, warmUpCount] = process.argv.slice(2);
 process.once("disconnect", () => process.exit(1));
 
 let leasesUs = [];
@@ -18,6 +17,9 @@ const client = createClient({
   coordinator,
   namespace,
   holder: { name: "bench" },
+  // A machine that is busy with others is slow, and no reason to end: what a lease took is in the table.
+  requestTimeoutMs: 60_000,
+  waitTimeoutMs: 600_000,
   async fetch(url, options) {
     const startedAtMs = performance.now();
     const answer = await fetch(url, options);
@@ -25,7 +27,7 @@ const client = createClient({
     return answer;
   },
 });
-for (let made = 0; made < WARM_UP_COUNT; made += TAKEN_AT_ONCE) await client.take(TAKEN_AT_ONCE);
+for (let made = 0; made < Number(warmUpCount); made += TAKEN_AT_ONCE) await client.take(TAKEN_AT_ONCE);
 process.send("ready");
 await once(process, "message");
 
