@@ -8,19 +8,33 @@ export interface Contender {
   readonly package?: string;
   /** Numbers are made in multiples of this. Default 1. */
   readonly batchCount?: number;
-  /** Makes `count` numbers and puts them into `kept`, from its beginning. */
+  /**
+   * Makes `count` numbers and puts them into `kept`, whose length is a power of two, round and round. Those who make many at a time
+   * keep the last of what they made, as it is.
+   */
   readonly keep: (kept: unknown[], count: number) => void | Promise<void>;
+  /** As `keep`, but all of them, into an array that has room for them. */
+  readonly collect: (room: unknown[], count: number) => void | Promise<void>;
   /** Makes `count` numbers and looks at every character: a text that was only strung together is put together here. */
   readonly read: (count: number) => number | Promise<number>;
   /** How often the maker has thrown until now and was called again; undefined where it never does. */
   readonly throwCount?: () => number;
 }
 
+type More = Pick<Contender, "package" | "throwCount">;
+
 /** A contender that makes one text at a call. */
-export function oneByOne(name: string, make: () => string, more: Partial<Contender> = {}): Contender {
+export function oneByOne(name: string, make: () => string, more: More = {}): Contender {
   return {
     name,
-    keep: compiled(name, make, "(kept, count) => { for (let i = 0; i < count; i++) kept[i] = make(); }"),
+    collect: (room, count) => {
+      for (let i = 0; i < count; i++) room[i] = make();
+    },
+    keep: compiled(
+      name,
+      make,
+      "(kept, count) => { const mask = kept.length - 1; for (let i = 0; i < count; i++) kept[i & mask] = make(); }",
+    ),
     read: compiled(
       name,
       make,
@@ -42,17 +56,18 @@ export function inBatches(
   name: string,
   batchCount: number,
   make: () => Promise<readonly string[]>,
-  more: Partial<Contender> = {},
+  more: More = {},
 ): Contender {
   return {
     name,
     batchCount,
+    collect: async (room, count) => {
+      for (let i = 0; i < count; ) for (const text of await make()) room[i++] = text;
+    },
     keep: compiled(
       name,
       make,
-      `async (kept, count) => {
-        for (let i = 0; i < count; ) for (const text of await make()) kept[i++] = text;
-      }`,
+      `async (kept, count) => { for (let i = 0; i < count; i += ${batchCount}) kept[0] = await make(); }`,
     ),
     read: compiled(
       name,

@@ -1,18 +1,18 @@
 /** All that are compared: the floor, ours, and the makers of short and unique texts that a program could take instead. */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { fromNumber } from "@callnumber/protocol/codec";
 import { createId } from "@paralleldrive/cuid2";
 import { Snowflake } from "@sapphire/snowflake";
 import FlakeId from "flake-idgen";
 import Hashids from "hashids";
 import hyperid from "hyperid";
-import { Redis } from "ioredis";
 import { nanoid } from "nanoid";
 import Sqids from "sqids";
 import { ulid } from "ulid";
 import { v7 } from "uuid";
 import { type Contender, inBatches, oneByOne } from "./contender.js";
 import { clientOfRisingRuns } from "./rising-source.js";
+import type { TicketServer } from "./ticket-server.js";
 
 const FLOOR = "the floor: 8 characters cut from a text";
 export const OURS = "callnumber: nextSync()";
@@ -24,12 +24,12 @@ const CALL_NUMBER_LENGTH = 8;
 const BATCH_COUNT = 1_000;
 
 /** The first is the floor, the second ours: the two that every other is set beside. */
-export async function contendersWith(redis: Redis): Promise<readonly Contender[]> {
-  return [floor(), ...(await ours()), ...peers(), ...ticketServers(redis)];
+export async function contendersWith(tickets: TicketServer): Promise<readonly Contender[]> {
+  return [floor(), ...(await ours()), ...peers(), ...ticketServers(tickets)];
 }
 
 /** No maker of texts of eight characters can be faster than one that only cuts them out of a text that is there already. */
-function floor(): Contender {
+export function floor(): Contender {
   const pool = Array.from({ length: POOL_COUNT }, (_, index) => fromNumber(index * 137_438_953)).join("");
   let place = 0;
   return oneByOne(FLOOR, () => {
@@ -86,15 +86,10 @@ function flakeIdgen(): Contender {
   return oneByOne("flake-idgen", make, { package: "flake-idgen", throwCount: () => throwCount });
 }
 
-/** A counter in Redis that is asked for each number: what a ticket server does, on this machine and without a network. */
-function ticketServers(redis: Redis): readonly Contender[] {
-  const key = `bench:${randomBytes(6).toString("hex")}`;
+/** What a ticket server costs on this machine, without a network in between. */
+function ticketServers(tickets: TicketServer): readonly Contender[] {
   return [
-    inBatches("one Redis INCR a number", 1, async () => [String(await redis.incr(key))]),
-    inBatches("one Redis INCR a number, 1,000 in a pipeline", BATCH_COUNT, async () => {
-      const pipeline = redis.pipeline();
-      for (let i = 0; i < BATCH_COUNT; i++) pipeline.incr(key);
-      return ((await pipeline.exec()) ?? []).map(([, value]) => String(value));
-    }),
+    inBatches("one Redis INCR a number", 1, () => tickets.take(1)),
+    inBatches("one Redis INCR a number, 1,000 in a pipeline", BATCH_COUNT, () => tickets.take(BATCH_COUNT)),
   ];
 }

@@ -9,6 +9,8 @@ import type { Contender } from "./contender.js";
 const TURN_MS = 15;
 const COUNT_MAX = 200_000;
 const WARM_UP_MS = 200;
+/** The last so many are kept. Were it all of them, the collector's copying of those that live would be most of what is timed. */
+const KEPT_COUNT = 1_024;
 /** Clients fetch runs, and what a contender left behind is done with, before the next one begins. */
 const PAUSE_MS = 2;
 
@@ -22,29 +24,45 @@ export interface Timed {
 
 type Loop = (count: number) => unknown;
 
+export interface TimedLoop {
+  /** Makes or does `count` things. */
+  readonly loop: Loop;
+  /** Done in multiples of this. Default 1. */
+  readonly batchCount?: number | undefined;
+}
+
 /** Resolves to the rounds of each contender, in their order. */
 export async function timeInTurns(contenders: readonly Contender[], roundCount: number): Promise<readonly Timed[]> {
-  const kept: unknown[] = Array.from({ length: COUNT_MAX });
+  const kept: unknown[] = Array.from({ length: KEPT_COUNT });
+  const keeping = contenders.map(({ keep, batchCount }) => ({
+    loop: (count: number) => keep(kept, count),
+    batchCount,
+  }));
+  const reading = contenders.map(({ read, batchCount }) => ({ loop: read, batchCount }));
+  const rounds = await timeLoops([...keeping, ...reading], roundCount, () => kept.fill(undefined));
+  return contenders.map((_, index) => ({
+    keptNs: rounds[index] as Rounds,
+    readNs: rounds[contenders.length + index] as Rounds,
+  }));
+}
+
+/** Resolves to the rounds of each loop, in their order. `clear` is called between two turns. */
+export async function timeLoops(
+  loops: readonly TimedLoop[],
+  roundCount: number,
+  clear = () => {},
+): Promise<readonly Rounds[]> {
   const runners = [];
-  for (const { keep, read, batchCount = 1 } of contenders) {
-    runners.push({
-      keptNs: await warm((count) => keep(kept, count), batchCount),
-      readNs: await warm(read, batchCount),
-      rounds: { keptNs: [] as number[], readNs: [] as number[] },
-    });
-  }
+  for (const { loop, batchCount = 1 } of loops) runners.push({ ...(await warm(loop, batchCount)), ns: [] as number[] });
   for (let round = 0; round < roundCount; round++) {
-    for (const column of ["keptNs", "readNs"] as const) {
-      for (let turn = 0; turn < runners.length; turn++) {
-        // Another one begins each time: nobody always follows the same.
-        const runner = runners[(turn + round) % runners.length] as (typeof runners)[number];
-        const { loop, count } = runner[column];
-        runner.rounds[column].push((await msOf(loop, count)) * (1e6 / count));
-        kept.fill(undefined);
-      }
+    for (let turn = 0; turn < runners.length; turn++) {
+      // Another one begins each time: nobody always follows the same.
+      const { loop, count, ns } = runners[(turn + round) % runners.length] as (typeof runners)[number];
+      ns.push((await msOf(loop, count)) * (1e6 / count));
+      clear();
     }
   }
-  return runners.map(({ rounds }) => rounds);
+  return runners.map(({ ns }) => ns);
 }
 
 /** Runs the loop until it is compiled and known; answers how many numbers a turn is. */

@@ -35,7 +35,7 @@ export function sectionsOf(results: Results, roundCount: number): readonly Secti
       heading: "A number that is kept",
       sentences: [
         `${machineInWords()} All ways in one process, in turns, in ${roundCount} rounds; medians, and the quartiles of the ratios within a round. Nothing is drawn from a seed.`,
-        "Each number is put into an array that is there already.",
+        "Each number is put into an array that is there already, and stays there until a thousand more have come. A thousand that come together are kept as they come.",
       ],
       table: timesOf(results, "keptNs"),
     },

@@ -45,6 +45,7 @@ export function decodeCallNumber(text: string): CallNumberParts {
 export function toNumber(text: string): number {
   if (typeof text !== "string" || text.length !== LENGTH) throw whyNot(text);
   const digits = digitOfCode;
+  const base = DIGIT_COUNT;
   const digit0 = digits[text.charCodeAt(0)] as number;
   const digit1 = digits[text.charCodeAt(1)] as number;
   const digit2 = digits[text.charCodeAt(2)] as number;
@@ -55,8 +56,8 @@ export function toNumber(text: string): number {
   const digit7 = digits[text.charCodeAt(7)] as number;
   // One question for all eight: whether one of them is no digit shows in the union of their bits.
   if ((digit0 | digit1 | digit2 | digit3 | digit4 | digit5 | digit6 | digit7) === NO_DIGIT) throw whyNot(text);
-  const firstHalf = ((digit0 * DIGIT_COUNT + digit1) * DIGIT_COUNT + digit2) * DIGIT_COUNT + digit3;
-  const secondHalf = ((digit4 * DIGIT_COUNT + digit5) * DIGIT_COUNT + digit6) * DIGIT_COUNT + digit7;
+  const firstHalf = ((digit0 * base + digit1) * base + digit2) * base + digit3;
+  const secondHalf = ((digit4 * base + digit5) * base + digit6) * base + digit7;
   const number = firstHalf * HALF_COUNT + secondHalf;
   if (number > GREATEST) throw whyNot(text);
   return number;
@@ -109,21 +110,17 @@ for (let digit = 0; digit < DIGIT_COUNT; digit++) digitOfCode[DIGITS.charCodeAt(
 /** 47 bits do not fit the 32-bit operators: the shuffled number is taken apart at this weight first. */
 const LOW_BITS = 24;
 const LOW_WEIGHT = 2 ** LOW_BITS;
-const BYTE_MASK = 0xff;
 const [byte0Table, byte1Table, byte2Table, byte3Table, byte4Table, byte5Table] = unshuffleTables;
 
 /** The 47 bits in their order before the shuffle: `version`, `run`, `sequence`. The argument must be in range. */
 function unshuffle(number: number): number {
   const high = Math.floor(number / LOW_WEIGHT);
   const low = number - high * LOW_WEIGHT;
-  return (
-    (byte0Table[low & BYTE_MASK] as number) +
-    (byte1Table[(low >>> 8) & BYTE_MASK] as number) +
-    (byte2Table[low >>> 16] as number) +
-    (byte3Table[high & BYTE_MASK] as number) +
-    (byte4Table[(high >>> 8) & BYTE_MASK] as number) +
-    (byte5Table[high >>> 16] as number)
-  );
+  // In pairs, so that no sum waits for all that stand before it.
+  const lowest = (byte0Table[low & 0xff] as number) + (byte1Table[(low >>> 8) & 0xff] as number);
+  const middle = (byte2Table[low >>> 16] as number) + (byte3Table[high & 0xff] as number);
+  const highest = (byte4Table[(high >>> 8) & 0xff] as number) + (byte5Table[high >>> 16] as number);
+  return lowest + middle + highest;
 }
 
 /** Slow, and apart from what must be fast. */
