@@ -5,7 +5,7 @@ import type { Section } from "../report.js";
 import { type Contender, inBatches, oneByOne } from "./contender.js";
 import { floor } from "./contenders.js";
 import { clientOfRisingRuns } from "./rising-source.js";
-import { timeInTurns } from "./rounds.js";
+import { type Rounds, type Timed, timeInTurns } from "./rounds.js";
 
 const BATCH_COUNT = 1_000;
 const MIXED_CALL_COUNT = 1_000_000;
@@ -13,7 +13,7 @@ const MIXED_CALL_COUNT = 1_000_000;
 export async function formsSection(roundCount: number): Promise<Section> {
   const contenders = [floor(), ...(await forms())];
   const timed = await timeInTurns(contenders, roundCount);
-  const [base] = timed;
+  const base = timed[0] as Timed;
   return {
     heading: "The ways to take them",
     sentences: [
@@ -22,16 +22,16 @@ export async function formsSection(roundCount: number): Promise<Section> {
     ],
     table: {
       columns: ["way", "kept: ns a number", "times the floor", "read: ns a number", "times the floor"],
-      rows: contenders.map(({ name }, index) => [
-        name,
-        ...(["keptNs", "readNs"] as const).flatMap((column) => {
-          const rounds = timed[index]?.[column] ?? [];
-          const ratios = rounds.map((ns, round) => ns / (base?.[column][round] as number));
-          return [figure(quantile(rounds, 0.5)), spreadInWords(ratios)];
-        }),
-      ]),
+      rows: contenders.map(({ name }, index) => {
+        const { keptNs, readNs } = timed[index] as Timed;
+        return [name].concat(besides(keptNs, base.keptNs), besides(readNs, base.readNs));
+      }),
     },
   };
+}
+
+function besides(rounds: Rounds, base: Rounds): string[] {
+  return [figure(quantile(rounds, 0.5)), spreadInWords(rounds.map((ns, round) => ns / (base[round] as number)))];
 }
 
 async function forms(): Promise<readonly Contender[]> {
