@@ -1,6 +1,6 @@
 /**
  * A server of the HTTP lease benchmark, as a process of its own. Its settings come as JSON in the first parameter: `kind`
- * (`node-http`, `constant`, `coordinator`), and for a coordinator `storeUrl`, `witnessFolder` and `markerFolder`. Its log goes to standard output, as
+ * (`node-http`, `constant`, `constant-logged`, `coordinator`), and for a coordinator `storeUrl`, `witnessFolder` and `markerFolder`. Its log goes to standard output, as
  * that of `serve` does. Whatever message comes, it answers with the CPU time that it has used.
  */
 import { createServer as createBareServer } from "node:http";
@@ -17,7 +17,12 @@ const NAME = "bench";
 const HOST = "127.0.0.1";
 const { kind, storeUrl, witnessFolder, markerFolder } = JSON.parse(process.argv[2]);
 
-const SERVERS = { "node-http": listenBare, constant: listenConstant, coordinator: listenCoordinator };
+const SERVERS = {
+  "node-http": listenBare,
+  constant: listenConstant,
+  "constant-logged": listenConstantLogged,
+  coordinator: listenCoordinator,
+};
 
 process.on("message", () => process.send({ cpuUsage: process.cpuUsage() }));
 process.once("disconnect", () => process.exit(0));
@@ -43,6 +48,19 @@ function listenBare() {
 async function listenConstant() {
   const coordinator = { name: NAME, lease: async (namespace, request) => constantLease(namespace, request) };
   return await listen(coordinator, newLog());
+}
+
+/** The line of a coordinator, of the same fields. */
+async function listenConstantLogged() {
+  const log = newLog();
+  const lease = async (namespace, request) => {
+    const answer = constantLease(namespace, request);
+    const { storeId, version, firstRun, runCount, leasedAtMs, nonce } = answer;
+    const { holder } = request;
+    log.info({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, holder }, "lease");
+    return answer;
+  };
+  return await listen({ name: NAME, lease }, log);
 }
 
 async function listenCoordinator() {

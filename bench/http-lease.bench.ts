@@ -1,6 +1,6 @@
 /**
  * What a lease over HTTP costs the coordinator's process when many ask at once: CPU, beside the same server with nothing behind
- * it, and leases a second, beside `INCR` of `redis-benchmark` without pipelining. In turns within each round, each server in a process
+ * it, without and with the log line of a lease, and leases a second, beside `INCR` of `redis-benchmark` without pipelining. In turns within each round, each server in a process
  * of its own; what counts is the ratio of a round. Profile a server: CALLNUMBER_BENCH_NODE_FLAGS="--cpu-prof".
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
@@ -20,9 +20,14 @@ import { initBackdated } from "../test/backdated.js";
 import { environmentFor } from "../test/redis/redis-binary.js";
 import { type RedisServer, startRedisServer } from "../test/redis/test-redis.js";
 import { callFor } from "./http-lease-callers.js";
+import { machineInWords } from "./machine.js";
+import { quantile, spreadInWords } from "./quantiles.js";
+import { publish } from "./report.js";
 
 const PROGRAM = fileURLToPath(new URL("./http-lease-server.mjs", import.meta.url));
 const NAMESPACE = "bench";
+/** What we aim at: a lease's CPU, times that of the same server with nothing behind it. */
+const AIM_TIMES_CONSTANT = 1.25;
 const ROUND_COUNT = 7;
 const CALLER_COUNT = 64;
 const DURATION_MS = 800;
@@ -47,11 +52,15 @@ interface Contender {
 test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
   const everysec = await startRedisServer({ config: { appendonly: "yes", appendfsync: "everysec" } });
   const always = await startRedisServer({ config: { appendonly: "yes", appendfsync: "always" } });
-  const contenders = [
-    await server("constant, the same server", { kind: "constant" }),
+  const coordinators = [
     await redis("Redis, appendfsync everysec", everysec.url),
     await redis("Redis, appendfsync always", always.url),
     await embedded(),
+  ];
+  const contenders = [
+    await server("constant, the same server", { kind: "constant" }),
+    await server("constant, with its log line", { kind: "constant-logged" }),
+    ...coordinators,
     await server("constant, node:http alone", { kind: "node-http" }),
   ];
   for (const { play } of contenders) await play(WARM_UP_MS);
@@ -61,61 +70,53 @@ test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
     incrsPerS.push(incrPerS(everysec));
     for (const [index, { play }] of contenders.entries()) rounds[index]?.push(await play(DURATION_MS));
   }
-  const what = `${ROUND_COUNT} rounds of ${DURATION_MS} ms; median (quartiles); log to a file, witness on disk, each holder proves its last run`;
-  const heading = `${"server".padEnd(28)}${["CPU us a lease", "times constant", "leases/s", "share of INCR", "p50 ms", "p99 ms"].map((text) => text.padStart(21)).join("")}`;
-  const rows = contenders.map(({ name }, index) =>
-    rowOf(name, rounds[index] as Round[], rounds[0] as Round[], incrsPerS),
-  );
-  const incr = `redis-benchmark -t incr -c ${CALLER_COUNT}, on the server with everysec: ${spread(incrsPerS, 0)} a second`;
-  console.log(["", `A lease over HTTP, ${CALLER_COUNT} callers (${what})`, heading, ...rows, incr].join("\n"));
+  const [constant, logged] = rounds as [Round[], Round[]];
+  const rows = contenders.map(({ name }, index) => {
+    const own = rounds[index] as Round[];
+    return [
+      name,
+      spreadInWords(own.map(({ cpuUs }) => cpuUs)),
+      spreadInWords(timesCpu(own, constant)),
+      spreadInWords(timesCpu(own, logged)),
+      spreadInWords(own.map(({ leasesPerS }) => leasesPerS)),
+      spreadInWords(own.map(({ leasesPerS }, round) => leasesPerS / (incrsPerS[round] as number))),
+      spreadInWords(own.map(({ p50Ms }) => p50Ms)),
+      spreadInWords(own.map(({ p99Ms }) => p99Ms)),
+    ];
+  });
+  const reached = coordinators.map((one) => {
+    const own = rounds[contenders.indexOf(one)] as Round[];
+    return `${spreadInWords(timesCpu(own, constant))} (${one.name})`;
+  });
+  publish({
+    bench: "http-lease",
+    sections: [
+      {
+        heading: `A lease over HTTP, ${CALLER_COUNT} callers`,
+        sentences: [
+          `${machineInWords()} ${ROUND_COUNT} rounds of ${DURATION_MS} ms for each server, which is a process of its own; CPU is user and system time of that process. Medians and quartiles, ratios within a round. The log goes to a file, the witness lies on disk, each holder proves its last run. INCR is redis-benchmark -t incr -c ${CALLER_COUNT} without pipelining, on the server with everysec: ${spreadInWords(incrsPerS)} a second.`,
+          `The aim is ${AIM_TIMES_CONSTANT} times the CPU of the constant server. Reached: ${reached.join(", ")}. The log line alone makes it ${spreadInWords(timesCpu(logged, constant))}.`,
+        ],
+        table: {
+          columns: [
+            "server",
+            "CPU, µs a lease",
+            "times constant",
+            "times constant with its log line",
+            "leases a second",
+            "share of INCR",
+            "p50, ms",
+            "p99, ms",
+          ],
+          rows,
+        },
+      },
+    ],
+  });
 });
 
-function rowOf(name: string, rounds: readonly Round[], base: readonly Round[], incrsPerS: readonly number[]): string {
-  const ratio = (pick: (round: Round) => number, of: (index: number) => number) =>
-    rounds.map((round, index) => pick(round) / of(index));
-  const columns = [
-    spread(
-      rounds.map(({ cpuUs }) => cpuUs),
-      1,
-    ),
-    spread(
-      ratio(
-        ({ cpuUs }) => cpuUs,
-        (index) => (base[index] as Round).cpuUs,
-      ),
-      2,
-    ),
-    spread(
-      rounds.map(({ leasesPerS }) => leasesPerS),
-      0,
-    ),
-    spread(
-      ratio(
-        ({ leasesPerS }) => leasesPerS,
-        (index) => incrsPerS[index] as number,
-      ),
-      3,
-    ),
-    spread(
-      rounds.map(({ p50Ms }) => p50Ms),
-      1,
-    ),
-    spread(
-      rounds.map(({ p99Ms }) => p99Ms),
-      1,
-    ),
-  ];
-  return `${name.padEnd(28)}${columns.map((text) => text.padStart(21)).join("")}`;
-}
-
-function spread(values: readonly number[], digits: number): string {
-  const at = (share: number) => quantile(values, share).toFixed(digits);
-  return `${at(0.5)} (${at(0.25)}-${at(0.75)})`;
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
+function timesCpu(rounds: readonly Round[], base: readonly Round[]): number[] {
+  return rounds.map(({ cpuUs }, round) => cpuUs / (base[round] as Round).cpuUs);
 }
 
 async function redis(name: string, storeUrl: string): Promise<Contender> {

@@ -2,7 +2,7 @@
 import { statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../packages/coordinator/src/coordinator.js";
 import type { Store } from "../packages/coordinator/src/store.js";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
@@ -12,21 +12,29 @@ import { initBackdated } from "../test/backdated.js";
 import { folderForTest } from "../test/processes/command.js";
 import { startRedisServer } from "../test/redis/test-redis.js";
 import { callNumberWithin, fillRedis, fillSqlite, holderOf, runWithin } from "./filled-ledgers.js";
-import { quantile } from "./quantiles.js";
+import { machineInWords } from "./machine.js";
+import { figure, quantile, spreadInWords } from "./quantiles.js";
+import { publish, type Section } from "./report.js";
 
 const SIZES = [1_000, 100_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 10_000_000)];
+/** What we aim at: no question takes so many times as long of the largest ledger. */
+const AIM_BELOW_TIMES = 2;
 const ROUND_COUNT = 30;
 const CALLS_PER_ROUND = 20;
 /** At 16 runs a second, so old that its line lies above ten million runs and a burst. */
 const AGE_DAYS = 100;
 const PAGE_LEASES = 50;
 const SCAN_ROUND_COUNT = 6;
+const SCAN_CALLS_PER_ROUND = 2;
 
 interface Ledger {
   readonly coordinator: Coordinator;
   readonly namespace: string;
   readonly size: number;
 }
+
+/** Latencies in microseconds, by round. */
+type Rounds = readonly (readonly number[])[];
 
 interface Question {
   readonly name: string;
@@ -69,6 +77,10 @@ const QUESTIONS: readonly Question[] = [
   },
 ];
 
+const sections: Section[] = [];
+
+afterAll(() => publish({ bench: "ledger-growth", sections }));
+
 test("a ledger in Redis", async () => {
   const { url } = await startRedisServer();
   const redis = new Redis(url);
@@ -80,12 +92,14 @@ test("a ledger in Redis", async () => {
   for (const size of SIZES) {
     const namespace = `leases-${size}`;
     await initBackdated(store, namespace, { ageDays: AGE_DAYS });
-    await timed(`filled with ${size} leases`, () => fillRedis(redis, namespace, size));
+    await fillRedis(redis, namespace, size);
     await mustBeAsWritten(coordinator, redis, namespace);
     ledgers.push({ coordinator, namespace, size: size + 1 });
   }
   const used = Number(/used_memory:(\d+)/.exec(await redis.info("memory"))?.[1]);
-  await compare(`Redis ${/redis_version:(\S+)/.exec(await redis.info("server"))?.[1]}, ${mebibytes(used)}`, ledgers);
+  const version = /redis_version:(\S+)/.exec(await redis.info("server"))?.[1];
+  const place = `Redis ${version}, with ${mebibytes(used)} of memory for all of them`;
+  sections.push(await compare("Three ledgers in Redis", place, ledgers));
 });
 
 test("a ledger in the embedded store", async () => {
@@ -98,14 +112,15 @@ test("a ledger in the embedded store", async () => {
     const made = await opened(path, true);
     await initBackdated(made, namespace, { ageDays: AGE_DAYS });
     await made.close();
-    await timed(`filled with ${size} leases`, async () => fillSqlite(path, namespace, size));
+    fillSqlite(path, namespace, size);
     const store = await opened(path, false);
     onTestFinished(() => store.close());
     byteCount += statSync(path).size;
     ledgers.push({ coordinator: new Coordinator({ store, name: "bench" }), namespace, size });
   }
   const fileSystem = `file system type 0x${statfsSync(folder).type.toString(16)}`;
-  await compare(`Embedded store, ${mebibytes(byteCount)}, ${fileSystem}`, ledgers);
+  const place = `Three files of the embedded store, together ${mebibytes(byteCount)}, on ${fileSystem}`;
+  sections.push(await compare("Three ledgers in the embedded store", place, ledgers));
 });
 
 async function opened(path: string, create: boolean): Promise<Store> {
@@ -124,38 +139,53 @@ async function mustBeAsWritten(coordinator: Coordinator, redis: Redis, namespace
   expect(await coordinator.run(namespace, firstRun - 1)).toMatchObject({ state: "exhausted", lastSequence: 16_383 });
 }
 
-async function compare(title: string, ledgers: readonly Ledger[]): Promise<void> {
-  const rows: string[] = [];
-  for (const { name, ask, isScan = false } of QUESTIONS) {
-    const [roundCount, callCount] = isScan ? [SCAN_ROUND_COUNT, 2] : [ROUND_COUNT, CALLS_PER_ROUND];
-    const latencies = ledgers.map((): number[] => []);
-    // The first round warms up.
-    for (let round = 0; round <= roundCount; round++) {
-      for (const [index, ledger] of ledgers.entries()) {
-        for (let call = 0; call < callCount; call++) {
-          const beginMs = performance.now();
-          await ask(ledger);
-          if (round > 0) latencies[index]?.push((performance.now() - beginMs) * 1_000);
-        }
-      }
-    }
-    const base = quantile(latencies[isScan ? 1 : 0] as number[], 0.5);
+async function compare(heading: string, place: string, ledgers: readonly Ledger[]): Promise<Section> {
+  const rows: string[][] = [];
+  let worst = { times: 0, name: "" };
+  for (const question of QUESTIONS) {
+    const { name, isScan } = question;
+    const rounds = await timed(question, ledgers);
+    const base = rounds[isScan ? 1 : 0] as Rounds;
     for (const [index, { size }] of ledgers.entries()) {
-      const all = latencies[index] as number[];
-      const figures = [0.25, 0.5, 0.75].map((share) => quantile(all, share));
-      const ratio = ((figures[1] as number) / base).toFixed(2);
-      const cells = figures.map((us) => us.toFixed(0).padStart(9)).join("");
-      rows.push(`${(index === 0 ? name : "").padEnd(34)}${String(size).padStart(10)}${cells}${ratio.padStart(8)}`);
+      const own = rounds[index] as Rounds;
+      const ratios = own.map((round, place) => quantile(round, 0.5) / quantile(base[place] as readonly number[], 0.5));
+      const times = quantile(ratios, 0.5);
+      if (index === ledgers.length - 1 && times > worst.times) worst = { times, name };
+      rows.push([
+        index === 0 ? name : "",
+        size.toLocaleString("en-US"),
+        spreadInWords(own.flat()),
+        spreadInWords(ratios),
+      ]);
     }
   }
-  const heading = `${"".padEnd(34)}    leases   q1 us   p50 us   q3 us   ratio`;
-  console.log(["", title, heading, ...rows].join("\n"));
+  return {
+    heading,
+    sentences: [
+      `${machineInWords()} ${place}; filled past the store, in its own words. Each question goes to the three ledgers in turns, ${CALLS_PER_ROUND} times in each of ${ROUND_COUNT} rounds (a scan ${SCAN_CALLS_PER_ROUND} times in ${SCAN_ROUND_COUNT}); medians and quartiles, of the ratios within a round. A scan reads the whole of the smallest ledger and is bounded from the second on, so it is compared with that.`,
+      `The aim is a ratio below ${AIM_BELOW_TIMES} for the largest ledger; the greatest here is ${figure(worst.times)} ("${worst.name}").`,
+    ],
+    table: { columns: ["question", "leases", "µs", "times the first"], rows },
+  };
 }
 
-async function timed(what: string, work: () => Promise<void>): Promise<void> {
-  const beginMs = performance.now();
-  await work();
-  console.log(`${what} in ${((performance.now() - beginMs) / 1_000).toFixed(1)} s`);
+/** Latencies of each ledger by round, in microseconds. */
+async function timed({ ask, isScan }: Question, ledgers: readonly Ledger[]): Promise<readonly Rounds[]> {
+  const [roundCount, callCount] = isScan ? [SCAN_ROUND_COUNT, SCAN_CALLS_PER_ROUND] : [ROUND_COUNT, CALLS_PER_ROUND];
+  const rounds = ledgers.map((): number[][] => []);
+  // The first round warms up.
+  for (let round = 0; round <= roundCount; round++) {
+    for (const [index, ledger] of ledgers.entries()) {
+      const latencies: number[] = [];
+      for (let call = 0; call < callCount; call++) {
+        const beginMs = performance.now();
+        await ask(ledger);
+        latencies.push((performance.now() - beginMs) * 1_000);
+      }
+      if (round > 0) rounds[index]?.push(latencies);
+    }
+  }
+  return rounds;
 }
 
 function mebibytes(byteCount: number): string {
