@@ -10,6 +10,7 @@ import { quantile } from "../quantiles.js";
 import { publish } from "../report.js";
 import { contendersWith } from "./contenders.js";
 import { decodingSection } from "./decoding.js";
+import { extendedStringSection } from "./extended-string.js";
 import { formsSection } from "./forms.js";
 import { observe } from "./observed.js";
 import { type Timed, timeInTurns } from "./rounds.js";
@@ -40,6 +41,7 @@ publish({
     ...sectionsOf(results as unknown as Results, ROUND_COUNT),
     await formsSection(ROUND_COUNT),
     await decodingSection(ROUND_COUNT),
+    await extendedStringSection(ROUND_COUNT),
   ],
 });
 
