@@ -39,6 +39,20 @@ export function floor(): Contender {
   });
 }
 
+/** The same, a thousand at a time, in an array of their own. */
+export function floorInThousands(): Contender {
+  const pool = Array.from({ length: BATCH_COUNT }, (_, index) => fromNumber(index * 137_438_953)).join("");
+  return inBatches("the floor: a thousand cut into an array", BATCH_COUNT, async () => {
+    // As `take` does.
+    // oxlint-disable-next-line unicorn/no-new-array
+    const texts = new Array<string>(BATCH_COUNT);
+    for (let index = 0; index < BATCH_COUNT; index++) {
+      texts[index] = pool.substring(index * CALL_NUMBER_LENGTH, (index + 1) * CALL_NUMBER_LENGTH);
+    }
+    return texts;
+  });
+}
+
 async function ours(): Promise<readonly Contender[]> {
   const one = clientOfRisingRuns();
   const many = clientOfRisingRuns();

@@ -3,7 +3,7 @@ import type { Client } from "@callnumber/client";
 import { figure, quantile, spreadInWords } from "../quantiles.js";
 import type { Section } from "../report.js";
 import { type Contender, inBatches, oneByOne } from "./contender.js";
-import { floor } from "./contenders.js";
+import { floor, floorInThousands } from "./contenders.js";
 import { clientOfRisingRuns } from "./rising-source.js";
 import { type Rounds, type Timed, timeInTurns } from "./rounds.js";
 
@@ -11,7 +11,7 @@ const BATCH_COUNT = 1_000;
 const MIXED_CALL_COUNT = 1_000_000;
 
 export async function formsSection(roundCount: number): Promise<Section> {
-  const contenders = [floor(), ...(await forms())];
+  const contenders = [floor(), floorInThousands(), ...(await forms())];
   const timed = await timeInTurns(contenders, roundCount);
   const base = timed[0] as Timed;
   return {

@@ -96,8 +96,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * `count` call numbers, 1 to 1,048,576, in the order they were made. Waits as `next()` does for each further run. The fastest way to
-   * many: one promise for all of them.
+   * `count` call numbers, 1 to 1,048,576, in the order they were made. Waits as `next()` does for each further run.
+   * One promise for all of them, which costs more than many numbers.
    * @throws RangeError for another count. ClientError as `next()`; the numbers already made for this call are then burnt.
    */
   async take(count: number): Promise<CallNumber[]> {
