@@ -86,7 +86,7 @@ test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
   });
   const reached = coordinators.map((one) => {
     const own = rounds[contenders.indexOf(one)] as Round[];
-    return `${spreadInWords(timesCpu(own, constant))} (${one.name})`;
+    return `${one.name}: ${spreadInWords(timesCpu(own, constant))}`;
   });
   publish({
     bench: "http-lease",
@@ -95,7 +95,7 @@ test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
         heading: `A lease over HTTP, ${CALLER_COUNT} callers`,
         sentences: [
           `${machineInWords()} ${ROUND_COUNT} rounds of ${DURATION_MS} ms for each server, which is a process of its own; CPU is user and system time of that process. Medians and quartiles, ratios within a round. The log goes to a file, the witness lies on disk, each holder proves its last run. INCR is redis-benchmark -t incr -c ${CALLER_COUNT} without pipelining, on the server with everysec: ${spreadInWords(incrsPerS)} a second.`,
-          `The aim is ${AIM_TIMES_CONSTANT} times the CPU of the constant server. Reached: ${reached.join(", ")}. The log line alone makes it ${spreadInWords(timesCpu(logged, constant))}.`,
+          `The aim is ${AIM_TIMES_CONSTANT} times the CPU of the constant server. Reached by ${reached.join("; by ")}. The log line alone makes it ${spreadInWords(timesCpu(logged, constant))}.`,
         ],
         table: {
           columns: [

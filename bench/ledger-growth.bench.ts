@@ -162,10 +162,10 @@ async function compare(heading: string, place: string, ledgers: readonly Ledger[
   return {
     heading,
     sentences: [
-      `${machineInWords()} ${place}; filled past the store, in its own words. Each question goes to the three ledgers in turns, ${CALLS_PER_ROUND} times in each of ${ROUND_COUNT} rounds (a scan ${SCAN_CALLS_PER_ROUND} times in ${SCAN_ROUND_COUNT}); medians and quartiles, of the ratios within a round. A scan reads the whole of the smallest ledger and is bounded from the second on, so it is compared with that.`,
+      `${machineInWords()} ${place}; filled past the store, as the store writes. Each question goes to the three ledgers in turns, ${CALLS_PER_ROUND} times in each of ${ROUND_COUNT} rounds (a scan ${SCAN_CALLS_PER_ROUND} times in each of ${SCAN_ROUND_COUNT}); medians and quartiles; ratios, within a round, to the smallest ledger. A scan reads the whole of the smallest ledger and is bounded from the second on, so it is compared with that.`,
       `The aim is a ratio below ${AIM_BELOW_TIMES} for the largest ledger; the greatest here is ${figure(worst.times)} ("${worst.name}").`,
     ],
-    table: { columns: ["question", "leases", "µs", "times the first"], rows },
+    table: { columns: ["question", "leases", "µs", "ratio"], rows },
   };
 }
 
