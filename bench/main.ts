@@ -51,7 +51,7 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
-if (isToWrite) write(all.flatMap(({ report }) => report ?? []));
+if (isToWrite) write(all.flatMap(({ hasPassed, report }) => (hasPassed && report) || []));
 const failed = all.filter(({ hasPassed }) => !hasPassed).map(({ name }) => name);
 if (failed.length > 0) {
   console.log(`\n${failed.length} of ${all.length} benches failed: ${failed.join(", ")}`);
@@ -118,6 +118,7 @@ function show({ hasPassed, report, output }: Found): void {
 }
 
 function write(reports: readonly Report[]): void {
+  if (reports.length === 0) return;
   writeFileSync(DOCUMENT, reports.reduce(withReport, readFileSync(DOCUMENT, "utf8")));
   console.log(`\ndocs/performance.md has the tables of ${reports.map(({ bench }) => bench).join(", ")}.`);
 }
