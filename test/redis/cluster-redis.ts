@@ -5,7 +5,6 @@
 
 import { ownerIn, replicasIn, slotOf, viewOf, viewText } from "./cluster-view.js";
 import { command, info, linesByName, until } from "./redis-command.js";
-import { freePort } from "./redis-server.js";
 import { endAll, type LaunchNode } from "./replicated-redis.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
 
@@ -51,8 +50,9 @@ export async function startClusterRedis({
   launch = startRedisServer,
 }: ClusterRedisOptions = {}): Promise<ClusterRedis> {
   const nodes = await Promise.all(
-    Array.from({ length: MASTER_COUNT * 2 }, async (_, index) =>
-      launch({ config: { ...config, ...(await clusterConfig(nodeTimeoutMs)) } }, index),
+    Array.from({ length: MASTER_COUNT * 2 }, (_, index) =>
+      // By default the bus has the port plus 10,000: among those that outgoing connections are given, and so perhaps taken after a kill.
+      launch({ config: { ...config, ...clusterConfig(nodeTimeoutMs) }, morePorts: ["cluster-port"] }, index),
     ),
   );
   const masters = nodes.slice(0, MASTER_COUNT);
@@ -73,12 +73,10 @@ export async function startClusterRedis({
   };
 }
 
-async function clusterConfig(nodeTimeoutMs: number): Promise<Record<string, string>> {
+function clusterConfig(nodeTimeoutMs: number): Record<string, string> {
   return {
     "cluster-enabled": "yes",
     "cluster-node-timeout": `${nodeTimeoutMs}`,
-    // By default the port plus 10,000: among those that outgoing connections are given, and so perhaps taken after a kill.
-    "cluster-port": `${await freePort()}`,
     // A replica that has been cut off for long shall not stand back for that.
     "cluster-replica-validity-factor": "0",
     // A master without a replica would be given another one's.

@@ -31,6 +31,8 @@ export interface RedisServerOptions {
   config?: Record<string, string | string[]>;
   /** Default: a free one. */
   port?: number;
+  /** Names of lines of redis.conf that are given a free port of their own. Default: none. */
+  morePorts?: readonly string[];
   /** For data, redis.conf and redis.log. Default: a new one, removed when the server is disposed of; a given one stays. */
   directory?: string;
   /** The address it listens on. Default: 127.0.0.1. */
@@ -92,7 +94,10 @@ export async function launchRedisServer(
     const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
     const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
     const address = { bind: server.host, port: `${port}`, dir: directory, ...socket };
-    await writeFile(join(directory, "redis.conf"), configText({ ...address, ...preloads, ...options.config }));
+    const morePorts: Record<string, string> = {};
+    for (const name of options.morePorts ?? []) morePorts[name] = `${await freePort()}`;
+    const lines = { ...address, ...preloads, ...options.config, ...morePorts };
+    await writeFile(join(directory, "redis.conf"), configText(lines));
     try {
       await server.start();
       return server;
@@ -239,7 +244,7 @@ function configText(config: Record<string, string | string[]>): string {
 }
 
 /** A port on 127.0.0.1 that no one listens on now, and that no outgoing connection is given. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= PORT_TRIES; attempt++) {
     const port = PORT_FIRST + Math.floor(Math.random() * (PORT_LAST - PORT_FIRST));
     if (await isFree(port)) return port;

@@ -7,7 +7,6 @@ import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluster-redis.js";
 import { command, info, until } from "../../../test/redis/redis-command.js";
-import { freePort } from "../../../test/redis/redis-server.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { slotOf } from "../src/stores/redis-slot.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
@@ -186,7 +185,8 @@ test.each([
 ] as const)("does not believe a node whose Cluster is %s", async (_, [firstSlot, lastSlot], epoch) => {
   const cluster = await startClusterRedis();
   const stranger = await startRedisServer({
-    config: { "cluster-enabled": "yes", "cluster-port": `${await freePort()}` },
+    config: { "cluster-enabled": "yes" },
+    morePorts: ["cluster-port"],
   });
   await command(stranger, "CLUSTER", "SET-CONFIG-EPOCH", epoch);
   await command(stranger, "CLUSTER", "ADDSLOTSRANGE", firstSlot, lastSlot);
