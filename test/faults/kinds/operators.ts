@@ -111,6 +111,7 @@ export const OPERATORS: readonly Fault[] = [
       await world.work();
       await world.onStore((store) =>
         whilePaused(world, store, async ({ resume }) => {
+          await world.untilSeen("store_sealed");
           await world.killCoordinators();
           await server.kill("SIGKILL");
           await world.restore(snapshot);
