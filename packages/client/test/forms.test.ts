@@ -1,6 +1,7 @@
 /** Every way to ask for numbers, mixed: as text, as bytes, as plain numbers. Guarantees: G9 (docs/guarantees.md). */
 import { type CallNumber, decodeCallNumber, fromNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { afterEach, describe, expect, inject, test } from "vitest";
+import { seededBelow } from "../../../test/faults/seeded-random.js";
 import { type Client, type ClientOptions, createClient, TAKE_COUNT_MAX } from "../src/index.js";
 import { ScriptedSource } from "./scripted-source.js";
 
@@ -69,11 +70,7 @@ function placeOf(callNumber: string): number {
 describe("one caller that mixes all forms", () => {
   test("gets a million numbers in order, without a gap, across every change of run and of text", async () => {
     const client = newClient();
-    let state = inject("seed") >>> 0;
-    const random = (below: number) => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-      return Math.floor((state / 2 ** 32) * below);
-    };
+    const random = seededBelow(inject("seed"));
     let place = 0;
     while (place < 1_000_000) {
       const form = FORMS[random(FORMS.length)] as (typeof FORMS)[number];

@@ -4,6 +4,7 @@
  */
 import { decodeCallNumber, RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, inject, test } from "vitest";
+import { seededBelow } from "../../../test/faults/seeded-random.js";
 import { plainNumber, plainText } from "../../protocol/test/plain-arithmetic.js";
 import { referenceCallNumber } from "../../protocol/test/plain-reference.js";
 import { RunNumbers, TEXT_COUNT_MAX } from "../src/run-numbers.js";
@@ -43,19 +44,9 @@ function mustBeRight({ texts, bytes, numbers }: Whole, version: number, run: num
   }
 }
 
-function randomFrom(start: number): (below: number) => number {
-  let state = start >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
 describe("the numbers of a run", () => {
   test("the arithmetic of these tests agrees with the specification", () => {
-    const random = randomFrom(seed);
+    const random = seededBelow(seed);
     for (let trial = 0; trial < 50_000; trial++) {
       const [version, run, sequence] = [random(VERSION_MAX + 1), random(RUN_MAX + 1), random(SEQUENCE_COUNT)];
       const text = plainText(plainNumber(version, run, sequence));
@@ -64,7 +55,7 @@ describe("the numbers of a run", () => {
   });
 
   test("are right for every sequence of 300 runs, first and last ones among them, in all three forms", () => {
-    const random = randomFrom(seed + 1);
+    const random = seededBelow(seed + 1);
     const edges = [0, 1, 2, 99, 8452, 2 ** 20 - 1, 2 ** 20, 2 ** 29, RUN_MAX - 1, RUN_MAX];
     const drawn = Array.from({ length: 280 }, () => random(RUN_MAX + 1));
     const runs = [...edges.map((run) => [0, run]), ...edges.map((run) => [VERSION_MAX, run])];
@@ -90,7 +81,7 @@ describe("the numbers of a run", () => {
   });
 
   test("are right for 50,000,000 random numbers, with the codec both ways", { timeout: 600_000 }, () => {
-    const random = randomFrom(seed + 2);
+    const random = seededBelow(seed + 2);
     const decode = decodeCallNumber;
     const bytes = Buffer.alloc(SEQUENCE_COUNT * 8);
     for (let trial = 0; trial < 50_000; trial++) {
@@ -114,7 +105,7 @@ describe("the numbers of a run", () => {
   });
 
   test("are the same wherever a text, a range of bytes or of numbers begins and ends", () => {
-    const random = randomFrom(seed + 3);
+    const random = seededBelow(seed + 3);
     const run = random(RUN_MAX + 1);
     const runNumbers = new RunNumbers(0, run);
     const { texts, numbers } = wholeRun(0, run);

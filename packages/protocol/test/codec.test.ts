@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
+import { seededBelow } from "../../../test/faults/seeded-random.js";
 import {
   CallNumberError,
   callNumbersOfRun,
@@ -50,7 +51,7 @@ describe("call numbers of the reference implementation", () => {
 
 describe("the codec", () => {
   test("comes back from 2,000,000 random call numbers to what they were made of, each a different text", () => {
-    const random = numbersFrom(seed);
+    const random = seededBelow(seed);
     const byText = new Map<string, number>();
     for (let trip = 0; trip < 2_000_000; trip++) {
       const version = random(VERSION_MAX + 1);
@@ -216,15 +217,4 @@ function refusalOf(text: string): CallNumberError {
     throw error;
   }
   return expect.fail(`${JSON.stringify(text)} was accepted`);
-}
-
-/** mulberry32: small, seeded, good enough to scatter. */
-function numbersFrom(start: number): (below: number) => number {
-  let state = start >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
 }

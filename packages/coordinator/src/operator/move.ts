@@ -6,11 +6,11 @@
  *   2 the ledger is copied, and compared, into a place that has no record, from which nothing can be leased
  *   3 the target's record is made on the clock line, above everything that the source leased, to be claimed by a coordinator
  */
-import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { whenLineReaches } from "../guard/line.js";
@@ -112,7 +112,7 @@ function recovery({ nodeCount }: MoveOptions, { source, remembered }: MovePlan, 
   return {
     step: "recover",
     storeId: source.storeId,
-    nonce: randomBytes(12).toString("base64url"),
+    nonce: freshNonce(),
     isSilenceAccepted: false,
     floor,
     generationMin: Math.max(source.generation, remembered?.generation ?? 0),

@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { lineAt, whenLineReaches } from "../guard/line.js";
@@ -120,7 +121,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
   const command = {
     step: "recover",
     storeId: plan.storeId,
-    nonce: randomBytes(12).toString("base64url"),
+    nonce: freshNonce(),
     isSilenceAccepted: isClockChecked,
     floor: idOf(greatest(plan.floors)),
     generationMin: plan.witnessed?.generation ?? 0,
