@@ -21,10 +21,17 @@ export const ROUTES = {
 } as const;
 
 /** A route with its parameters filled in and escaped: a typed call number may hold anything. */
-export function pathOf(route: keyof typeof ROUTES, parameters: Readonly<Record<string, string | number>> = {}): string {
-  return ROUTES[route].replace(/:(\w+)/g, (_, name: string) => {
+export function pathOf(route: keyof typeof ROUTES, parameters?: PathParameters): string {
+  return filledPath(ROUTES[route], parameters);
+}
+
+export type PathParameters = Readonly<Record<string, string | number>>;
+
+/** The same for a route of another table. @throws TypeError when a parameter is missing. */
+export function filledPath(path: string, parameters: PathParameters = {}): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name];
-    if (value === undefined) throw new TypeError(`the path ${ROUTES[route]} needs "${name}"`);
+    if (value === undefined) throw new TypeError(`the path ${path} needs "${name}"`);
     return encodeURIComponent(value);
   });
 }

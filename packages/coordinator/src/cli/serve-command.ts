@@ -7,6 +7,7 @@ import { Command } from "commander";
 import { type Logger, pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";
+import { EventHub } from "../events.js";
 import { createServer } from "../http/server.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
@@ -106,6 +107,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   }
   await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
+  const events = new EventHub(log);
   const address = parseStoreUrl(options.store);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -115,7 +117,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const coordinator = new Coordinator({
       store: opened.store,
       name: options.name,
-      log,
+      log: events,
       witnessOf: witnessesOf(address, options.witnessFolder),
       overrides: options.accept,
     });
@@ -125,13 +127,13 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const server = await createServer({ coordinator, release: RELEASE, log });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
-    log.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     coordinator.startTouching();
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
     await coordinator.stopTouching();
-    log.info({ reason }, "stop");
+    events.info({ reason }, "stop");
     await flushed(log);
   } finally {
     await opened.store.close();

@@ -1,0 +1,137 @@
+/**
+ * What operators ask a coordinator, beside what importers need: paths and the shapes of the answers.
+ * Has no dependency. Apart from wire.ts, so that the client carries nothing of it.
+ */
+import type { ErrorCode } from "./error-codes.js";
+import type { GuardAnswer, UseRate } from "./wire.js";
+
+export const OPERATOR_ROUTES = {
+  namespaces: "/v1/namespaces",
+  capacity: "/v1/namespaces/:namespace/capacity",
+  history: "/v1/namespaces/:namespace/history",
+  export: "/v1/namespaces/:namespace/export",
+  events: "/v1/events",
+  publicCallNumber: "/v1/public/namespaces/:namespace/call-numbers/:callNumber",
+  metrics: "/metrics",
+  console: "/console/",
+} as const;
+
+/** One namespace in the list of all: enough to see which one needs somebody. */
+export interface NamespaceDescription {
+  readonly namespace: string;
+  /** What its operators call it by: at most 8, as for holders. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Null when its record can't be read: `guard` says why. */
+  readonly record: {
+    readonly storeId: string;
+    readonly version: number;
+    readonly firstRun: number;
+    readonly highWaterMark: number;
+    readonly runsUsed: number;
+    readonly runsLeft: number;
+    /** By how many runs a second the clock line rises. */
+    readonly lineRunsPerSecond: number;
+  } | null;
+  readonly guard: Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
+}
+
+export interface NamespacesAnswer {
+  readonly store: string;
+  readonly coordinator: string;
+  readonly release: string;
+  /** By name. */
+  readonly namespaces: readonly NamespaceDescription[];
+}
+
+export const ALARM_NAMES = [
+  "runs_used_50",
+  "runs_used_80",
+  "runs_used_95",
+  "run_space_exhausted",
+  "holder_share",
+  "room_scarce",
+] as const;
+export type AlarmName = (typeof ALARM_NAMES)[number];
+
+/** Something that an operator should do before it hurts. */
+export interface Alarm {
+  readonly name: AlarmName;
+  readonly severity: "notice" | "warning" | "critical";
+  /** What is so, with the figures, and what to do: for people. */
+  readonly explanation: string;
+}
+
+/** What one holder took, over the leases that were looked at. Processes of one name count together. */
+export interface HolderUse {
+  readonly name: string;
+  /** Sorted; at most 8 of them. */
+  readonly hosts: readonly string[];
+  /** How many processes asked. */
+  readonly processCount: number;
+  readonly leaseCount: number;
+  readonly runCount: number;
+  /** 0 to 1: of all runs looked at. */
+  readonly share: number;
+  /** Runs that made fewer than 100 numbers, of those that are known to be ended. */
+  readonly wastedRunCount: number;
+  /** Runs that were leased and never left the coordinator. */
+  readonly burntRunCount: number;
+  readonly lastLeaseAtMs: number;
+  /** Asked for or reported on a run within the last ten minutes. */
+  readonly isLive: boolean;
+}
+
+export interface CapacityAnswer {
+  readonly namespace: string;
+  readonly version: number;
+  readonly highWaterMark: number;
+  readonly runsUsed: number;
+  readonly runsLeft: number;
+  /** 0 to 1. */
+  readonly usedShare: number;
+  readonly callNumbersLeft: number;
+  /** Runs that may be leased right now before the clock line is reached. */
+  readonly roomRuns: number;
+  readonly lineRunsPerSecond: number;
+  /** When the clock line reaches the end of the run space: before that nothing can use it up. */
+  readonly lineEndsAtMs: number;
+  readonly rates: readonly UseRate[];
+  /** What `holders` is computed from: the newest leases, at most 10,000 and at most a week. */
+  readonly lookedAt: { readonly leaseCount: number; readonly fromMs: number | null };
+  /** Those that took most first. */
+  readonly holders: readonly HolderUse[];
+  readonly alarms: readonly Alarm[];
+}
+
+/** Runs leased over time: `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`. */
+export interface HistoryAnswer {
+  readonly namespace: string;
+  readonly fromMs: number;
+  readonly stepMs: number;
+  readonly runs: readonly number[];
+}
+
+/** The query of the history route; `windowMs` is one of these. */
+export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
+export const HISTORY_STEP_COUNT = 60;
+
+/** What an archive's page for missing messages may know about a call number. */
+export interface PublicCallNumberAnswer {
+  readonly callNumber: string;
+  /** False only when no message can have it. */
+  readonly canExist: boolean;
+}
+
+/** One event of the coordinator, as the event stream tells it: the same name and fields as in its log. */
+export interface OperatorEvent {
+  /** Rises by one with each event of this coordinator process. */
+  readonly id: number;
+  readonly atMs: number;
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** As in the log: `lease`, `refusal`, `jump`, … */
+  readonly event: string;
+  /** Null when it concerns all. */
+  readonly namespace: string | null;
+  readonly code: ErrorCode | null;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
