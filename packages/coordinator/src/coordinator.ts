@@ -17,16 +17,12 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import {
-  LEASE_RUN_COUNT_MAX,
-  ledgerIdOf,
-  NAMESPACE_PATTERN,
-  NONCE_PATTERN,
-  runOfLedgerId,
-} from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./arguments.js";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
+import { noteBurnt } from "./guard/burnt.js";
 import { mustCount } from "./guard/judge.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
@@ -39,6 +35,8 @@ import {
   inspectNeverLeased,
   inspectOtherVersion,
 } from "./inspection.js";
+import { type ExportStep, exportedSteps } from "./ledger-export.js";
+import type { LedgerFilter } from "./ledger-filter.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
 import { notLeased } from "./refusals.js";
@@ -187,6 +185,11 @@ export class Coordinator {
     }
   }
 
+  /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
+  burn({ namespace, ...lease }: Lease, reason: string): void {
+    noteBurnt({ store: this.#store, log: this.#log, namespace }, lease, reason);
+  }
+
   /**
    * Notes how far a holder got in a run, named by its ledger id.
    * @throws CoordinatorError `run_not_leased`, `not_the_holder`.
@@ -216,6 +219,13 @@ export class Coordinator {
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     mustBeNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+  }
+
+  /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
+  async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
+    mustBeNamespace(namespace);
+    await this.#store.readNamespace(namespace);
+    return exportedSteps(this.#store, namespace, filter);
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
@@ -359,31 +369,5 @@ export class Coordinator {
       "clocks_disagree",
       `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
     );
-  }
-}
-
-function mustBeNamespace(namespace: string): void {
-  if (!NAMESPACE_PATTERN.test(namespace)) {
-    throw new TypeError(
-      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
-    );
-  }
-}
-
-function mustBeNonce(nonce: string): void {
-  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
-    throw new TypeError(
-      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
-    );
-  }
-}
-
-function mustBeLedgerId(ledgerId: number): void {
-  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
-}
-
-function mustBeWithin(name: string, value: number, min: number, max: number): void {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
   }
 }

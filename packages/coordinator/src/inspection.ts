@@ -71,6 +71,7 @@ function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
 }
 
 function whyNot(state: string, lastSequence: number | null): string {
+  if (state === "burnt") return "and never handed out: this number was not made";
   if (state === "unreported") return "which has not reported how far it got: this number may exist";
   if (state === "open") return `which reported ${reached(lastSequence)} so far: this number may exist by now`;
   return `which closed the run after ${reached(lastSequence)}: this number was not made`;

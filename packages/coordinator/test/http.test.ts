@@ -421,6 +421,7 @@ describe("the surface", () => {
       "get /healthz",
       "get /readyz",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
+      "get /v1/namespaces/{namespace}/export",
       "get /v1/namespaces/{namespace}/runs",
       "get /v1/namespaces/{namespace}/runs/{run}",
       "get /v1/namespaces/{namespace}/status",

@@ -1,6 +1,6 @@
 /** Random scripts: what many callers might do to a store in a row, right and wrong. */
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf, type RunState } from "@callnumber/protocol/wire";
+import { ledgerIdOf, type NotedState } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
@@ -95,7 +95,13 @@ const play = {
   recover: (name: Name, isForeign = false, floor = 0): Play =>
     stepOn(name, `recover, floor ${floor}`, isForeign, ({ recover }) => recover({ floor })),
   init: (name: Name): Play => stepOn(name, "init", false, ({ init }) => init()),
-  report: (name: Name, ledgerId: number, who: number, lastSequence: number | null, state: RunState = "open"): Play => ({
+  report: (
+    name: Name,
+    ledgerId: number,
+    who: number,
+    lastSequence: number | null,
+    state: NotedState = "open",
+  ): Play => ({
     name: `report ${name} ${ledgerId} by ${who}: ${lastSequence} ${state}`,
     on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
   }),
@@ -184,7 +190,7 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc
-      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<RunState[]>("open", "exhausted", "closed"))
+      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "burnt"))
       .map((parts) => play.report(...parts)),
   },
   { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },

@@ -115,6 +115,17 @@ export interface HistoryAnswer {
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
 export const HISTORY_STEP_COUNT = 60;
 
+export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** The last line of an export as NDJSON: without it the export was broken off. */
+export interface ExportEnd {
+  readonly end: true;
+  readonly leaseCount: number;
+  /** Ledger id up to which the ledger was looked through; null when nothing was there to look at. Go on with `fromRun` above it. */
+  readonly upToRun: number | null;
+}
+
 /** What an archive's page for missing messages may know about a call number. */
 export interface PublicCallNumberAnswer {
   readonly callNumber: string;

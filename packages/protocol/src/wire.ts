@@ -79,6 +79,12 @@ export interface Holder {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** Name and value of `name=value`, as filters ask for a label; a value may hold `=`. */
+export function labelIn(text: string): readonly [name: string, value: string] {
+  const [name = "", ...value] = text.split("=");
+  return [name, value.join("=")];
+}
+
 export interface LeaseRequest {
   /** 1 to 64 contiguous runs; the answer may hold fewer. */
   readonly runCount: number;
@@ -113,6 +119,9 @@ export interface Lease {
 /** `open`: goes on minting · `exhausted`: used to the last sequence · `closed`: will never be minted from again. */
 export type RunState = "open" | "exhausted" | "closed";
 
+/** `burnt`: leased in the store, and never handed out: only a coordinator notes it, and a word of the holder stands above it. */
+export type NotedState = RunState | "burnt";
+
 export interface ReportRequest {
   /** The nonce of the lease: only its holder knows it. */
   readonly nonce: string;
@@ -125,7 +134,7 @@ export interface ReportRequest {
 export interface Progress {
   readonly run: number;
   readonly lastSequence: number | null;
-  readonly state: RunState;
+  readonly state: NotedState;
   readonly reportedAtMs: number;
 }
 
@@ -138,12 +147,14 @@ export interface LedgerEntry {
   readonly holder: Holder;
   /** Name of the coordinator that granted it. */
   readonly coordinator: string;
+  /** Of the holder's request, as in the coordinator's log. Who knows it may report in the holder's name. */
+  readonly nonce: string;
   /** What the holder reported last; null when it has not reported. */
   readonly progress: Progress | null;
 }
 
 /** `unreported`: leased, and nothing was heard of it since. */
-export type KnownRunState = RunState | "unreported";
+export type KnownRunState = NotedState | "unreported";
 
 /** One run, as far as the coordinator knows it. */
 export interface RunAnswer {

@@ -11,6 +11,7 @@ import type { Coordinator } from "../coordinator.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { answerError, sendError } from "./error-answer.js";
+import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
@@ -78,6 +79,7 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     leaseRoute(routes, coordinator);
     reportRoute(routes, coordinator);
     runsRoutes(routes, coordinator);
+    exportRoute(routes, coordinator);
     callNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
     healthRoutes(routes, coordinator);

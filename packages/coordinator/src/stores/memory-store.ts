@@ -185,7 +185,7 @@ function keptLease(
   leasedAtMs: number,
 ): KeptLease {
   const firstRun = lastRun - runCount + 1;
-  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
+  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce, progress: null };
   return { lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry };
 }
 

@@ -21,7 +21,7 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   return { record: key("record"), ledger: key("ledger"), holders: key("holders"), reports: key("reports") };
 }
 
-const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed"];
+const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
 /** The leases in an answer of lua/leases.lua. */
 export function leasesIn(answer: unknown): readonly LeaseCopy[] {
@@ -31,11 +31,12 @@ export function leasesIn(answer: unknown): readonly LeaseCopy[] {
   );
   const leases = lines.map((line) => line.split(" "));
   const entries = ledgerEntriesOf(
-    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, , ...report]) => ({
+    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, nonce = "", ...report]) => ({
       lastLedgerId: Number(lastLedgerId),
       runCount: Number(runCount),
       leasedAtMs: Number(leasedAtMs),
       holderJson: jsonOf.get(holder) ?? "",
+      nonce,
       progress: progressIn(Number(lastLedgerId), report.map(Number)),
     })),
   );
