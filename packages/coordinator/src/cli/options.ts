@@ -88,6 +88,12 @@ export function coordinatorOption(): Option {
   );
 }
 
+/** How often something that goes on is asked for. Kept in milliseconds. */
+export function everyOption(): Option {
+  const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
+  return checkedOption("--every <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
+}
+
 export function holderOption(): Option {
   return checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name);
 }

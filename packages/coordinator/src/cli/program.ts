@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   decode: async () => (await import("./decode-command.js")).decodeCommand(),
   inspect: async () => (await import("./inspect-command.js")).inspectCommand(),
   runs: async () => (await import("./runs-command.js")).runsCommand(),
+  export: async () => (await import("./export-command.js")).exportCommand(),
   run: async () => (await import("./run-command.js")).runCommand(),
   status: async () => (await import("./status-command.js")).statusCommand(),
   pause: async () => (await import("./pause-command.js")).pauseCommand(),

@@ -58,7 +58,7 @@ export const FORMATS: Readonly<Record<ExportFormat, Format>> = {
 
 /** RFC 4180. A spreadsheet takes a text that begins with = + - @ for a formula, and a holder calls itself what it likes. */
 function table(rows: readonly (readonly Cell[])[]): string {
-  return stringify(rows as Cell[][], { record_delimiter: "windows", escape_formulas: true });
+  return stringify(rows as Cell[][], { record_delimiter: "windows", quoted_string: true, escape_formulas: true });
 }
 
 function instant(timeMs: number): string {

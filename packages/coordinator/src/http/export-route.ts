@@ -19,6 +19,8 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     OPERATOR_ROUTES.export,
     {
+      // It would read the whole ledger to answer nothing.
+      exposeHeadRoute: false,
       schema: {
         summary: "Export leases, oldest first, as a stream",
         params: z.object({ namespace: namespaceSchema }),
