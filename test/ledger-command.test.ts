@@ -8,6 +8,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { callnumber, folderForTest, onTerminal, serve, shell, startCommand } from "./processes/command.js";
 
 const ESC = String.fromCharCode(27);
+const COLOURS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
+const SCREENS = new RegExp(`${ESC}\\[\\?1049[hl]`);
 let asked = 0;
 
 async function coordinator() {
@@ -75,7 +77,7 @@ describe("runs", () => {
     for (const columns of [80, 120]) {
       const { stdout } = await onTerminal(columns, "runs", ...to);
       expect(stdout).toContain(`${ESC}[`);
-      const lines = stdout.replaceAll(/\u001b\[[\d;]*m/g, "").split("\r\n");
+      const lines = stdout.replaceAll(COLOURS, "").split("\r\n");
       expect(lines[0]).toMatch(/^RUNS +LEASED AT +HOLDER/);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     }
@@ -193,10 +195,10 @@ describe("status", () => {
       `TERM=xterm script -qefc "timeout --foreground -s INT 4 $CALLNUMBER status --watch --every 1 ${to.join(" ")}; echo code \\$?" /dev/null < /dev/null`,
     );
     expect(code).toBe(0);
-    const [, shown = "", left = ""] = stdout.split(/\u001b\[\?1049[hl]/);
+    const [, shown = "", left = ""] = stdout.split(SCREENS);
     expect(shown.split(`${ESC}[H`).length).toBeGreaterThan(2);
     expect(shown).toContain("Ctrl-C ends");
-    expect(left.replaceAll(/\u001b\[[\d;]*m/g, "")).toMatch(/^namespace main on the sqlite store/);
+    expect(left.replaceAll(COLOURS, "")).toMatch(/^namespace main on the sqlite store/);
   });
 });
 

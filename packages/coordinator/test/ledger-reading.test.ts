@@ -45,8 +45,8 @@ const MEANINGS: { readonly [K in keyof LedgerFilter]-?: (entry: LedgerEntry, ask
   holder: (entry, asked: string) => entry.holder.name === asked,
   host: (entry, asked: string) => entry.holder.host === asked,
   label: ({ holder: { labels } }, asked: readonly string[]) => {
-    const has = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    return asked.every((label) => has.includes(label));
+    const theirs = new Set(Object.entries(labels).map(([name, value]) => `${name}=${value}`));
+    return asked.every((label) => theirs.has(label));
   },
   state: (entry, asked: KnownRunState) => (entry.progress === null ? "unreported" : entry.progress.state) === asked,
   leasedFromMs: (entry, asked: number) => entry.leasedAtMs >= asked,
@@ -173,17 +173,15 @@ describe("the work", () => {
 
   test("of an export leaves a turn to others between any two steps", async () => {
     let turns = 0;
-    let isOver = false;
-    const others = (async () => {
-      while (!isOver) {
-        await turn();
-        turns++;
-      }
-    })();
+    const others = new AbortController();
+    const count = async () => {
+      for (; !others.signal.aborted; turns++) await turn();
+    };
+    const counted = count();
     let steps = 0;
     for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) steps++;
-    isOver = true;
-    await others;
+    others.abort();
+    await counted;
     expect(steps).toBeGreaterThanOrEqual(5);
     expect(turns).toBeGreaterThanOrEqual(steps);
   });

@@ -35,7 +35,7 @@ describe("a table", () => {
 
   test("on a terminal shortens what is widest, and then leaves out what matters least", () => {
     expect(linesAt(30)).toEqual([" RUN  NAME         NOTE", "   7  importer     all is wel…", "4711  インポータ…"]);
-    expect(linesAt(18)).toEqual([" RUN  NAME", "   7  importer", "4711  インポーター"]);
+    expect(linesAt(17)).toEqual([" RUN  NAME", "   7  importer", "4711  インポータ…"]);
     expect(linesAt(12)).toEqual([" RUN  NAME", "   7  impor…", "4711  イン…"]);
     expect(linesAt(3)).toEqual([" RUN", "   7", "4711"]);
   });

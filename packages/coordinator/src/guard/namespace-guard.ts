@@ -320,9 +320,8 @@ export class NamespaceGuard {
   }
 
   #remember({ after }: Outcome): void {
-    const known = merged(this.#remembered, remembranceOf(after));
-    const { nodeCount } = after;
-    this.#remembered = { storeId: known.storeId, ledgerId: known.ledgerId, generation: known.generation, nodeCount };
+    const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
+    this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
   }
 
   /**
