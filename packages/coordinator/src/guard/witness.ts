@@ -1,10 +1,10 @@
-import { ledgerIdOf } from "@callnumber/protocol/wire";
-import type { NamespaceRecord } from "../store.js";
-
 /**
  * What a coordinator remembers of a namespace outside the store, so that its own end does not end the memory. Losing it loses
  * a warning; it never moves a counter by itself.
  */
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "../store.js";
+
 export interface Remembrance {
   readonly storeId: string;
   /** Ledger id of the greatest run seen. */
