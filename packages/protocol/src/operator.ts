@@ -7,6 +7,7 @@ import type { GuardAnswer, UseRate } from "./wire.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
+  labels: "/v1/namespaces/:namespace/labels",
   capacity: "/v1/namespaces/:namespace/capacity",
   history: "/v1/namespaces/:namespace/history",
   export: "/v1/namespaces/:namespace/export",
@@ -114,6 +115,11 @@ export interface HistoryAnswer {
 /** The query of the history route; `windowMs` is one of these. */
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
 export const HISTORY_STEP_COUNT = 60;
+
+/** A namespace's labels, all of them: those that are not named are gone. */
+export interface LabelsRequest {
+  readonly labels: Readonly<Record<string, string>>;
+}
 
 /** What an archive's page for missing messages may know about a call number. */
 export interface PublicCallNumberAnswer {

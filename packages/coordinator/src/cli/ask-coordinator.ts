@@ -5,7 +5,7 @@ import type { z } from "zod";
 const TIMEOUT_MS = 10_000;
 
 /** A question that got no answer, with the code that says why. */
-class AskError extends Error {
+export class AskError extends Error {
   override readonly name = "AskError";
 
   constructor(
@@ -17,10 +17,15 @@ class AskError extends Error {
   }
 }
 
-/** @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
-export async function askCoordinator<T>(coordinator: string, path: string, schema: z.ZodType<T>): Promise<T> {
+/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
+export async function askCoordinator<T>(
+  coordinator: string,
+  path: string,
+  schema: z.ZodType<T>,
+  request: RequestInit = {},
+): Promise<T> {
   const base = baseOf(coordinator);
-  const { status, body } = await get(base, path);
+  const { status, body } = await send(base, path, request);
   const answer = schema.safeParse(body);
   if (status === 200 && answer.success) return answer.data;
   const refusal = errorAnswerSchema.safeParse(body);
@@ -40,9 +45,10 @@ function baseOf(coordinator: string): string {
   return coordinator.replace(/\/+$/, "");
 }
 
-async function get(base: string, path: string): Promise<{ status: number; body: unknown }> {
+async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
   try {
-    const response = await fetch(base + path, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const init: RequestInit = { ...request, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const response = await fetch(base + path, init);
     const text = await response.text();
     return { status: response.status, body: parseJson(text) };
   } catch (error) {
