@@ -88,6 +88,11 @@ async function work(user: string): Promise<void> {
     await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
     await coordinator.run(namespace, firstRun);
     await coordinator.inspect(namespace, "00000000");
+    await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
+    await coordinator.labelNamespace(namespace, { archive: "lists" });
+    expect(await coordinator.namespaces()).toContainEqual(
+      expect.objectContaining({ namespace, labels: { archive: "lists" } }),
+    );
     await coordinator.status(namespace);
     expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
     expect(await coordinator.mustBeReady()).toContain(namespace);

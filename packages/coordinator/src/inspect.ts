@@ -81,11 +81,7 @@ async function hintsOf(store: Store, record: NamespaceRecord, text: string): Pro
   return hints.sort((a, b) => a.positions.length - b.positions.length || a.verdict.localeCompare(b.verdict));
 }
 
-function hintOf(
-  { callNumber, slip, positions }: Slip,
-  lease: LedgerEntry,
-  namespace: string,
-): CallNumberHint {
+function hintOf({ callNumber, slip, positions }: Slip, lease: LedgerEntry, namespace: string): CallNumberHint {
   const fields = callNumberFieldsIn(callNumber);
   if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is spelt like no run`);
   const { verdict } = inspectLeased({ namespace, callNumber, ...fields }, lease, null);

@@ -83,7 +83,13 @@ test("every number is found again behind one slip of case at any place", () => {
 
 test("a text that is made to cost much costs no more than its bound", () => {
   const all = { firstLedgerId: 2 ** 33 - 1, lastLedgerId: 2 ** 33 - 1 };
-  for (const text of ["1lI|1lI|", "oooooooo".repeat(40), "1lI|1lI| ".repeat(60), "%E2%80%8B".repeat(80), "rn".repeat(200)]) {
+  for (const text of [
+    "1lI|1lI|",
+    "oooooooo".repeat(40),
+    "1lI|1lI| ".repeat(60),
+    "%E2%80%8B".repeat(80),
+    "rn".repeat(200),
+  ]) {
     expect(slipsOf(text, all, 16)).toEqual([]);
   }
 });

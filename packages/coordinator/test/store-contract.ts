@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
 import type { Store } from "../src/store.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { describeLabels } from "./labels-contract.js";
 import { describeSteps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -303,6 +304,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     describeSteps(opened, traits);
+    describeLabels(opened, traits);
 
     describe("the ledger", () => {
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {

@@ -1,0 +1,125 @@
+/** `callnumber inspect` as an operator types it: a number, a URL, a slip, or a million lines through a pipe. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
+import { describe, expect, test } from "vitest";
+import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
+
+const NOBODY = "http://127.0.0.1:1";
+
+/** A coordinator whose first leases begin at run 99, and numbers of two processes. */
+async function world() {
+  const store = `sqlite:${join(await folderForTest(), "store.db")}`;
+  await callnumber(["init", "--store", store, "--first-run", "99"]);
+  const { url, stop } = await serve(store);
+  const to = ["--coordinator", url];
+  const made = async () => (await callnumber(["next", "-n", "3", ...to])).stdout.trim().split("\n") as string[];
+  return { to, url, stop, numbers: [...(await made()), ...(await made())] as string[] };
+}
+
+describe("one number", () => {
+  test("is told with its holder, host, pid, coordinator, time and neighbours; a URL is taken for the number in it", async () => {
+    const { to, numbers } = await world();
+    const [callNumber = ""] = numbers;
+    const told = await callnumber(["inspect", callNumber, ...to]);
+    expect(told.code).toBe(0);
+    expect(told.stdout).toMatch(
+      new RegExp(
+        `^${callNumber}  reported: run 99 was leased to callnumber-next \\(\\S+, pid \\d+\\) at \\S+Z, within what it reported\n` +
+          "  version 0, run 99, sequence 0\n  leased by coordinator \\S+\n  the same process got nothing before it, and nothing after it\n$",
+      ),
+    );
+    const url = await callnumber(["inspect", `https://lists.example.org/message/${callNumber}?x=1`, ...to]);
+    expect(url).toEqual(told);
+  });
+
+  test("that is malformed is pointed at, and told what it may have been meant for", async () => {
+    const { to, numbers } = await world();
+    const [callNumber = ""] = numbers;
+    const slipped = `${callNumber.slice(0, 4)}-${callNumber.slice(4)}`;
+    const told = await callnumber(["inspect", slipped, ...to]);
+    expect(told.code).toBe(1);
+    expect(told.stdout.split("\n")).toEqual([
+      `${slipped}  malformed: "${slipped}" has 9 characters; a call number has 8`,
+      `  perhaps ${callNumber}: without what stands around it; leased to callnumber-next, reported`,
+      "",
+    ]);
+    const pointed = await callnumber(["inspect", "2Vz_\u202eE2i", ...to]);
+    expect(pointed.stdout).toContain("\n   ^\n");
+    expect(pointed.stdout).not.toContain("\u202e");
+  });
+
+  test("that is malformed is said to be so without a coordinator, too, however odd it is; any other needs one", async () => {
+    const nobody = ["--coordinator", NOBODY];
+    for (const text of ["nonsense!", "..", ".", "", "x".repeat(1_000), "ж".repeat(100)]) {
+      const { code, stdout } = await callnumber(["inspect", text, "--json", ...nobody]);
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout)).toMatchObject([{ verdict: "malformed", callNumber: text, hints: [] }]);
+    }
+    expect(await callnumber(["inspect", "2VznWE2i", ...nobody])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("coordinator_unreachable"),
+    });
+  });
+});
+
+describe("many, on standard input", () => {
+  test("are answered in their order, as a table or a line of JSON each; what can't exist makes the exit code 1", async () => {
+    const { to, numbers } = await world();
+    const [first = "", second = ""] = numbers;
+    const input = `${first}\r\n  https://lists.example.org/${second}\n\nnonsense!\n${numbers.at(-1)}`;
+    const asJson = await callnumber(["inspect", "-", "--json", ...to], { input });
+    expect(asJson.code).toBe(1);
+    const answers = asJson.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => inspectAnswerSchema.parse(JSON.parse(line)));
+    expect(answers.map(({ callNumber, verdict }) => [callNumber, verdict])).toEqual([
+      [first, "reported"],
+      [second, "reported"],
+      ["nonsense!", "malformed"],
+      [numbers.at(-1), "reported"],
+    ]);
+    const asTable = await callnumber(["inspect", "-", ...to], { input: numbers.join("\n") });
+    expect(asTable.code).toBe(0);
+    const [head, ...rows] = asTable.stdout.trimEnd().split("\n");
+    expect(head).toMatch(/^CALL NUMBER +VERDICT +RUN +SEQ +LEASED AT +WHO/);
+    expect(rows.map((row) => row.slice(0, 8))).toEqual(numbers);
+    expect(rows[0]).toMatch(/reported +99 +0 +\S+Z +callnumber-next on \S+, pid \d+$/);
+  });
+
+  test("fit the terminal, where there is one", async ({ skip }) => {
+    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
+    const { url, numbers } = await world();
+    const file = join(await folderForTest(), "numbers.txt");
+    await writeFile(file, numbers.join("\n"));
+    const inspected = await shell(
+      `script -qec "stty cols 60; $CALLNUMBER inspect - --coordinator ${url} < ${file}" /dev/null < /dev/null`,
+    );
+    const lines = inspected.stdout.split(/\r?\n/).filter((line) => line !== "");
+    expect(lines).toHaveLength(numbers.length + 1);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  test("are asked about a few at a time, and a reader that leaves ends it quietly", async () => {
+    const { url, numbers } = await world();
+    const asked = await shell(
+      `yes ${numbers[0]} | $CALLNUMBER inspect - --json --coordinator ${url} | head -n 200 | wc -l`,
+    );
+    expect(asked.stdout.trim()).toBe("200");
+    expect(asked.stderr).toBe("");
+  });
+
+  test("end with the reason when the coordinator goes away", async () => {
+    const input = "2VznWE2i\n".repeat(100);
+    expect(await callnumber(["inspect", "-", "--coordinator", NOBODY], { input })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^callnumber: no coordinator answers.*coordinator_unreachable\)\n$/s),
+    });
+  });
+
+  test("that have no end are refused", async () => {
+    const asked = await shell(`head -c 3000000 /dev/zero | tr '\\0' x | $CALLNUMBER inspect - --coordinator ${NOBODY}`);
+    expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("line 1 of standard input has no end") });
+  });
+});
