@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";

@@ -18,7 +18,7 @@ const HEADINGS = {
 const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
   surrounding: "without what stands around it",
   look_alike: "a look-alike",
-  case: "upper for lower case, or the other way round",
+  case: "in another case",
 };
 
 /** Several lines. */
@@ -70,7 +70,7 @@ function whoOrWhyNot(answer: InspectAnswer): string {
 
 function hintInWords({ callNumber, slip, positions, holder, verdict }: CallNumberHint): string {
   const places = positions.map((position) => position + 1).join(", ");
-  const where = places === "" ? "" : ` (character ${places})`;
+  const where = places === "" ? "" : ` (${positions.length === 1 ? "character" : "characters"} ${places})`;
   return `perhaps ${callNumber}: ${SLIPS[slip]}${where}; leased to ${holder}, ${verdict}`;
 }
 
