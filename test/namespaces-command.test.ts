@@ -10,10 +10,8 @@ async function storeUrl(): Promise<string> {
 describe("on a store at rest", () => {
   test("one is created as init creates it, with labels, listed and described; nobody claims to know its guard", async () => {
     const store = await storeUrl();
-    const made = await callnumber([
-      ...["namespaces", "create", "lists", "--store", store, "--first-run", "200", "--rate", "4"],
-      ...["--label", "archive=lists", "--label", "team=a=b c"],
-    ]);
+    const create = ["namespaces", "create", "lists", "--store", store, "--first-run", "200", "--rate", "4"];
+    const made = await callnumber([...create, "--label", "archive=lists", "--label", "team=a=b c"]);
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/Made namespace "lists".*first run {2}200/s) });
     expect(await callnumber(["namespaces", "create", "lists", "--store", store])).toMatchObject({
       code: 1,

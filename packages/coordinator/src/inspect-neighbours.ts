@@ -8,7 +8,7 @@ import { lastLedgerIdOf } from "./lease-copy.js";
 import type { Store } from "./store.js";
 
 /** Leases looked at on each side at the most. */
-export const NEIGHBOUR_SCAN_MAX = 1_000;
+const NEIGHBOUR_SCAN_MAX = 1_000;
 /** At once: leases wait while a store looks at them. */
 const SCAN_STEP = 100;
 

@@ -97,7 +97,7 @@ function slipOf(word: Word, ledgerId: number): Slip {
 /** With few changes first, so that a bound cuts off the unlikely ones. */
 function* correctedWords(text: string): Generator<Word> {
   const words = wordsIn(glyphsOf(text))
-    .flatMap((word) => [word, ...repaired(word)])
+    .flatMap(repaired)
     .filter(({ length }) => length === CALL_NUMBER_LENGTH);
   yield* words;
   for (const word of words) yield* withCase(word);
@@ -161,22 +161,24 @@ function spelt(word: Word): string {
   return word.map(({ character }) => character).join("");
 }
 
-/** With one pair read for the one character that it looks like, or the other way round, where that makes the length right. */
-function* repaired(word: Word): Generator<Word> {
+/** A word as it is, and with one pair read for the one character that it looks like, or the other way round. */
+function repaired(word: Word): Word[] {
+  const words = [word];
   const text = spelt(word);
   for (const [pair, one] of PAIRS) {
     for (let at = 0; at < word.length; at++) {
       const { position } = word[at] as Glyph;
       if (word.length === CALL_NUMBER_LENGTH + 1 && text.startsWith(pair, at)) {
         const merged = { character: one, position, changed: [position, (word[at + 1] as Glyph).position] };
-        yield word.toSpliced(at, 2, merged);
+        words.push(word.toSpliced(at, 2, merged));
       }
       if (word.length === CALL_NUMBER_LENGTH - 1 && text[at] === one) {
         const first = { character: pair[0] as string, position, changed: [position] };
-        yield word.toSpliced(at, 1, first, { character: pair[1] as string, position, changed: [] });
+        words.push(word.toSpliced(at, 1, first, { character: pair[1] as string, position, changed: [] }));
       }
     }
   }
+  return words;
 }
 
 /** In one place; in all places when the word has one case only. */

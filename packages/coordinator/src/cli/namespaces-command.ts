@@ -82,7 +82,9 @@ async function list({ name, options, command }: Deed): Promise<void> {
     ["NAMESPACE", "RUNS USED", "RUNS LEFT", "RATE", "GUARD", "LABELS"],
     found.map(({ namespace, record, guard, labels }) => [
       namespace,
-      ...(record === null ? ["?", "?", "?"] : [record.runsUsed, record.runsLeft, record.lineRunsPerSecond]),
+      record?.runsUsed ?? "?",
+      record?.runsLeft ?? "?",
+      record?.lineRunsPerSecond ?? "?",
       guard === null ? "not asked" : guard.state.replaceAll("_", " "),
       labelsText(labels),
     ]),
@@ -114,7 +116,9 @@ async function listed(options: Options, command: Command): Promise<readonly Foun
     return (await askCoordinator(options.coordinator, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema)).namespaces;
   }
   const found = await onStore(options, (coordinator) => coordinator.namespaces());
-  return found.map((one) => (one.record === null ? one : { ...one, guard: null }));
+  return found.map(({ namespace, labels, record, guard }) => {
+    return { namespace, labels, record, guard: record === null ? guard : null };
+  });
 }
 
 async function relabel(namespace: string, labels: Labels, options: Options, command: Command): Promise<void> {
