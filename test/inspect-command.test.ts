@@ -1,8 +1,13 @@
 /** `callnumber inspect` as an operator types it: a number, a URL, a slip, or a million lines through a pipe. */
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { seededRandom } from "./faults/seeded-random.js";
 import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
 
 const NOBODY = "http://127.0.0.1:1";
@@ -15,6 +20,25 @@ async function world() {
   const to = ["--coordinator", url];
   const made = async () => (await callnumber(["next", "-n", "3", ...to])).stdout.trim().split("\n") as string[];
   return { to, url, stop, numbers: [...(await made()), ...(await made())] as string[] };
+}
+
+/** Answers each question after a time of its own. */
+async function slowCoordinator(): Promise<{ readonly url: string; readonly mostAtOnce: () => number }> {
+  let [open, most] = [0, 0];
+  const random = seededRandom(inject("seed"));
+  const server = createServer((request, response) => {
+    most = Math.max(most, ++open);
+    const callNumber = new URL(request.url ?? "", NOBODY).pathname.split("/").at(-1);
+    const subject = { namespace: "main", callNumber, explanation: "", verdict: "other_version" };
+    setTimeout(() => {
+      open--;
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ ...subject, version: 1, run: 1, sequence: 1, hints: [] }));
+    }, 20 * random());
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, mostAtOnce: () => most };
 }
 
 describe("one number", () => {
@@ -101,7 +125,18 @@ describe("many, on standard input", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  test("are asked about a few at a time, and a reader that leaves ends it quietly", async () => {
+  test("are asked about 16 at a time, and told in their order, however the answers come", async () => {
+    const place = await slowCoordinator();
+    const numbers = Array.from({ length: 400 }, (_, run) => encodeCallNumber({ version: 0, run, sequence: 0 }));
+    const asked = await callnumber(["inspect", "-", "--json", "--coordinator", place.url], {
+      input: numbers.join("\n"),
+    });
+    const answers = asked.stdout.trimEnd().split("\n");
+    expect(answers.map((line) => (JSON.parse(line) as { callNumber: string }).callNumber)).toEqual(numbers);
+    expect(place.mostAtOnce()).toBe(16);
+  });
+
+  test("need no reader to the end: one that leaves ends it quietly", async () => {
     const { url, numbers } = await world();
     const asked = await shell(
       `yes ${numbers[0]} | $CALLNUMBER inspect - --json --coordinator ${url} | head -n 200 | wc -l`,
