@@ -23,10 +23,11 @@ async function world() {
 }
 
 /** Answers each question after a time of its own. */
-async function slowCoordinator(): Promise<{ readonly url: string; readonly mostAtOnce: () => number }> {
-  let [open, most] = [0, 0];
+async function slowCoordinator() {
+  let [asked, open, most] = [0, 0, 0];
   const random = seededRandom(inject("seed"));
   const server = createServer((request, response) => {
+    asked++;
     most = Math.max(most, ++open);
     const callNumber = new URL(request.url ?? "", NOBODY).pathname.split("/").at(-1);
     const subject = { namespace: "main", callNumber, explanation: "", verdict: "other_version" };
@@ -38,7 +39,8 @@ async function slowCoordinator(): Promise<{ readonly url: string; readonly mostA
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, mostAtOnce: () => most };
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, asked: () => asked, mostAtOnce: () => most };
 }
 
 describe("one number", () => {
@@ -73,17 +75,29 @@ describe("one number", () => {
     expect(pointed.stdout).not.toContain("\u202e");
   });
 
-  test("that is malformed is said to be so without a coordinator, too, however odd it is; any other needs one", async () => {
+  test("that is malformed is said to be so without a coordinator, too; any other needs one", async () => {
     const nobody = ["--coordinator", NOBODY];
-    for (const text of ["nonsense!", "..", ".", "", "x".repeat(1_000), "ж".repeat(100)]) {
-      const { code, stdout } = await callnumber(["inspect", text, "--json", ...nobody]);
-      expect(code).toBe(1);
-      expect(JSON.parse(stdout)).toMatchObject([{ verdict: "malformed", callNumber: text, hints: [] }]);
-    }
+    const { code, stdout } = await callnumber(["inspect", "nonsense!", "--json", ...nobody]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject([{ verdict: "malformed", callNumber: "nonsense!", hints: [] }]);
     expect(await callnumber(["inspect", "2VznWE2i", ...nobody])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("coordinator_unreachable"),
     });
+  });
+
+  test("that fits no path is malformed, and no coordinator is asked about it", async () => {
+    const { url, asked } = await slowCoordinator();
+    const odd = ["..", ".", "", "x".repeat(1_000), "ж".repeat(100)];
+    const { code, stdout } = await callnumber(["inspect", ...odd, "--json", "--coordinator", url]);
+    expect(code).toBe(1);
+    const answers = JSON.parse(stdout) as { verdict: string; callNumber: string }[];
+    expect(answers.map(({ verdict, callNumber }) => [verdict, callNumber])).toEqual(
+      odd.map((text) => ["malformed", text]),
+    );
+    expect(asked()).toBe(0);
+    await callnumber(["inspect", "nonsense!", "--coordinator", url]);
+    expect(asked()).toBe(1);
   });
 });
 

@@ -25,6 +25,7 @@ test.each<[string, string, number[]]>([
   ["| 2VznWE2i |", "surrounding", []],
   ["|2VznWE2i|", "surrounding", []],
   ["message 2VznWE2i was lost yesterday", "surrounding", []],
+  ["message 2Vzn\u00adWE2i was lost yesterday", "surrounding", []],
   ["100% 2VznWE2i", "surrounding", []],
   ["ZVznWE2i", "look_alike", [0]],
   ["2VznWEzi", "look_alike", [6]],
