@@ -36,6 +36,11 @@ const RULES: readonly Rule[] = [
     allowed: /^packages\/protocol\/src\/(layout|error-codes|wire)$/,
   },
   {
+    because: "a page in a browser finds the call number in what was pasted, and loads nothing for it",
+    files: /^packages\/protocol\/src\/call-number-in\./,
+    allowed: /^$/,
+  },
+  {
     because:
       "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,

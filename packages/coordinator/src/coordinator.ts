@@ -7,8 +7,10 @@
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { CallNumberError, RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import type {
+  Holder,
   InspectAnswer,
   Lease,
   LeaseRequest,
@@ -17,8 +19,7 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import { LEASE_RUN_COUNT_MAX, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
-import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./arguments.js";
+import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
@@ -28,18 +29,14 @@ import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-gu
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
-import {
-  callNumberFieldsIn,
-  inspectLeased,
-  inspectMalformed,
-  inspectNeverLeased,
-  inspectOtherVersion,
-} from "./inspection.js";
+import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
 import { type ExportStep, exportedSteps } from "./ledger-export.js";
 import type { LedgerFilter } from "./ledger-filter.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
-import { notLeased } from "./refusals.js";
+import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
+import { describedNamespace } from "./namespaces.js";
+import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
 import type { NamespaceRecord, Store } from "./store.js";
@@ -110,6 +107,11 @@ export class Coordinator {
     this.#witnessOf = witnessOf;
     this.#guardOptions = { store, bounds, now, log, pause, random };
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+  }
+
+  /** How its store is called in `status`. */
+  get storeKind(): string {
+    return this.#store.kind;
   }
 
   /**
@@ -229,23 +231,38 @@ export class Coordinator {
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
-  async inspect(namespace: string, text: string): Promise<InspectAnswer> {
+  async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
     mustBeNamespace(namespace);
-    const subject = { namespace, callNumber: text };
-    const fields = callNumberFieldsIn(text);
-    if (fields instanceof CallNumberError) {
-      await this.#store.readNamespace(namespace);
-      return inspectMalformed(subject, fields);
-    }
-    const ledgerId = ledgerIdOf(fields.version, fields.run);
-    const find = () => this.#store.findLease(namespace, ledgerId);
-    // Asked together: one round trip to a store that is elsewhere.
-    const [record, found] = await Promise.all([this.#store.readNamespace(namespace), find()]);
-    if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
-    // Leased between the two, it would be taken for a run that was skipped.
-    const lease = found ?? (ledgerId <= ledgerIdOf(record.version, record.highWaterMark) ? await find() : undefined);
-    if (lease === undefined) return inspectNeverLeased({ ...subject, ...fields }, record);
-    return inspectLeased({ ...subject, ...fields }, lease);
+    return await inspectCallNumber(this.#store, namespace, text, options);
+  }
+
+  /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
+  async canExist(namespace: string, text: string): Promise<boolean> {
+    mustBeNamespace(namespace);
+    return await callNumberCanExist(this.#store, await this.#guardOf(namespace), namespace, text);
+  }
+
+  /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
+  async namespaces(): Promise<readonly NamespaceDescription[]> {
+    const names = [...(await this.#knownNamespaces())].sort();
+    const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
+    return described.filter((one) => one !== undefined);
+  }
+
+  /** Gives a namespace its labels, instead of those it had. @throws CoordinatorError `namespace_not_initialised`. */
+  async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
+    mustBeNamespace(namespace);
+    await this.#store.describeNamespace(namespace, labels);
+    this.#log.info({ namespace, labels }, "labels");
+    const described = await this.#described(namespace);
+    if (described === undefined) throw notInitialised(namespace);
+    return described;
+  }
+
+  #described(namespace: string): Promise<NamespaceDescription | undefined> {
+    const findingOf = () => this.#preflight.stateOf(namespace);
+    const guardOf = () => this.#guardOf(namespace);
+    return describedNamespace({ namespace, store: this.#store, guardOf, findingOf, nowMs: this.#now() });
   }
 
   /**

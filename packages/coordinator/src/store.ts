@@ -241,6 +241,18 @@ export interface Store {
    */
   importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
 
+  /**
+   * Gives a namespace its labels, instead of those it had: words for people, which no step looks at.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_unavailable`.
+   */
+  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void>;
+
+  /**
+   * The labels of a namespace; none when it was given none.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
+   */
+  readDescription(namespace: string): Promise<Holder["labels"]>;
+
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;
 }

@@ -420,6 +420,7 @@ describe("the surface", () => {
     ).toEqual([
       "get /healthz",
       "get /readyz",
+      "get /v1/namespaces",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
       "get /v1/namespaces/{namespace}/export",
       "get /v1/namespaces/{namespace}/runs",
@@ -427,6 +428,7 @@ describe("the surface", () => {
       "get /v1/namespaces/{namespace}/status",
       "post /v1/namespaces/{namespace}/leases",
       "post /v1/namespaces/{namespace}/runs/{run}/report",
+      "put /v1/namespaces/{namespace}/labels",
     ]);
     const leaseOperation = body.paths["/v1/namespaces/{namespace}/leases"].post;
     expect(Object.keys(leaseOperation.responses)).toEqual(expect.arrayContaining(["201", "4XX", "5XX"]));

@@ -16,6 +16,7 @@ import {
   reportCommand,
   storeIdFrom,
 } from "./commands-for-test.js";
+import { describeLabels } from "./labels-contract.js";
 import { describeSteps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -311,6 +312,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     describeSteps(opened, traits);
+    describeLabels(opened, traits);
 
     describe("the ledger", () => {
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {

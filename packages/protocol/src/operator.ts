@@ -7,6 +7,7 @@ import type { GuardAnswer, UseRate } from "./wire.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
+  labels: "/v1/namespaces/:namespace/labels",
   capacity: "/v1/namespaces/:namespace/capacity",
   history: "/v1/namespaces/:namespace/history",
   export: "/v1/namespaces/:namespace/export",
@@ -124,6 +125,11 @@ export interface ExportEnd {
   readonly leaseCount: number;
   /** Ledger id up to which the ledger was looked through; null when nothing was there to look at. Go on with `fromRun` above it. */
   readonly upToRun: number | null;
+}
+
+/** A namespace's labels, all of them: those that are not named are gone. */
+export interface LabelsRequest {
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** What an archive's page for missing messages may know about a call number. */

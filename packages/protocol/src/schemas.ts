@@ -15,12 +15,14 @@ import {
 } from "./codec.js";
 import type {
   CallNumberFields,
+  CallNumberHint,
   ErrorAnswer,
   ErrorCode,
   GuardAnswer,
   Holder,
   InspectAnswer,
   Lease,
+  LeaseNeighbours,
   LeaseRequest,
   LedgerEntry,
   Progress,
@@ -82,13 +84,16 @@ const labelName = z
   .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
 const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
 
+/** Of a holder or of a namespace. */
+export const labelsSchema = z
+  .record(labelName, labelValue)
+  .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`);
+
 export const holderSchema = z.strictObject({
   name: printable(HOLDER_NAME_LENGTH_MAX),
   host: printable(HOST_LENGTH_MAX),
   pid: z.int().min(0).max(PID_MAX),
-  labels: z
-    .record(labelName, labelValue)
-    .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
+  labels: labelsSchema,
 }) satisfies z.ZodType<Holder>;
 
 export const leaseRequestSchema = z.strictObject({
@@ -193,6 +198,30 @@ export const runsAnswerSchema = z.object({
 }) satisfies z.ZodType<RunsAnswer>;
 
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberFields, z.ZodType>;
+/** Query of the call number route. */
+export const inspectQuerySchema = z.strictObject({
+  /** Whether the leases of the same process before and after are looked for, which costs up to 2,000 entries of the ledger. */
+  neighbours: z.enum(["yes", "no"]).default("yes"),
+});
+
+const hints = z
+  .array(
+    z.object({
+      callNumber: z.string(),
+      slip: z.enum(["surrounding", "look_alike", "case"]),
+      positions: z.array(z.int().min(0)).readonly(),
+      holder: z.string(),
+      verdict: z.enum(["reported", "unreported"]),
+    }) satisfies z.ZodType<CallNumberHint>,
+  )
+  .readonly();
+
+const neighboursSchema = z.object({
+  previous: ledgerEntrySchema.nullable(),
+  next: ledgerEntrySchema.nullable(),
+  explanation: z.string(),
+}) satisfies z.ZodType<LeaseNeighbours>;
+
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
 export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
@@ -201,12 +230,14 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     verdict: z.literal("malformed"),
     problem: z.enum(["wrong_length", "wrong_character", "beyond_greatest"]),
     position: z.int().min(0).nullable(),
+    hints,
   }),
-  z.object({ ...inspected, verdict: z.literal("other_version"), ...callNumberFields }),
+  z.object({ ...inspected, verdict: z.literal("other_version"), ...callNumberFields, hints }),
   z.object({
     ...inspected,
     verdict: z.literal("never_leased"),
     reason: z.enum(["above_mark", "below_first_run", "skipped"]),
+    hints,
     ...callNumberFields,
   }),
   z.object({
@@ -216,12 +247,13 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     state: knownRunState,
     lastSequence: sequence.nullable(),
     lease: ledgerEntrySchema,
+    neighbours: neighboursSchema.nullable(),
   }),
 ]) satisfies z.ZodType<InspectAnswer>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 
-const guardAnswerSchema = z.object({
+export const guardAnswerSchema = z.object({
   state: z.enum(["open", "in_doubt", "fenced"]),
   code: errorCode.nullable(),
   sinceMs: timeMs,

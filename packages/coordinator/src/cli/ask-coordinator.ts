@@ -18,10 +18,15 @@ export class AskError extends Error {
   }
 }
 
-/** @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
-export async function askCoordinator<T>(coordinator: string, path: string, schema: z.ZodType<T>): Promise<T> {
+/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
+export async function askCoordinator<T>(
+  coordinator: string,
+  path: string,
+  schema: z.ZodType<T>,
+  request: RequestInit = {},
+): Promise<T> {
   const base = baseOf(coordinator);
-  const { status, body } = await get(base, path);
+  const { status, body } = await send(base, path, request);
   const answer = schema.safeParse(body);
   if (status === 200 && answer.success) return answer.data;
   throw refusalIn(base, status, body);
@@ -53,9 +58,10 @@ function baseOf(coordinator: string): string {
   return coordinator.replace(/\/+$/, "");
 }
 
-async function get(base: string, path: string): Promise<{ status: number; body: unknown }> {
+async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
   try {
-    const response = await fetch(base + path, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const init: RequestInit = { ...request, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const response = await fetch(base + path, init);
     const text = await response.text();
     return { status: response.status, body: parseJson(text) };
   } catch (error) {

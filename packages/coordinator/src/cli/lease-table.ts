@@ -2,9 +2,10 @@
 import { stdout } from "node:process";
 import type { KnownRunState, LedgerEntry } from "@callnumber/protocol/wire";
 import { stateOf } from "../ledger-filter.js";
-import { paintFor, type Style } from "./colours.js";
+import type { Style } from "./colours.js";
 import { instant, labelsInWords } from "./print.js";
-import { type Column, Table } from "./table.js";
+import type { Column, Table } from "./table.js";
+import { terminalTable } from "./terminal-table.js";
 
 const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
   open: "green",
@@ -26,9 +27,7 @@ const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
 
 /** For standard output as it is. */
 export function leaseTable(): Table<LedgerEntry> {
-  const isTerminal = stdout.isTTY === true;
-  const terminalWidth = () => (isTerminal ? stdout.columns : undefined);
-  return new Table(columnsFor(isTerminal), { paint: paintFor(false), terminalWidth });
+  return terminalTable(columnsFor(stdout.isTTY === true));
 }
 
 function runsOf({ firstRun, runCount }: LedgerEntry): string {

@@ -39,8 +39,8 @@ export function switchOption(name: string, description: string): Option {
 }
 
 /** @throws InvalidArgumentError with the schema's own words. */
-export function checked<T>(schema: z.ZodType<T>, text: string): T {
-  const result = schema.safeParse(text);
+export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
+  const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new InvalidArgumentError(result.error.issues.map(({ message }) => message).join("; "));
 }

@@ -13,6 +13,7 @@ const EXIT_MISUSED = 2;
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve-command.js")).serveCommand(),
   init: async () => (await import("./init-command.js")).initCommand(),
+  namespaces: async () => (await import("./namespaces-command.js")).namespacesCommand(),
   next: async () => (await import("./next-command.js")).nextCommand(),
   encode: async () => (await import("./encode-command.js")).encodeCommand(),
   decode: async () => (await import("./decode-command.js")).decodeCommand(),

@@ -12,7 +12,7 @@ import { createServer } from "../http/server.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
-import { announcement } from "./init-command.js";
+import { announcement } from "./make-namespace.js";
 import {
   acceptOption,
   checkedOption,
@@ -39,6 +39,7 @@ interface Options {
   readonly witnessFolder: string;
   readonly accept: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
+  readonly publicInspect?: boolean;
 }
 
 /** Words for the person at the terminal. */
@@ -86,6 +87,12 @@ export function serveCommand(): Command {
         "listen on an address that others reach, although nobody is asked for a token",
       ),
     )
+    .addOption(
+      switchOption(
+        "public-inspect",
+        "answer under /v1/public/ whether a call number can exist, and nothing else: for an archive's page about missing messages",
+      ),
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
@@ -124,7 +131,12 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
-    const server = await createServer({ coordinator, release: RELEASE, log });
+    const server = await createServer({
+      coordinator,
+      release: RELEASE,
+      log,
+      publicInspect: options.publicInspect ?? false,
+    });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");

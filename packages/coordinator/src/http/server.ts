@@ -15,6 +15,8 @@ import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { namespacesRoutes } from "./namespaces-routes.js";
+import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
@@ -27,6 +29,8 @@ export interface ServerOptions {
   /** Release number, for OpenAPI. */
   readonly release: string;
   readonly log?: FastifyBaseLogger;
+  /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
+  readonly publicInspect?: boolean;
 }
 
 export interface Server {
@@ -36,7 +40,7 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
+export async function createServer({ coordinator, release, log, publicInspect }: ServerOptions): Promise<Server> {
   const app = newApp(log);
   const inFlight = new InFlight();
   let isStopping = false;
@@ -81,7 +85,9 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     runsRoutes(routes, coordinator);
     exportRoute(routes, coordinator);
     callNumberRoute(routes, coordinator);
+    if (publicInspect) publicCallNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
+    namespacesRoutes(routes, coordinator, release);
     healthRoutes(routes, coordinator);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());

@@ -5,6 +5,7 @@
  *   1 the source is sealed for good, for this target alone, and the quorum has the seal
  *   2 the ledger is copied, and compared, into a place that has no record, from which nothing can be leased
  *   3 the target's record is made on the clock line, above everything that the source leased, to be claimed by a coordinator
+ *   4 the labels are carried over: words for people, and nothing waits for them
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -121,11 +122,8 @@ function recovery({ nodeCount }: MoveOptions, { source, remembered }: MovePlan, 
   };
 }
 
-async function moved(
-  { namespace, target }: MoveOptions,
-  { leaseCount, stage }: MovePlan,
-  source: NamespaceRecord,
-): Promise<Moved> {
+async function moved(options: MoveOptions, { leaseCount, stage }: MovePlan, source: NamespaceRecord): Promise<Moved> {
+  const { namespace, target } = options;
   const record = await target.store.readNamespace(namespace);
   const { storeId } = source;
   const isAbove =
@@ -139,7 +137,21 @@ async function moved(
         "wrote there. Start no coordinator on it before the same move has succeeded",
     );
   }
+  await carryLabels(options);
   return { namespace, storeId, leaseCount, record, sourceMark: source.highWaterMark, wasDone: stage === "done" };
+}
+
+/** Last, as they belong to a record; those that the new store was given since stay. */
+async function carryLabels({ store, target, namespace }: MoveOptions): Promise<void> {
+  if (Object.keys(await target.store.readDescription(namespace)).length > 0) return;
+  const labels = await store.readDescription(namespace).catch(withoutLabels);
+  if (Object.keys(labels).length > 0) await target.store.describeNamespace(namespace, labels);
+}
+
+/** Labels that another hand has spoilt hold up nothing. */
+function withoutLabels(error: unknown): Readonly<Record<string, string>> {
+  if (error instanceof CoordinatorError && error.code === "store_corrupt") return {};
+  throw error;
 }
 
 function idOf({ storeId }: NamespaceRecord) {

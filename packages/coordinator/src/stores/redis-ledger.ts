@@ -13,12 +13,19 @@ export interface NamespaceKeys {
   readonly ledger: string;
   readonly holders: string;
   readonly reports: string;
+  readonly labels: string;
 }
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
 export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   const key = (name: string) => `${prefix}{${namespace}}:${name}`;
-  return { record: key("record"), ledger: key("ledger"), holders: key("holders"), reports: key("reports") };
+  return {
+    record: key("record"),
+    ledger: key("ledger"),
+    holders: key("holders"),
+    reports: key("reports"),
+    labels: key("labels"),
+  };
 }
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];

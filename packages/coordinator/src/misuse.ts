@@ -1,4 +1,4 @@
-/** What a coordinator is asked with, looked at before anything else: misuse is a TypeError or a RangeError, and reaches no store. */
+/** Arguments that no caller may give: refused before anything is asked, as misuse and not as an answer. */
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
 
