@@ -35,9 +35,9 @@ export function statusOf(
   windows: readonly RateWindow[],
   nowMs: number,
 ): Omit<StatusAnswer, "store" | "coordinator" | "guard"> {
-  const { namespace, storeId, version, firstRun, highWaterMark } = record;
-  const firstRunOfVersion = version === 0 ? firstRun : 0;
-  const runsUsed = highWaterMark - firstRunOfVersion + 1;
+  const { namespace, storeId, version, highWaterMark } = record;
+  const firstRun = firstRunOfVersion(record);
+  const runsUsed = highWaterMark - firstRun + 1;
   const runsLeft = RUN_MAX - highWaterMark;
   const lifeMs = lifeMsOf(record, nowMs);
   return {
@@ -51,12 +51,23 @@ export function statusOf(
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: newest?.leasedAtMs ?? null,
     rates: windows.map(({ windowMs, oldest }) => {
-      const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
+      const runs = oldest === undefined ? 0 : runsFrom(oldest, record);
       // A namespace younger than the window is measured over its life, but never over less than a minute.
       const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
       return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
     }),
   };
+}
+
+/** Run 0 of a version is never leased; version 0 may begin above run 1, for an archive that holds numbers already. */
+export function firstRunOfVersion({ version, firstRun }: Pick<NamespaceRecord, "version" | "firstRun">): number {
+  return version === 0 ? firstRun : 1;
+}
+
+/** Of this version alone: what an advance gave up of the one before was never used. */
+function runsFrom(oldest: LedgerEntry, record: NamespaceRecord): number {
+  const first = oldest.version === record.version ? oldest.firstRun : firstRunOfVersion(record);
+  return record.highWaterMark - first + 1;
 }
 
 function lifeMsOf({ storeId }: NamespaceRecord, nowMs: number): number {

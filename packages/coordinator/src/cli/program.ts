@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   pause: async () => (await import("./pause-command.js")).pauseCommand(),
   resume: async () => (await import("./pause-command.js")).resumeCommand(),
   recover: async () => (await import("./recover-command.js")).recoverCommand(),
+  "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),

@@ -5,9 +5,10 @@
  * Guarantees: G1 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type {
+  AdvanceStep,
   ClaimStep,
   ConfirmStep,
   InitStep,
@@ -24,6 +25,7 @@ import {
   clocksOf,
   faultOfClocks,
   faultOfLedger,
+  faultOfMemory,
   faultOfServer,
   faultOfSilence,
   markIdOf,
@@ -57,6 +59,7 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
   resume: decideResume,
   recover: decideRecover,
   init: decideInit,
+  advance: decideAdvance,
 };
 
 /**
@@ -224,6 +227,28 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
     },
     runCount: 0,
   };
+}
+
+/**
+ * Onto the next version, at run 1 of it; not before the line of this one has passed its end. From then on no jump can land in
+ * this version any more, so a store that forgot the advance leases nothing until it has advanced again. A store in doubt may
+ * have done so before, and leased: it is left to be claimed, and jumps onto the line of the next version.
+ */
+function decideAdvance(situation: Situation, step: AdvanceStep): Written | Refusal {
+  const record = ours(situation, step, { mayBeSealed: false });
+  if (isRefusal(record)) return record;
+  const { id, version } = record;
+  if (version !== step.version) return refusal("RACED", record.generation);
+  if (version >= VERSION_MAX) return refusal("EXHAUSTED", version);
+  const earlyMs = whenLineReaches(id, version, RUN_MAX) - clocksOf(situation).earliestMs;
+  if (earlyMs > 0) return refusal("EARLY", earlyMs);
+  const fault = faultOfMemory(situation, record, step);
+  // Which only an operator may judge is no doubt that a jump settles.
+  if (fault?.word === "OPERATOR") return fault;
+  const generation = Math.max(record.generation, step.generationMin) + 1;
+  if (generation > GENERATION_MAX) return refusalOfGeneration();
+  const phase = fault === undefined ? PHASES.open : PHASES.claimed;
+  return { record: { ...inEpoch(record, situation), version: version + 1, mark: 0, generation, phase }, runCount: 0 };
 }
 
 /** A greater one could be written, but never be read again. */
