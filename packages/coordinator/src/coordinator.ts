@@ -17,13 +17,9 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import {
-  LEASE_RUN_COUNT_MAX,
-  ledgerIdOf,
-  NAMESPACE_PATTERN,
-  NONCE_PATTERN,
-  runOfLedgerId,
-} from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./argument-checks.js";
+import { CapacityReader } from "./capacity-reader.js";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
@@ -83,6 +79,8 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 
 export class Coordinator {
   readonly name: string;
+  /** What operators ask of use and forecast. */
+  readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
@@ -112,6 +110,8 @@ export class Coordinator {
     this.#witnessOf = witnessOf;
     this.#guardOptions = { store, bounds, now, log, pause, random };
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    const [namespaces, read] = [() => this.#knownNamespaces(), (namespace: string) => this.#look(namespace)];
+    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, read });
   }
 
   /**
@@ -170,6 +170,7 @@ export class Coordinator {
    */
   startTouching(): void {
     this.#preflight.start();
+    this.capacity.start();
     const touch = () => {
       this.#touched = this.#touchAll();
     };
@@ -181,7 +182,7 @@ export class Coordinator {
   async stopTouching(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
-    await Promise.all([this.#touched, this.#preflight.stop()]);
+    await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
     for (const guard of await Promise.allSettled(this.#guards.values())) {
       if (guard.status === "fulfilled") guard.value.close();
     }
@@ -243,10 +244,8 @@ export class Coordinator {
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    mustBeNamespace(namespace);
     const nowMs = this.#now();
-    const guard = await this.#guardOf(namespace);
-    const record = await guard.showRecord();
+    const { guard, record } = await this.#look(namespace);
     const windowsMs = rateWindowsMsOf(record, nowMs);
     const [[newest], ...oldest] = await Promise.all([
       this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
@@ -279,6 +278,13 @@ export class Coordinator {
       "namespace_not_initialised",
       'the store holds no namespace yet; make one with "callnumber init --store …"',
     );
+  }
+
+  async #look(namespace: string) {
+    mustBeNamespace(namespace);
+    const guard = await this.#guardOf(namespace);
+    const record = await guard.showRecord();
+    return { guard, record, code: guard.state.code };
   }
 
   /** A name may outlive its record, or stand before it. */
@@ -359,31 +365,5 @@ export class Coordinator {
       "clocks_disagree",
       `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
     );
-  }
-}
-
-function mustBeNamespace(namespace: string): void {
-  if (!NAMESPACE_PATTERN.test(namespace)) {
-    throw new TypeError(
-      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
-    );
-  }
-}
-
-function mustBeNonce(nonce: string): void {
-  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
-    throw new TypeError(
-      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
-    );
-  }
-}
-
-function mustBeLedgerId(ledgerId: number): void {
-  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
-}
-
-function mustBeWithin(name: string, value: number, min: number, max: number): void {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
   }
 }

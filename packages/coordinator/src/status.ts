@@ -39,7 +39,6 @@ export function statusOf(
   const firstRun = firstRunOfVersion(record);
   const runsUsed = highWaterMark - firstRun + 1;
   const runsLeft = RUN_MAX - highWaterMark;
-  const lifeMs = lifeMsOf(record, nowMs);
   return {
     namespace,
     storeId,
@@ -50,13 +49,27 @@ export function statusOf(
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: newest?.leasedAtMs ?? null,
-    rates: windows.map(({ windowMs, oldest }) => {
-      const runs = oldest === undefined ? 0 : runsFrom(oldest, record);
-      // A namespace younger than the window is measured over its life, but never over less than a minute.
-      const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
-      return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
-    }),
+    rates: ratesOf(
+      record,
+      windows.map(({ windowMs, oldest }) => ({ windowMs, runs: runsFrom(oldest, record) })),
+      nowMs,
+    ),
   };
+}
+
+/** The rate of use over each window, and when the run space of the version ends by it. */
+export function ratesOf(
+  record: NamespaceRecord,
+  used: readonly Pick<UseRate, "windowMs" | "runs">[],
+  nowMs: number,
+): readonly UseRate[] {
+  const lifeMs = lifeMsOf(record, nowMs);
+  const runsLeft = RUN_MAX - record.highWaterMark;
+  return used.map(({ windowMs, runs }) => {
+    // A namespace younger than the window is measured over its life, but never over less than a minute.
+    const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
+    return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
+  });
 }
 
 /** Run 0 of a version is never leased; version 0 may begin above run 1, for an archive that holds numbers already. */
@@ -64,8 +77,9 @@ export function firstRunOfVersion({ version, firstRun }: Pick<NamespaceRecord, "
   return version === 0 ? firstRun : 1;
 }
 
-/** Of this version alone: what an advance gave up of the one before was never used. */
-function runsFrom(oldest: LedgerEntry, record: NamespaceRecord): number {
+/** Leased or passed over since that lease. Of this version alone: what an advance gave up of the one before was never used. */
+export function runsFrom(oldest: LedgerEntry | undefined, record: NamespaceRecord): number {
+  if (oldest === undefined) return 0;
   const first = oldest.version === record.version ? oldest.firstRun : firstRunOfVersion(record);
   return record.highWaterMark - first + 1;
 }

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   runs: async () => (await import("./runs-command.js")).runsCommand(),
   run: async () => (await import("./run-command.js")).runCommand(),
   status: async () => (await import("./status-command.js")).statusCommand(),
+  capacity: async () => (await import("./capacity-command.js")).capacityCommand(),
   pause: async () => (await import("./pause-command.js")).pauseCommand(),
   resume: async () => (await import("./pause-command.js")).resumeCommand(),
   recover: async () => (await import("./recover-command.js")).recoverCommand(),

@@ -3,6 +3,7 @@ import { statusAnswerSchema } from "@callnumber/protocol/schemas";
 import { type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { askCoordinator } from "./ask-coordinator.js";
+import { alarmsInALine, askCapacity } from "./capacity-command.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";
 
@@ -22,9 +23,17 @@ export function statusCommand(): Command {
     .addOption(namespaceOption())
     .action(async ({ coordinator, namespace, json }: Options) => {
       const status = await askCoordinator(coordinator, pathOf("status", { namespace }), statusAnswerSchema);
-      if (json) printJson(status);
-      else print(inWords(status));
+      if (json) return printJson(status);
+      print(`${inWords(status)}\n  alarms             ${await alarmsOf(coordinator, namespace)}`);
     });
+}
+
+/** What is known of the state is told all the same. */
+async function alarmsOf(coordinator: string, namespace: string): Promise<string> {
+  return await askCapacity(coordinator, namespace).then(
+    ({ alarms }) => alarmsInALine(alarms),
+    (error: Error) => `not known: ${error.message}`,
+  );
 }
 
 function inWords(status: StatusAnswer): string {

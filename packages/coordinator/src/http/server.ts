@@ -10,8 +10,10 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
+import { capacityRoute } from "./capacity-route.js";
 import { answerError, sendError } from "./error-answer.js";
 import { healthRoutes } from "./health-routes.js";
+import { historyRoute } from "./history-route.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
 import { reportRoute } from "./report-route.js";
@@ -80,6 +82,8 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     runsRoutes(routes, coordinator);
     callNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
+    capacityRoute(routes, coordinator);
+    historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
