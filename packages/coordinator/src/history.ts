@@ -17,32 +17,31 @@ export async function historyOf(
   const fromMs = (Math.floor(nowMs / stepMs) - (HISTORY_STEP_COUNT - 1)) * stepMs;
   const beginMs = (step: number) => fromMs + step * stepMs;
   const { leases, completeFromMs } = await lookBack(ledger, namespace, fromMs);
-  const runs = new Array<number>(HISTORY_STEP_COUNT).fill(0);
+  const runs = Array.from({ length: HISTORY_STEP_COUNT }, () => 0);
   for (const { leasedAtMs, runCount } of leases) {
     // A lease of this very moment, by a store whose clock is a little ahead.
     const step = Math.min(Math.floor((leasedAtMs - fromMs) / stepMs), HISTORY_STEP_COUNT - 1);
     runs[step] = (runs[step] ?? 0) + runCount;
   }
-  const whole = Math.ceil((completeFromMs - fromMs) / stepMs);
-  let first = whole > 0 ? await ledger.firstLeaseSince(namespace, beginMs(0)) : undefined;
-  for (let step = 0; step < whole; step++) {
-    const next = await ledger.firstLeaseSince(namespace, beginMs(step + 1));
-    runs[step] = await runsBetween(ledger, namespace, first, next);
-    first = next;
+  const [newest] = leases;
+  if (newest === undefined || completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
+  const end = { version: newest.version, firstRun: newest.firstRun + newest.runCount };
+  const startOf = async (step: number) => (await ledger.firstLeaseSince(namespace, beginMs(step))) ?? end;
+  let start = await startOf(0);
+  for (let step = 0; beginMs(step) < completeFromMs; step++) {
+    const next = await startOf(step + 1);
+    runs[step] = await runsBetween(ledger, namespace, start, next);
+    start = next;
   }
   return { namespace, fromMs, stepMs, runs };
 }
 
-/** From one lease on, up to another one; what an advance of the version gave up between them was never used. */
-async function runsBetween(
-  ledger: CapacityLedger,
-  namespace: string,
-  first: LedgerEntry | undefined,
-  next: LedgerEntry | undefined,
-): Promise<number> {
-  if (first === undefined || next === undefined) return 0;
-  if (first.version === next.version) return next.firstRun - first.firstRun;
-  const [last] = await ledger.listLeases(namespace, { belowLedgerId: ledgerIdOf(first.version + 1, 0), limit: 1 });
-  const ended = last === undefined ? 0 : lastLedgerIdOf(last) - ledgerIdOf(first.version, first.firstRun) + 1;
-  return Math.max(ended, 0) + next.firstRun - 1;
+type Start = Pick<LedgerEntry, "version" | "firstRun">;
+
+/** What an advance of the version gave up between the two was never used. */
+async function runsBetween(ledger: CapacityLedger, namespace: string, start: Start, end: Start): Promise<number> {
+  if (start.version === end.version) return end.firstRun - start.firstRun;
+  const [last] = await ledger.listLeases(namespace, { belowLedgerId: ledgerIdOf(start.version + 1, 0), limit: 1 });
+  const ended = last === undefined ? 0 : lastLedgerIdOf(last) - ledgerIdOf(start.version, start.firstRun) + 1;
+  return Math.max(ended, 0) + end.firstRun - 1;
 }

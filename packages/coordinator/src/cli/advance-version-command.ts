@@ -118,9 +118,27 @@ function planInWords({ namespace, storeId, found, witnessed, isInDoubt, ...plan 
   ].join("\n");
 }
 
-function planAsJson({ found, witnessed: _, ...plan }: AdvancePlan): object {
+function planAsJson({
+  found,
+  namespace,
+  storeId,
+  usedShare,
+  givenUpRunCount,
+  lineEndsAtMs,
+  isInDoubt,
+}: AdvancePlan): object {
   const { version, highWaterMark, generation } = found;
-  return { ...plan, version, highWaterMark, generation };
+  return {
+    namespace,
+    storeId,
+    version,
+    highWaterMark,
+    generation,
+    usedShare,
+    givenUpRunCount,
+    lineEndsAtMs,
+    isInDoubt,
+  };
 }
 
 /** Only who sits at a terminal can be asked. */

@@ -6,6 +6,7 @@
  */
 import { RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { USED_SHARES } from "../alarms.js";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import { mustCount } from "../guard/judge.js";
@@ -17,9 +18,6 @@ import { firstRunOfVersion } from "../status.js";
 import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { VerbOptions } from "./open-guard.js";
-
-/** Of a version's runs: so much is used when it is as good as at its end. */
-const NEAR_END_SHARE = 0.95;
 
 export interface AdvanceOptions extends VerbOptions {
   /** The operator gives up what is left of the version. */
@@ -94,7 +92,7 @@ export function refusalOf(
         `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
     );
   }
-  if (usedShare >= NEAR_END_SHARE || isInDoubt || isBeforeItsEnd) return undefined;
+  if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isBeforeItsEnd) return undefined;
   return new CoordinatorError(
     "version_not_ended",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
