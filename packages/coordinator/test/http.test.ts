@@ -421,6 +421,8 @@ describe("the surface", () => {
       "get /healthz",
       "get /readyz",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
+      "get /v1/namespaces/{namespace}/capacity",
+      "get /v1/namespaces/{namespace}/history",
       "get /v1/namespaces/{namespace}/runs",
       "get /v1/namespaces/{namespace}/runs/{run}",
       "get /v1/namespaces/{namespace}/status",

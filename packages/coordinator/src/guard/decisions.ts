@@ -168,12 +168,13 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
+  const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
   const base: GuardRecord = kept ?? {
     namespace: situation.namespace,
     storeId: step.storeId,
     id,
-    version: runOfLedgerId(Math.max(step.floor, keys.ledgerMark)).version,
-    mark: id.firstRun - 1,
+    version: versionKnown,
+    mark: versionKnown === 0 ? id.firstRun - 1 : 0,
     changedAtMs: 0,
     epoch: NO_SEAL,
     generation: 0,
