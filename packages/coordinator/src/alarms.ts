@@ -38,6 +38,9 @@ export interface AlarmSubject {
   readonly nowMs: number;
 }
 
+const LOOK = '"callnumber capacity" says until when the rest lasts, and who takes it';
+const PLAN = "Plan the step to the next version, and who types it (docs/capacity.md)";
+
 type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
 
 /** What is so now, the gravest first. */
@@ -55,9 +58,9 @@ const GRAVITY: readonly Alarm["severity"][] = ["critical", "warning", "notice"];
 
 const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,
-  runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", subject, space),
-  runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", subject, space),
-  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", subject, space),
+  runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
+  runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
+  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", LOOK, subject, space),
   line_ending: raiseLineEnding,
   room_scarce: raiseRoomScarce,
   holder_share: raiseHolderShare,
@@ -74,12 +77,13 @@ function raiseExhausted({ record, guardCode }: AlarmSubject): Omit<Alarm, "name"
 function raiseUsed(
   name: keyof typeof USED_SHARES,
   severity: Alarm["severity"],
+  whatToDo: string,
   { record }: AlarmSubject,
   { usedShare, runsLeft }: RunSpace,
 ): Omit<Alarm, "name"> | undefined {
   if (usedShare < USED_SHARES[name]) return undefined;
   const explanation = `${percent(usedShare)} of the run space of version ${record.version} is used, ${runsLeft} runs are left`;
-  return { severity, explanation: `${explanation}. ${wayOn(record)}` };
+  return { severity, explanation: `${explanation}. ${whatToDo}` };
 }
 
 function wayOn({ version }: NamespaceRecord): string {

@@ -44,8 +44,11 @@ export class CapacityReader {
   }
 
   /** @throws CoordinatorError as `Coordinator.status`. */
-  capacity(namespace: string): Promise<CapacityAnswer> {
-    return this.#once(`capacity ${namespace}`, () => this.#capacity(namespace));
+  async capacity(namespace: string): Promise<CapacityAnswer> {
+    const { record } = await this.#options.read(namespace);
+    // Right after an operator's verb nobody is told what was so before.
+    const question = `capacity ${record.version} ${record.generation} ${namespace}`;
+    return await this.#once(question, () => this.#capacity(record));
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
@@ -71,11 +74,10 @@ export class CapacityReader {
     await this.#watch.stop();
   }
 
-  async #capacity(namespace: string): Promise<CapacityAnswer> {
-    const { ledger, now, read } = this.#options;
+  async #capacity(record: NamespaceRecord): Promise<CapacityAnswer> {
+    const { ledger, now } = this.#options;
+    const { namespace } = record;
     const nowMs = now();
-    // First what may be refused: a look at a namespace that is none would cost for nothing.
-    const { record } = await read(namespace);
     const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
     const windows: RateWindow[] = [];
     for (const windowMs of rateWindowsMsOf(record, nowMs)) {
