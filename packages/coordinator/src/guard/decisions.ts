@@ -261,9 +261,10 @@ function refusalOfGeneration(): Refusal {
 function markAfterJump(situation: Situation, record: GuardRecord, floor: number): number | Refusal {
   const { id, version } = record;
   const target = lineAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
+  // First: whatever is known of a later version, an advance is the way on.
+  if (target >= RUN_MAX) return refusal("EXHAUSTED", version);
   const known = Math.max(markIdOf(record), floor, situation.keys.ledgerMark);
-  if (known > ledgerIdOf(version, target)) return refusal("OPERATOR", "line");
-  return target >= RUN_MAX ? refusal("EXHAUSTED", version) : target;
+  return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
 }
 
 function touched(record: GuardRecord, situation: Situation): GuardRecord {
