@@ -20,12 +20,13 @@ import type {
   StatusAnswer,
 } from "@callnumber/protocol/wire";
 import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CapacityReader } from "./capacity-reader.js";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
 import { noteBurnt } from "./guard/burnt.js";
 import { mustCount } from "./guard/judge.js";
-import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
+import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
@@ -78,12 +79,14 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 
 export class Coordinator {
   readonly name: string;
+  /** What operators ask of use and forecast. */
+  readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
-  readonly #guardOptions: Omit<NamespaceGuardOptions, "namespace" | "witness">;
+  readonly #bounds: Bounds;
   readonly #witnessOf: (namespace: string) => Witness;
-  readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   #touching: ReturnType<typeof setInterval> | undefined;
   #touched: Promise<void> = Promise.resolve();
@@ -105,8 +108,11 @@ export class Coordinator {
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
-    this.#guardOptions = { store, bounds, now, log, pause, random };
+    this.#bounds = bounds;
+    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random }, witnessOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
+    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, read });
   }
 
   /** How its store is called in `status`. */
@@ -156,7 +162,7 @@ export class Coordinator {
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     this.#mustBeOurTime(namespace, sentAtMs, request);
     await this.#preflight.mustPass(namespace);
-    const guard = await this.#guardOf(namespace);
+    const guard = await this.#guards.of(namespace);
     const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
     this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
@@ -170,10 +176,11 @@ export class Coordinator {
    */
   startTouching(): void {
     this.#preflight.start();
+    this.capacity.start();
     const touch = () => {
-      this.#touched = this.#touchAll();
+      this.#touched = this.#guards.touchAll();
     };
-    this.#touching ??= setInterval(touch, this.#guardOptions.bounds.touchEveryMs);
+    this.#touching ??= setInterval(touch, this.#bounds.touchEveryMs);
     touch();
   }
 
@@ -181,10 +188,8 @@ export class Coordinator {
   async stopTouching(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
-    await Promise.all([this.#touched, this.#preflight.stop()]);
-    for (const guard of await Promise.allSettled(this.#guards.values())) {
-      if (guard.status === "fulfilled") guard.value.close();
-    }
+    await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
+    await this.#guards.close();
   }
 
   /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
@@ -239,12 +244,12 @@ export class Coordinator {
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
     mustBeNamespace(namespace);
-    return await callNumberCanExist(this.#store, await this.#guardOf(namespace), namespace, text);
+    return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
   }
 
   /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
   async namespaces(): Promise<readonly NamespaceDescription[]> {
-    const names = [...(await this.#knownNamespaces())].sort();
+    const names = [...(await this.#guards.names())].sort();
     const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
     return described.filter((one) => one !== undefined);
   }
@@ -261,7 +266,7 @@ export class Coordinator {
 
   #described(namespace: string): Promise<NamespaceDescription | undefined> {
     const findingOf = () => this.#preflight.stateOf(namespace);
-    const guardOf = () => this.#guardOf(namespace);
+    const guardOf = () => this.#guards.of(namespace);
     return describedNamespace({ namespace, store: this.#store, guardOf, findingOf, nowMs: this.#now() });
   }
 
@@ -270,10 +275,8 @@ export class Coordinator {
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    mustBeNamespace(namespace);
     const nowMs = this.#now();
-    const guard = await this.#guardOf(namespace);
-    const record = await guard.showRecord();
+    const { guard, record } = await this.#look(namespace);
     const windowsMs = rateWindowsMsOf(record, nowMs);
     const [[newest], ...oldest] = await Promise.all([
       this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
@@ -291,8 +294,8 @@ export class Coordinator {
    */
   async mustBeReady(): Promise<readonly string[]> {
     const served: string[] = [];
-    for (const namespace of await this.#knownNamespaces()) {
-      const guard = await this.#guardIfMade(namespace);
+    for (const namespace of await this.#guards.names()) {
+      const guard = await this.#guards.ifMade(namespace);
       if (guard === undefined) continue;
       const { state, code, explanation } = guard.state;
       if (state !== "open" && code !== null)
@@ -308,59 +311,11 @@ export class Coordinator {
     );
   }
 
-  /** A name may outlive its record, or stand before it. */
-  async #guardIfMade(namespace: string): Promise<NamespaceGuard | undefined> {
-    try {
-      return await this.#guardOf(namespace);
-    } catch (error) {
-      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
-      throw error;
-    }
-  }
-
-  /** The guard is kept once it knows its store; before that every request may find out anew. */
-  #guardOf(namespace: string): Promise<NamespaceGuard> {
-    const known = this.#guards.get(namespace);
-    if (known !== undefined) return known;
-    const opening = this.#openGuard(namespace);
-    this.#guards.set(namespace, opening);
-    opening.catch(() => this.#guards.delete(namespace));
-    return opening;
-  }
-
-  async #openGuard(namespace: string): Promise<NamespaceGuard> {
-    const witness = this.#witnessOf(namespace);
-    try {
-      return await NamespaceGuard.open({ ...this.#guardOptions, namespace, witness });
-    } catch (error) {
-      witness.close();
-      throw error;
-    }
-  }
-
-  /** Those that the store lists, and those that it held before it was emptied. */
-  async #knownNamespaces(): Promise<ReadonlySet<string>> {
-    return new Set([...(await this.#store.listNamespaces()), ...this.#guards.keys()]);
-  }
-
-  async #touchAll(): Promise<void> {
-    const tell = (error: Error) => this.#log.warn({ reason: error.message }, "touch_failed");
-    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
-    const namespaces = await this.#knownNamespaces().catch((error: Error) => {
-      tell(error);
-      return this.#guards.keys();
-    });
-    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
-  }
-
-  /** A refusal is kept by the guard as its state, and told there. */
-  async #touch(namespace: string): Promise<void> {
-    try {
-      await (await this.#guardOf(namespace)).touch();
-    } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      this.#log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
-    }
+  async #look(namespace: string) {
+    mustBeNamespace(namespace);
+    const guard = await this.#guards.of(namespace);
+    const record = await guard.showRecord();
+    return { guard, record, code: guard.state.code };
   }
 
   #mustNotBeRemembered(namespace: string): void {
@@ -380,7 +335,7 @@ export class Coordinator {
   #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
     mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
-    if (aheadMs <= this.#guardOptions.bounds.epsMs) return;
+    if (aheadMs <= this.#bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");
     throw new CoordinatorError(
       "clocks_disagree",

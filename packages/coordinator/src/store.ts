@@ -89,6 +89,13 @@ export interface InitStep extends StepBase {
   readonly receiptKey: string;
 }
 
+/** Goes on to the next version of call numbers, once this one's run space is at its end. */
+export interface AdvanceStep extends StepBase, Remembered {
+  readonly step: "advance";
+  /** As it was seen; another one means that somebody else advanced meanwhile. */
+  readonly version: number;
+}
+
 export type StepCommand =
   | LeaseStep
   | TouchStep
@@ -97,7 +104,8 @@ export type StepCommand =
   | SealStep
   | ResumeStep
   | RecoverStep
-  | InitStep;
+  | InitStep
+  | AdvanceStep;
 
 /** The record as a step left it. */
 export interface RecordAfter {

@@ -7,6 +7,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
 import type { Store } from "../src/store.js";
+import { describeAdvance } from "./advance-contract.js";
 import {
   commandsFor,
   holder,
@@ -110,6 +111,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           () => store.step("other", commands.claim(0)),
           () => store.step("other", commands.confirm(0)),
           () => store.step("other", commands.seal("moved")),
+          () => store.step("other", commands.advance(0)),
           () => store.step("other", commands.resume({ secret: "s", mark: 0, generation: 0 })),
           () => store.report("other", 1, reportCommand()),
           () => store.findLease("other", 1),
@@ -313,6 +315,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
 
     describeSteps(opened, traits);
     describeLabels(opened, traits);
+    describeAdvance(opened);
 
     describe("the ledger", () => {
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {

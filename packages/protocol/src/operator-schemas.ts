@@ -58,3 +58,5 @@ export const exportEndSchema = z.strictObject({
   leaseCount: z.int().min(0),
   upToRun: ledgerIdSchema.nullable(),
 }) satisfies z.ZodType<ExportEnd>;
+
+export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";

@@ -4,6 +4,7 @@ import { statusAnswerSchema } from "@callnumber/protocol/schemas";
 import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { AskError, askCoordinator } from "./ask-coordinator.js";
+import { alarmsInALine, askCapacity } from "./capacity-command.js";
 import { paintFor } from "./colours.js";
 import { failureOf } from "./failure.js";
 import { coordinatorOption, everyOption, namespaceOption } from "./options.js";
@@ -48,7 +49,15 @@ export function statusCommand(): Command {
 async function show(options: Options): Promise<void> {
   const status = await statusFrom(options);
   if (options.json) printJson(status);
-  else print(statusInWords(status, paintFor(false)));
+  else print(`${statusInWords(status, paintFor(false))}\n  alarms             ${await alarmsOf(options)}`);
+}
+
+/** What is known of the state is told all the same. */
+async function alarmsOf({ coordinator, namespace }: Options): Promise<string> {
+  return await askCapacity(coordinator, namespace).then(
+    ({ alarms }) => alarmsInALine(alarms),
+    (error: Error) => `not known: ${error.message}`,
+  );
 }
 
 async function check(options: Options): Promise<void> {

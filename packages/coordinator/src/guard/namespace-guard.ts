@@ -24,7 +24,7 @@ import { lineAt } from "./line.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
+import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
 import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
@@ -214,7 +214,7 @@ export class NamespaceGuard {
         if (this.#mustJump) await this.#jump();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
-        if (this.#state.state !== "open") this.#setState(openSince(this.#options.now()));
+        if (endsState(this.#state, outcome.after)) this.#setState(openSince(this.#options.now()));
         return outcome;
       } catch (error) {
         if (error instanceof CoordinatorError) this.#noteRefusal(error);

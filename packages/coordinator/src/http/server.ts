@@ -10,9 +10,11 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
+import { capacityRoute } from "./capacity-route.js";
 import { answerError, sendError } from "./error-answer.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
+import { historyRoute } from "./history-route.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
@@ -88,6 +90,8 @@ export async function createServer({ coordinator, release, log, publicInspect }:
     if (publicInspect) publicCallNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
     namespacesRoutes(routes, coordinator, release);
+    capacityRoute(routes, coordinator);
+    historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());

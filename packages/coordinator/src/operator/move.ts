@@ -35,6 +35,8 @@ export interface Moved {
   readonly wasDone: boolean;
 }
 
+/** Longer than the copying of any ledger takes. */
+const MOVE_MAX_MS = 24 * 3_600_000;
 /** Above every clock line. */
 const BEYOND_THE_LINE = ledgerIdOf(VERSION_MAX, RUN_MAX);
 
@@ -46,6 +48,7 @@ const BEYOND_THE_LINE = ledgerIdOf(VERSION_MAX, RUN_MAX);
 export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const plan = await planMove(options);
   if (plan.stage === "done") return await moved(options, plan, plan.source);
+  if (plan.stage === "new") versionMustGoOn(options, plan);
   await targetMustBeFit(options, plan);
   const sealed = await sealSource(options);
   await copyLedger(ledgersOf(options), plan.copiedUpTo);
@@ -54,6 +57,17 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const { storeId, version, highWaterMark, generation, nodeCount } = after;
   options.target.witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return await moved(options, { ...plan, leaseCount }, sealed);
+}
+
+/** A move ends with a jump onto the line. Of a version whose line has passed its end there is none, and a seal is for good. */
+function versionMustGoOn({ namespace, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions, plan: MovePlan): void {
+  const { version } = runOfLedgerId(floorOf(plan));
+  if (whenLineReaches(idOf(plan.source), version, RUN_MAX) > now() + MOVE_MAX_MS + 2 * bounds.epsMs) return;
+  throw new CoordinatorError(
+    "run_space_exhausted",
+    `the clock line of version ${version} of namespace "${namespace}" has passed its last run, or is about to: the new store could lease ` +
+      'nothing of it. Nothing was changed. "callnumber advance-version" first; then the same again',
+  );
 }
 
 /**
