@@ -9,7 +9,7 @@ import { isBeyond, type LedgerFilter, ledgerIdSince, passes } from "./ledger-fil
 import type { LedgerReader } from "./ledger-reader.js";
 
 /** Entries read at once: leases wait while a store reads them. */
-const EXPORT_STEP = 250;
+const EXPORT_STEP = 100;
 
 export interface ExportStep {
   /** Those of the step that pass the filter; perhaps none. */
