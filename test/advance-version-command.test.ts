@@ -1,6 +1,7 @@
 /**
  * `callnumber advance-version` and `capacity`, typed as an operator does, at the real end of a run space: beside a coordinator that runs
  * and importers that mint.
+ * Guarantees: G12 (docs/guarantees.md).
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";

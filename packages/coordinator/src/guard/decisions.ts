@@ -2,7 +2,7 @@
  * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
  * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
  * same for Redis, and random states are played on both and compared answer by answer.
- * Guarantees: G1 (docs/guarantees.md).
+ * Guarantees: G1, G12 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
