@@ -17,13 +17,7 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import {
-  LEASE_RUN_COUNT_MAX,
-  ledgerIdOf,
-  NAMESPACE_PATTERN,
-  NONCE_PATTERN,
-  runOfLedgerId,
-} from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
@@ -41,6 +35,8 @@ import {
 } from "./inspection.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
+import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
+import { type Observation, observe, StoreProbe } from "./observation.js";
 import { notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
@@ -90,6 +86,7 @@ export class Coordinator {
   readonly #witnessOf: (namespace: string) => Witness;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
   readonly #preflight: PreflightWatch;
+  readonly #probe: StoreProbe;
   #touching: ReturnType<typeof setInterval> | undefined;
   #touched: Promise<void> = Promise.resolve();
 
@@ -112,6 +109,7 @@ export class Coordinator {
     this.#witnessOf = witnessOf;
     this.#guardOptions = { store, bounds, now, log, pause, random };
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    this.#probe = new StoreProbe(store);
   }
 
   /**
@@ -148,9 +146,10 @@ export class Coordinator {
    * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
+    const startedMs = performance.now();
     mustBeNamespace(namespace);
     mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
-    const { runCount, nonce, holder, lastRun, receipt, sentAtMs } = request;
+    const { runCount, nonce, holder, lastRun, receipt, sentAtMs, spareRunCount } = request;
     mustBeNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
@@ -159,7 +158,8 @@ export class Coordinator {
     const guard = await this.#guardOf(namespace);
     const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
+    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder };
+    this.#log.info({ ...told, spareRunCount, durationMs: msSince(startedMs) }, "lease");
     return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }
 
@@ -281,6 +281,16 @@ export class Coordinator {
     );
   }
 
+  /** How the namespaces stand as far as is known here, and whether the store answers: for a look every few seconds. Never rejects. */
+  async observe(): Promise<Observation> {
+    return await observe({
+      guards: this.#guards,
+      preflight: this.#preflight,
+      probe: this.#probe,
+      nowMs: this.#now(),
+    });
+  }
+
   /** A name may outlive its record, or stand before it. */
   async #guardIfMade(namespace: string): Promise<NamespaceGuard | undefined> {
     try {
@@ -329,7 +339,10 @@ export class Coordinator {
   /** A refusal is kept by the guard as its state, and told there. */
   async #touch(namespace: string): Promise<void> {
     try {
-      await (await this.#guardOf(namespace)).touch();
+      const guard = await this.#guardOf(namespace);
+      const startedMs = performance.now();
+      await guard.touch();
+      this.#log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
@@ -362,28 +375,7 @@ export class Coordinator {
   }
 }
 
-function mustBeNamespace(namespace: string): void {
-  if (!NAMESPACE_PATTERN.test(namespace)) {
-    throw new TypeError(
-      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
-    );
-  }
-}
-
-function mustBeNonce(nonce: string): void {
-  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
-    throw new TypeError(
-      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
-    );
-  }
-}
-
-function mustBeLedgerId(ledgerId: number): void {
-  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
-}
-
-function mustBeWithin(name: string, value: number, min: number, max: number): void {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
-  }
+/** To the microsecond: more would be noise in the log. */
+function msSince(startedMs: number): number {
+  return Math.round((performance.now() - startedMs) * 1_000) / 1_000;
 }

@@ -124,7 +124,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
-    const server = await createServer({ coordinator, release: RELEASE, log });
+    const server = await createServer({ coordinator, release: RELEASE, events });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");

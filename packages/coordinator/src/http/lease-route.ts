@@ -3,10 +3,11 @@ import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/pr
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
 
-export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
+export function leaseRoute(app: TypedApp, coordinator: Coordinator, log: Log): void {
   app.post(
     ROUTES.leases,
     {
@@ -18,7 +19,10 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
       },
     },
     async (request, reply) => {
-      const lease = await coordinator.lease(request.params.namespace, request.body);
+      const { namespace } = request.params;
+      const lease = await coordinator.lease(namespace, request.body);
+      // Whoever asked has hung up meanwhile, and never asks again with this nonce.
+      if (request.socket.destroyed) log.info({ namespace, runCount: lease.runCount, reason: "answer_lost" }, "burn");
       reply.code(201);
       return lease;
     },
