@@ -1,27 +1,28 @@
-/** Judges a step that granted something; and tells of the runs that are burnt because the judgement went against it. */
+/** Judges a step, and tells of the runs that are burnt because the judgement went against it. */
 import type { Log } from "../log.js";
 import type { Outcome, StepCommand } from "../store.js";
+import type { Bounds } from "./bounds.js";
 import { mustBeFresh, mustCount } from "./judge.js";
 
-/** What the step is held against. */
-export interface SeenBefore {
-  readonly ledgerId: number;
-  readonly nowMs: number;
-  readonly epsMs: number;
+interface BurnOptions {
+  readonly namespace: string;
+  readonly now: () => number;
+  readonly bounds: Bounds;
+  readonly log: Log;
 }
 
 /** @throws CoordinatorError all of `mustCount` and `mustBeFresh`: nothing of the step may be used, and its runs are burnt. */
 export function mustNotBeBurnt(
   outcome: Outcome,
   command: StepCommand,
-  seen: SeenBefore,
-  { log, namespace }: { readonly log: Log; readonly namespace: string },
+  seenLedgerId: number,
+  { namespace, now, bounds, log }: BurnOptions,
 ): void {
+  const { runCount } = outcome;
   try {
     mustCount(outcome, command);
-    if (outcome.runCount > 0) mustBeFresh(outcome, seen.ledgerId, seen.nowMs, seen.epsMs);
+    if (runCount > 0) mustBeFresh(outcome, seenLedgerId, now(), bounds.epsMs);
   } catch (error) {
-    const { runCount } = outcome;
     if (runCount > 0) log.warn({ namespace, runCount, reason: (error as { code?: string }).code }, "burn");
     throw error;
   }

@@ -299,7 +299,7 @@ export class NamespaceGuard {
   }
 
   async #do(command: StepCommand): Promise<Outcome> {
-    const { store, namespace, now, bounds, log } = this.#options;
+    const { store, namespace } = this.#options;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
@@ -307,8 +307,7 @@ export class NamespaceGuard {
       throw asEmptied(error, namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    const seen = { ledgerId: this.#remembered.ledgerId, nowMs: now(), epsMs: bounds.epsMs };
-    mustNotBeBurnt(outcome, command, seen, { log, namespace });
+    mustNotBeBurnt(outcome, command, this.#remembered.ledgerId, this.#options);
     this.#remember(outcome);
     await this.#noted();
     return outcome;
