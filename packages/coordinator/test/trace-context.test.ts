@@ -1,12 +1,12 @@
 /** W3C trace context: what a caller sends stands on every log line of its request, and on no other. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
-import { traceContextOf } from "../src/trace-context.js";
+import { KEPT_MS, traceContextOf, withinTrace, withTraceFields } from "../src/trace-context.js";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
@@ -55,6 +55,30 @@ describe("a tracestate", () => {
       expect(traceContextOf({ traceparent: PARENT, tracestate })).toEqual(CONTEXT);
     },
   );
+});
+
+describe("the keeping of contexts", () => {
+  test("ends when none has come for a while, and begins again with the next", async () => {
+    vi.useFakeTimers();
+    try {
+      const told = () => withTraceFields({ a: 1 });
+      const seen: object[] = [];
+      await withinTrace({ traceparent: PARENT }, async () => {
+        vi.advanceTimersByTime(KEPT_MS - 1);
+        withinTrace({ traceparent: PARENT }, () => {});
+        vi.advanceTimersByTime(KEPT_MS - 1);
+        await Promise.resolve();
+        seen.push(told());
+        vi.advanceTimersByTime(1);
+        await Promise.resolve();
+        seen.push(told());
+      });
+      expect(seen).toEqual([{ a: 1, ...CONTEXT }, { a: 1 }]);
+      expect(withinTrace({ traceparent: PARENT }, told)).toEqual({ a: 1, ...CONTEXT });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
 
 class GatedStore extends MemoryStore {
