@@ -28,7 +28,7 @@ export interface LoggedStore {
   readonly greatest: LoggedRun;
 }
 
-export interface LoggedRun {
+interface LoggedRun {
   readonly ledgerId: number;
   readonly event: string;
   readonly line: number;
