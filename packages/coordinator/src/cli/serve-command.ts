@@ -134,7 +134,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const server = await createServer({
       coordinator,
       release: RELEASE,
-      log,
+      events,
       publicInspect: options.publicInspect ?? false,
     });
     const url = await server.listen({ host, port });
