@@ -139,6 +139,14 @@ describe("export", () => {
     );
   });
 
+  test("into a file on a full disk exits with 1, and says why in one line", async () => {
+    const { url } = await coordinator();
+    await lease(url);
+    const { code, stderr } = await shell(`$CALLNUMBER export --coordinator ${url} > /dev/full`);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^callnumber: ENOSPC: .*\n$/)]);
+    expect(await shell(`$CALLNUMBER export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test.each([
     ["csv", "cut"],
     ["ndjson", "cut"],
