@@ -7,7 +7,7 @@ import { CoordinatorError } from "./errors.js";
 import type { Log } from "./log.js";
 
 /** Twice a minute, so that what begins is told within one. */
-export const ALARMS_EVERY_MS = 30_000;
+const ALARMS_EVERY_MS = 30_000;
 
 export interface AlarmsWatchOptions {
   readonly log: Log;

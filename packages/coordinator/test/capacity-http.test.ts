@@ -42,8 +42,16 @@ test("a namespace that nobody leased from has all its runs, and nothing to say",
   const { status, body } = await get("main/capacity");
   expect(status).toBe(200);
   expect(capacityAnswerSchema.parse(body)).toMatchObject({
-    ...{ namespace: "main", version: 0, highWaterMark: 10, runsUsed: 0, runsLeft: RUN_MAX - 10, usedShare: 0 },
-    ...{ lineRunsPerSecond: 3, lookedAt: { leaseCount: 0, fromMs: null }, holders: [], alarms: [] },
+    namespace: "main",
+    version: 0,
+    highWaterMark: 10,
+    runsUsed: 0,
+    runsLeft: RUN_MAX - 10,
+    usedShare: 0,
+    lineRunsPerSecond: 3,
+    lookedAt: { leaseCount: 0, fromMs: null },
+    holders: [],
+    alarms: [],
   });
 });
 

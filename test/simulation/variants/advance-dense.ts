@@ -29,8 +29,13 @@ export const ADVANCE_EARLY: Variant = {
   focus: {
     kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
     setting: {
-      ...{ firstRun: RUN_MAX - BURST_RUNS - 4_000, isOnLine: false, ageMs: 0, rate: 1 },
-      ...{ serverCount: 1, hostCount: 1, witness: "none" },
+      firstRun: RUN_MAX - BURST_RUNS - 4_000,
+      isOnLine: false,
+      ageMs: 0,
+      rate: 1,
+      serverCount: 1,
+      hostCount: 1,
+      witness: "none",
     },
   },
   decide(situation, command) {
