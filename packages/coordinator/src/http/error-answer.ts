@@ -2,7 +2,7 @@
  * From anything thrown to the answer: body, status and `Retry-After`, by the tables of the protocol.
  * Strangers read these bodies: a fault of our own is named `internal_error` and nothing more; the log has the rest.
  */
-import { ERROR_RULES, type ErrorAnswer, type ErrorCode } from "@callnumber/protocol/wire";
+import { ERROR_RULES, type ErrorAnswer, type ErrorCode, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
@@ -18,7 +18,11 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
 export async function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer> {
   const answer = errorAnswerOf(error);
   if (answer.code === "internal_error") request.log.error({ err: error, path: request.url }, "internal_error");
-  else request.log.info({ code: answer.code, reason: answer.message, path: request.url }, "refusal");
+  else
+    request.log.info(
+      { ...subjectOf(request), code: answer.code, reason: answer.message, path: request.url },
+      "refusal",
+    );
   return sendError(reply, answer);
 }
 
@@ -30,6 +34,12 @@ export function sendError(reply: FastifyReply, answer: ErrorAnswer & { readonly 
   const retryAfterMs = answer.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
   return { ...answer, retryAfterMs };
+}
+
+/** Which namespace was asked for, where a route knows one; the text is a stranger's, and may be no namespace at all. */
+function subjectOf({ params }: FastifyRequest): { namespace?: string } {
+  const { namespace } = (params ?? {}) as { namespace?: unknown };
+  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? { namespace } : {};
 }
 
 function errorAnswerOf(error: unknown): ErrorAnswer & { readonly code: ErrorCode } {

@@ -8,9 +8,13 @@ import swagger from "@fastify/swagger";
 import type { FastifyBaseLogger, FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
+import { RecentEvents } from "../recent-events.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
+import { consoleRoute } from "./console-route.js";
 import { answerError, sendError } from "./error-answer.js";
+import { EventStreams } from "./event-streams.js";
+import { eventsRoute } from "./events-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
@@ -26,6 +30,8 @@ export interface ServerOptions {
   /** Release number, for OpenAPI. */
   readonly release: string;
   readonly log?: FastifyBaseLogger;
+  /** What the event stream tells. Default: nothing. */
+  readonly events?: RecentEvents;
 }
 
 export interface Server {
@@ -35,8 +41,14 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-export async function createServer({ coordinator, release, log }: ServerOptions): Promise<Server> {
+export async function createServer({
+  coordinator,
+  release,
+  log,
+  events = new RecentEvents(),
+}: ServerOptions): Promise<Server> {
   const app = newApp(log);
+  const streams = new EventStreams(events);
   const inFlight = new InFlight();
   let isStopping = false;
   app.setErrorHandler(answerError);
@@ -81,6 +93,8 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     callNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
+    eventsRoute(routes, streams);
+    consoleRoute(routes);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
   refuseOtherMethods(app, methods);
@@ -89,6 +103,8 @@ export async function createServer({ coordinator, release, log }: ServerOptions)
     listen: (address) => app.listen(address),
     async stop() {
       isStopping = true;
+      // A stream has no end of its own to wait for.
+      streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
     },
