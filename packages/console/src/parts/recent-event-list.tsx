@@ -1,0 +1,27 @@
+/** The last things that happened, as they happen. */
+import { sentenceOf } from "../event-words.js";
+import { useEvents } from "../live.js";
+import { Instant } from "./instant.js";
+
+const SHOWN_COUNT = 8;
+
+export function RecentEventList({ namespace }: { namespace: string }) {
+  const events = useEvents(namespace).slice(0, SHOWN_COUNT);
+  return (
+    <section aria-labelledby="recent">
+      <h2 id="recent">As it happens</h2>
+      {events.length === 0 ? (
+        <p class="quiet">Nothing has happened since the coordinator started.</p>
+      ) : (
+        <ol class="events">
+          {events.map((event) => (
+            <li key={`${event.atMs} ${event.id}`} class={event.level}>
+              <Instant atMs={event.atMs} />
+              <span>{sentenceOf(event)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
