@@ -66,19 +66,23 @@ const SETTLES: Step = {
 const STOP_COORDINATORS: Step = { say: "Stop every coordinator of this store." };
 const START_COORDINATORS: Step = { say: "Start the coordinators again." };
 
-const waits = (title: string, meaning: string, ...more: readonly Step[]) => (): Advice => ({
-  kind: "waits",
-  title,
-  meaning,
-  steps: [SETTLES, ...more],
-});
+const waits =
+  (title: string, meaning: string, ...more: readonly Step[]) =>
+  (): Advice => ({
+    kind: "waits",
+    title,
+    meaning,
+    steps: [SETTLES, ...more],
+  });
 
-const mend = (title: string, meaning: string, ...steps: readonly Step[]) => (): Advice => ({
-  kind: "mend",
-  title,
-  meaning,
-  steps,
-});
+const mend =
+  (title: string, meaning: string, ...steps: readonly Step[]) =>
+  (): Advice => ({
+    kind: "mend",
+    title,
+    meaning,
+    steps,
+  });
 
 const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Advice>> = {
   store_epoch_changed: waits(
@@ -86,8 +90,14 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     "It was restarted, promoted or restored since it leased last, and may have forgotten runs.",
     { say: "If it stays: the coordinator’s log says what stands in the way." },
   ),
-  store_claimed: waits("Another coordinator settles a doubt", "It does so just now, or ended while it did; then this one takes over."),
-  store_silent: waits("The store was silent", "Nobody touched the record for more than five minutes: what happened meanwhile can’t be known."),
+  store_claimed: waits(
+    "Another coordinator settles a doubt",
+    "It does so just now, or ended while it did; then this one takes over.",
+  ),
+  store_silent: waits(
+    "The store was silent",
+    "Nobody touched the record for more than five minutes: what happened meanwhile can’t be known.",
+  ),
   store_went_back: waits(
     "The store has gone back in time",
     "Its mark lies below a run that was leased: it was restored, or has lost writes.",
@@ -104,7 +114,10 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     meaning: "It settled the doubt first; or, after a pause, the store is not as it was when it was paused.",
     steps: [
       SETTLES,
-      { say: "Only after a pause, when it stays: stop the coordinators, then look, and add --apply.", type: recover(namespace) },
+      {
+        say: "Only after a pause, when it stays: stop the coordinators, then look, and add --apply.",
+        type: recover(namespace),
+      },
     ],
   }),
   quorum_missing: mend(
@@ -115,7 +128,10 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   clocks_disagree: mend(
     "Two clocks differ",
     "Coordinator and store, or importer and coordinator, differ by more than two seconds. One of them lies, and the clock is what keeps runs apart.",
-    { say: "Set the clocks right, on every machine, and see that they stay so.", type: "chronyc tracking || timedatectl" },
+    {
+      say: "Set the clocks right, on every machine, and see that they stay so.",
+      type: "chronyc tracking || timedatectl",
+    },
   ),
   clock_went_back: mend(
     "The clock went back",
@@ -128,35 +144,46 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     title: "Leasing is paused",
     meaning: "An operator paused this namespace, for planned work on the store.",
     steps: [
-      { say: "When the work is done, on the machine where it was paused:", type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)}` },
-      { say: "If the process that paused it has ended: stop the coordinators; look first, then the same with --apply.", type: recover(namespace) },
+      {
+        say: "When the work is done, on the machine where it was paused:",
+        type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)}`,
+      },
+      {
+        say: "If the process that paused it has ended: stop the coordinators; look first, then the same with --apply.",
+        type: recover(namespace),
+      },
     ],
   }),
-  store_moved: mend(
-    "The namespace was moved",
-    "It lives in another store now; this one leases no more, for good.",
-    { say: "Point the coordinator at the new store (serve --store) and start it again." },
-  ),
-  store_is_replica: mend(
-    "This server is a replica",
-    "Leasing goes on at the master.",
-    { say: "Point the store’s URL at the master, or at the Sentinels, who know it (serve --store)." },
-  ),
+  store_moved: mend("The namespace was moved", "It lives in another store now; this one leases no more, for good.", {
+    say: "Point the coordinator at the new store (serve --store) and start it again.",
+  }),
+  store_is_replica: mend("This server is a replica", "Leasing goes on at the master.", {
+    say: "Point the store’s URL at the master, or at the Sentinels, who know it (serve --store).",
+  }),
   store_has_more_nodes: ({ namespace }) => ({
     kind: "type",
     title: "More replicas than the record knows",
     meaning: "One that nobody counts could be promoted and lease again what it missed, because nobody waits for it.",
     steps: [
-      { say: "Detach those that are not meant to be there. Or count them, N being all data nodes:", type: `callnumber pause --store ${STORE_URL}${inNamespace(namespace)}` },
-      { say: "then, in another terminal of the same machine:", type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)} --nodes N` },
+      {
+        say: "Detach those that are not meant to be there. Or count them, N being all data nodes:",
+        type: `callnumber pause --store ${STORE_URL}${inNamespace(namespace)}`,
+      },
+      {
+        say: "then, in another terminal of the same machine:",
+        type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)} --nodes N`,
+      },
     ],
   }),
   store_forked: ({ namespace }) => ({
     kind: "type",
     title: "Two copies of the store are alive",
-    meaning: "A holder proved that it has a run which this store never leased. Nothing is leased any more, and the clients that noticed make no more numbers.",
+    meaning:
+      "A holder proved that it has a run which this store never leased. Nothing is leased any more, and the clients that noticed make no more numbers.",
     steps: [
-      { say: "Find the copy: a cloned volume, a restored machine beside the old one. Stop the one that should not be, for good, and delete its data." },
+      {
+        say: "Find the copy: a cloned volume, a restored machine beside the old one. Stop the one that should not be, for good, and delete its data.",
+      },
       STOP_COORDINATORS,
       { say: "Look at what recovering the other would do:", type: recover(namespace) },
       { say: "Do it:", type: `${recover(namespace)} --apply` },
@@ -171,10 +198,14 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   store_emptied: (circumstances) => ({
     kind: "type",
     title: "The store was emptied",
-    meaning: "It no longer holds a namespace that runs were leased from: FLUSHALL, another database, a server that started empty.",
+    meaning:
+      "It no longer holds a namespace that runs were leased from: FLUSHALL, another database, a server that started empty.",
     steps: [
       { say: "If a backup of the store exists, restore it: the rest is settled without anybody." },
-      { say: "If it is lost for good: stop every coordinator of this store, and look at what recovering would do. Give it the archive to read when there is one (--scan).", type: recoverLost(circumstances) },
+      {
+        say: "If it is lost for good: stop every coordinator of this store, and look at what recovering would do. Give it the archive to read when there is one (--scan).",
+        type: recoverLost(circumstances),
+      },
       { say: "Do it:", type: `${recoverLost(circumstances)} --apply` },
       START_COORDINATORS,
     ],
@@ -182,23 +213,29 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   namespace_not_initialised: ({ namespace }) => ({
     kind: "type",
     title: "The store holds no such namespace",
-    meaning: "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not make it anew, find the right one.",
+    meaning:
+      "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not make it anew, find the right one.",
     steps: [{ say: "Only if the name is new:", type: `callnumber init --store ${STORE_URL} --namespace ${namespace}` }],
   }),
   run_beyond_mark: ({ namespace }) => ({
     kind: "type",
     title: "An importer holds a run that is not ours",
-    meaning: "It lies above the store’s mark, and no receipt of this store came with it: the importer has met another store, or this one has gone back.",
+    meaning:
+      "It lies above the store’s mark, and no receipt of this store came with it: the importer has met another store, or this one has gone back.",
     steps: [
       { say: "Stop the importers." },
-      { say: "Compare the store id with the one kept beside the archive:", type: `callnumber status${inNamespace(namespace)}` },
+      {
+        say: "Compare the store id with the one kept beside the archive:",
+        type: `callnumber status${inNamespace(namespace)}`,
+      },
       { say: "Bring the newest state of the right store back." },
     ],
   }),
   operator_needed: ({ namespace }) => ({
     kind: "type",
     title: "A person has to look",
-    meaning: "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that was alone and has followed another one.",
+    meaning:
+      "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that was alone and has followed another one.",
     steps: [
       { say: "Look at the clocks, and at the server’s history." },
       STOP_COORDINATORS,
@@ -210,14 +247,18 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   store_epoch_unreadable: mend(
     "The server does not say who it is",
     "Without INFO it can’t be known whether it was restarted.",
-    { say: "Give the coordinator’s user the right to INFO. What else it needs:", type: `callnumber doctor --store ${STORE_URL}` },
+    {
+      say: "Give the coordinator’s user the right to INFO. What else it needs:",
+      type: `callnumber doctor --store ${STORE_URL}`,
+    },
   ),
-  store_evicts: mend(
-    "The server may throw keys away",
-    "When its memory is full, the record would be among them.",
-    { say: "Set this, in its configuration file, too:", type: "redis-cli CONFIG SET maxmemory-policy noeviction" },
-  ),
-  store_too_old: mend("The server is too old", "It is older than Redis 6.2.", { say: "Bring the server to a newer release." }),
+  store_evicts: mend("The server may throw keys away", "When its memory is full, the record would be among them.", {
+    say: "Set this, in its configuration file, too:",
+    type: "redis-cli CONFIG SET maxmemory-policy noeviction",
+  }),
+  store_too_old: mend("The server is too old", "It is older than Redis 6.2.", {
+    say: "Bring the server to a newer release.",
+  }),
   store_copied: ({ namespace }) => ({
     kind: "type",
     title: "The store’s file is a copy",
@@ -237,7 +278,8 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   store_corrupt: ({ namespace }) => ({
     kind: "type",
     title: "The record was changed by another hand",
-    meaning: "Its checksum is wrong, or it can’t be what this software wrote. Nothing is leased and nothing is written.",
+    meaning:
+      "Its checksum is wrong, or it can’t be what this software wrote. Nothing is leased and nothing is written.",
     steps: [
       { say: "Find out who wrote there. When the old value is put back, leasing goes on at once." },
       { say: "Else: stop every coordinator of this store, and look.", type: recover(namespace) },
@@ -245,12 +287,12 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       START_COORDINATORS,
     ],
   }),
-  store_unknown_schema: mend("Another release wrote the store", "This one can’t read it.", { say: "Use the release that wrote it." }),
-  store_locked: mend(
-    "Another process has the store open",
-    "Only one may.",
-    { say: "Stop the other one, or ask it over HTTP." },
-  ),
+  store_unknown_schema: mend("Another release wrote the store", "This one can’t read it.", {
+    say: "Use the release that wrote it.",
+  }),
+  store_locked: mend("Another process has the store open", "Only one may.", {
+    say: "Stop the other one, or ask it over HTTP.",
+  }),
   store_missing: mend(
     "There is no store at that path",
     "If an archive already holds numbers, the store must be somewhere: a volume not mounted, another folder, another user.",
@@ -260,7 +302,9 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     "The store does not answer",
     "It can’t be reached, or has no memory or disk left. What was under way may be burnt; nothing is ever leased twice.",
     { say: "See that it runs:", type: `callnumber doctor --store ${STORE_URL}` },
-    { say: "An embedded store that could not be written leases again when the disk is mended and the coordinator is started anew." },
+    {
+      say: "An embedded store that could not be written leases again when the disk is mended and the coordinator is started anew.",
+    },
   ),
   run_space_exhausted: ({ namespace }) => ({
     kind: "type",

@@ -8,9 +8,9 @@ import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
 import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
+import { useNow } from "./parts/clock.js";
 import { NamespaceSwitch } from "./parts/namespace-switch.js";
 import { ThemeSwitch } from "./parts/theme-switch.js";
-import { useNow } from "./parts/clock.js";
 import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
 import { useAnswer } from "./use-answer.js";
 import { dateAndTime, duration } from "./words.js";
@@ -106,7 +106,8 @@ export function App() {
 
 function Page({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
-  if (page === "runs") return subject === "" ? <RunsPage route={route} /> : <RunPage namespace={namespace} run={subject} />;
+  if (page === "runs")
+    return subject === "" ? <RunsPage route={route} /> : <RunPage namespace={namespace} run={subject} />;
   if (page === "inspect") return <InspectPage namespace={namespace} text={subject} />;
   if (page === "recovery") return <RecoveryPage namespace={namespace} code={subject} />;
   return <OverviewPage namespace={namespace} />;
@@ -117,7 +118,7 @@ function Away() {
   const { state, sinceMs } = useLive();
   const isAway = state === "away";
   return (
-    <div class={`away ${state}`} role="status">
+    <div class={`connection ${state}`} role="status">
       {isAway && (
         <p>
           <strong>The coordinator does not answer</strong> since {dateAndTime(sinceMs)}

@@ -13,7 +13,8 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   leases: ({ leaseCount, runCount }) =>
     `${counted(number(leaseCount), "more lease")} in the same second, ${counted(number(runCount), "run")}`,
   refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
-  refusals: ({ refusalCount }, { code }) => `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
+  refusals: ({ refusalCount }, { code }) =>
+    `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
   in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
   fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
   open: () => "leasing is open",
@@ -41,9 +42,34 @@ export function sentenceOf(event: OperatorEvent): string {
   return [event.event.replaceAll("_", " "), reason ?? explanation ?? what].filter(Boolean).map(text).join(": ");
 }
 
-/** Whether it says what became of the guard, of the store, or of a request that was refused. */
+/** Whether it says what became of the guard, of the store, or of an importer that was refused. */
 export function isOfGuard(event: OperatorEvent): boolean {
-  return !ORDINARY.has(event.event);
+  return !ORDINARY.has(event.event) && isOfImporters(event);
+}
+
+/** A refused question of a page or a terminal is nobody's trouble but of whoever asked, who was told. */
+export function isOfImporters({ event, fields }: OperatorEvent): boolean {
+  const { path } = fields;
+  return event !== "refusal" || typeof path !== "string" || /\/(leases|report)$/.test(path);
+}
+
+export interface Happening {
+  readonly event: OperatorEvent;
+  readonly sentence: string;
+  /** How often in a row the same was told; `event` is the newest of them. */
+  readonly count: number;
+}
+
+/** Events, newest first, with what was told again and again told once. */
+export function happenings(events: readonly OperatorEvent[]): readonly Happening[] {
+  const told: Happening[] = [];
+  for (const event of events) {
+    const sentence = sentenceOf(event);
+    const before = told.at(-1);
+    if (before?.sentence === sentence) told[told.length - 1] = { ...before, count: before.count + 1 };
+    else told.push({ event, sentence, count: 1 });
+  }
+  return told;
 }
 
 export function runs(firstRun: number, runCount: number): string {
@@ -56,5 +82,5 @@ function number(value: unknown): number {
 }
 
 function text(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

@@ -10,5 +10,5 @@ export function hueOf(namespace: string): number {
   for (const character of namespace) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16_777_619) >>> 0;
   // The low bits of short, similar names are alike; a second mixing keeps "lists" and "list" apart.
   hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_507) >>> 0;
-  return FIRST_HUE + ((hash ^ (hash >>> 13)) >>> 0) % HUE_COUNT;
+  return FIRST_HUE + (((hash ^ (hash >>> 13)) >>> 0) % HUE_COUNT);
 }

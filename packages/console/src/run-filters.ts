@@ -15,9 +15,9 @@ export const RUN_FILTERS: readonly RunFilter[] = [
   { name: "label", title: "Label", kind: "text", hint: "name=value" },
   { name: "state", title: "State", kind: "choice", choices: ["open", "exhausted", "closed", "unreported"] },
   { name: "leasedFromMs", title: "Leased from", kind: "time" },
-  { name: "leasedToMs", title: "until", kind: "time" },
+  { name: "leasedToMs", title: "Leased until", kind: "time" },
   { name: "runFrom", title: "Run from", kind: "run" },
-  { name: "runTo", title: "to", kind: "run" },
+  { name: "runTo", title: "Run to", kind: "run" },
 ];
 
 /** What stands in an address, without what is empty and without what is no filter. */

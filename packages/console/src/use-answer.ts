@@ -1,4 +1,5 @@
 /** An answer of the coordinator as a component has it: the newest one, how old it is, and what stands against a newer one. */
+import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { AskError, ask } from "./ask.js";
 import { onLiveEvent } from "./live.js";
@@ -74,7 +75,7 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
     if (namespace === undefined) return undefined;
     let gathering: ReturnType<typeof setTimeout> | undefined;
     const end = onLiveEvent((event) => {
-      if (event !== null && event.namespace !== null && event.namespace !== namespace) return;
+      if (event !== null && !isNews(event, namespace)) return;
       gathering ??= setTimeout(() => {
         gathering = undefined;
         askAgain();
@@ -94,6 +95,12 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
     isAsking: state.current.asking > 0,
     askAgain,
   };
+}
+
+/** A refusal changes nothing; and ours would lead to the next question, and that to the next refusal. */
+function isNews(event: OperatorEvent, namespace: string): boolean {
+  const isOurs = event.namespace === null || event.namespace === namespace;
+  return isOurs && event.event !== "refusal" && event.event !== "refusals";
 }
 
 function keep(path: string, answer: Kept): void {

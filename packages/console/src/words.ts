@@ -47,6 +47,11 @@ export function duration(lengthMs: number): string {
   return counted(Math.max(0, Math.floor(lengthMs / unitMs)), name);
 }
 
+/** For "in the last …": hour, day, 3 days. */
+export function span(lengthMs: number): string {
+  return duration(lengthMs).replace(/^1 /, "");
+}
+
 export function ago(atMs: number, nowMs: number): string {
   return nowMs - atMs < SECOND_MS ? "just now" : `${duration(nowMs - atMs)} ago`;
 }
@@ -56,6 +61,11 @@ export function dateAndTime(atMs: number): string {
   const date = new Date(atMs);
   if (Number.isNaN(date.getTime())) return "beyond any calendar";
   return `${dateOnly(atMs)} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+export function timeOnly(atMs: number): string {
+  const date = new Date(atMs);
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 export function dateOnly(atMs: number): string {

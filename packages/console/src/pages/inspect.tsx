@@ -3,12 +3,12 @@ import { CallNumberError } from "@callnumber/protocol/codec";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 import { callNumberIn, decoded } from "../call-number-text.js";
+import { Answered } from "../parts/answered.js";
 import { DecodedCallNumber } from "../parts/decoded-call-number.js";
 import { InspectVerdict } from "../parts/inspect-verdict.js";
 import { Notice } from "../parts/notice.js";
 import { addressOf, go } from "../route.js";
 import { useAnswer } from "../use-answer.js";
-import { Answered } from "../parts/answered.js";
 
 /** Asked when the typing pauses. */
 const PAUSE_MS = 250;
@@ -70,7 +70,9 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
       )}
       {parts instanceof CallNumberError && <Malformed text={callNumber} error={parts} />}
       {text !== "" && <Known namespace={namespace} callNumber={text} />}
-      {parts !== undefined && !(parts instanceof CallNumberError) && <DecodedCallNumber key={callNumber} parts={parts} />}
+      {parts !== undefined && !(parts instanceof CallNumberError) && (
+        <DecodedCallNumber key={callNumber} parts={parts} />
+      )}
     </>
   );
 }

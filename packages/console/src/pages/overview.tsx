@@ -4,16 +4,16 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { Alarms } from "../parts/alarms.js";
 import { Answered } from "../parts/answered.js";
+import { useNow } from "../parts/clock.js";
 import { CommandLine } from "../parts/command.js";
 import { GuardLine } from "../parts/guard-line.js";
+import { HistorySection } from "../parts/history-section.js";
 import { HoldersTable } from "../parts/holders-table.js";
+import { Instant } from "../parts/instant.js";
 import { NamespacesTable } from "../parts/namespaces-table.js";
 import { RecentEventList } from "../parts/recent-event-list.js";
-import { HistorySection } from "../parts/history-section.js";
-import { Instant } from "../parts/instant.js";
-import { useNow } from "../parts/clock.js";
 import { useAnswer } from "../use-answer.js";
-import { counted, duration, farDate, grouped, perCent, roughly } from "../words.js";
+import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
 
 export function OverviewPage({ namespace }: { namespace: string }) {
   const status = useAnswer<StatusAnswer>(pathOf("status", { namespace }), namespace);
@@ -122,7 +122,7 @@ function Forecast({ status: { rates } }: { status: StatusAnswer }) {
               <li key={windowMs}>
                 {farDate(exhaustedAtMs, nowMs)}{" "}
                 <small>
-                  by the last {duration(windowMs).replace(/^1 /, "")}: {counted(Math.round(runsPerDay), "run")} a day
+                  by the last {span(windowMs)}: {counted(Math.round(runsPerDay), "run")} a day
                 </small>
               </li>
             ))}
@@ -139,8 +139,8 @@ function Beginning({ namespace }: { namespace: string }) {
     <section aria-labelledby="begin" class="beginning">
       <h2 id="begin">No run was leased yet</h2>
       <p>
-        This namespace is new. It fills as soon as an importer asks for its first run, and this page shows it at once. To try it, make
-        one call number:
+        This namespace is new. It fills as soon as an importer asks for its first run, and this page shows it at once.
+        To try it, make one call number:
       </p>
       <CommandLine text={`callnumber next --coordinator ${coordinator} --namespace ${namespace}`} />
       <p class="quiet">

@@ -9,7 +9,7 @@ import { AdviceSteps } from "../parts/advice-steps.js";
 import { Answered } from "../parts/answered.js";
 import { GuardEvents } from "../parts/guard-events.js";
 import { STATE_KINDS, STATE_WORDS } from "../parts/guard-line.js";
-import { Instant } from "../parts/instant.js";
+import { Lasting } from "../parts/instant.js";
 import { Notice } from "../parts/notice.js";
 import { type Answer, useAnswer } from "../use-answer.js";
 import { grouped } from "../words.js";
@@ -54,7 +54,7 @@ function Present({ known }: { known: Known }) {
         title={
           <>
             {guard.state === "open" ? "Nothing to do. " : ""}
-            {STATE_WORDS[guard.state]}, since <Instant atMs={guard.sinceMs} />
+            {STATE_WORDS[guard.state]}, for <Lasting sinceMs={guard.sinceMs} /> now
           </>
         }
       >
@@ -92,12 +92,14 @@ function Reference({ namespace, known, chosen }: { namespace: string; known: Kno
   useEffect(() => {
     if (chosen !== "") document.getElementById(`code-${chosen}`)?.scrollIntoView();
   }, [chosen]);
-  const circumstances = known === undefined ? { namespace, storeId: undefined, floor: undefined } : circumstancesOf(known);
+  const circumstances =
+    known === undefined ? { namespace, storeId: undefined, floor: undefined } : circumstancesOf(known);
   return (
     <section aria-labelledby="reference">
       <h2 id="reference">Every code that ends leasing</h2>
       <p class="quiet">
-        To read before it happens. <code>{STORE_URL}</code> stands for what the coordinator was started with (<code>serve --store</code>).
+        To read before it happens. <code>{STORE_URL}</code> stands for what the coordinator was started with (
+        <code>serve --store</code>).
       </p>
       {advisedCodes().map((code) => {
         const advice = adviceFor(code, circumstances);

@@ -71,7 +71,9 @@ function RunsOfLease({ namespace, lease, present }: { namespace: string; lease: 
           </li>
         ))}
       </ol>
-      <p class="quiet">Each bar is {grouped(SEQUENCE_COUNT)} numbers. A holder uses the runs of a lease in their order.</p>
+      <p class="quiet">
+        Each bar is {grouped(SEQUENCE_COUNT)} numbers. A holder uses the runs of a lease in their order.
+      </p>
     </section>
   );
 }
@@ -83,7 +85,9 @@ function Beside({ namespace, version, lease }: { namespace: string; version: num
   return (
     <nav class="pager" aria-label="The leases beside this one">
       {before > 0 && <a href={addressOf(namespace, "runs", ledgerIdOf(version, before))}>Before: {runs(before, 1)}</a>}
-      {after <= RUN_MAX && <a href={addressOf(namespace, "runs", ledgerIdOf(version, after))}>After: {runs(after, 1)}</a>}
+      {after <= RUN_MAX && (
+        <a href={addressOf(namespace, "runs", ledgerIdOf(version, after))}>After: {runs(after, 1)}</a>
+      )}
     </nav>
   );
 }

@@ -7,11 +7,11 @@ import { Answered } from "../parts/answered.js";
 import { stepAmongRows } from "../parts/arrow-keys.js";
 import { Instant } from "../parts/instant.js";
 import { RunFilterForm } from "../parts/run-filter-form.js";
-import { SequenceBar } from "../parts/sequence-bar.js";
+import { LeaseBar } from "../parts/sequence-bar.js";
 import { addressOf, type Route } from "../route.js";
 import { filtersIn, queryOf } from "../run-filters.js";
 import { useAnswer } from "../use-answer.js";
-import { labelsInWords } from "../words.js";
+import { dateAndTime, labelsInWords } from "../words.js";
 
 export function RunsPage({ route }: { route: Route }) {
   const { namespace, query } = route;
@@ -84,15 +84,12 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
               </td>
               <td>
                 <Instant atMs={leasedAtMs} />
+                <small class="more">{dateAndTime(leasedAtMs)}</small>
                 <small class="less">{progress?.state ?? "unreported"}</small>
               </td>
               <td class="more">
                 <span class={`badge ${progress?.state ?? "unreported"}`}>{progress?.state ?? "unreported"}</span>
-                <SequenceBar
-                  isSmall
-                  state={progress?.state ?? "unreported"}
-                  lastSequence={progress?.lastSequence ?? null}
-                />
+                <LeaseBar lease={lease} />
               </td>
               <td class="more">{coordinator}</td>
             </tr>

@@ -1,7 +1,7 @@
 /** Around what an answer shows: a quiet word while it is asked for, how old it is when a newer one can't be had, and why not. */
 import type { ComponentChildren } from "preact";
-import type { Answer } from "../use-answer.js";
 import { useLive } from "../live.js";
+import type { Answer } from "../use-answer.js";
 import { ago } from "../words.js";
 import { useNow } from "./clock.js";
 import { Notice } from "./notice.js";
@@ -32,7 +32,7 @@ export function Answered<T>({ answer, what, children }: Properties<T>) {
     );
   }
   return (
-    <div class={isStale ? "stale" : undefined}>
+    <div class={isStale ? "answered stale" : "answered"}>
       {isStale && <Age {...answer} />}
       {children(data)}
     </div>

@@ -13,22 +13,21 @@ const CELL = 18;
 export function BitMap({ bits }: { bits: readonly Bit[] }) {
   const [chosen, setChosen] = useState<number>();
   const isUpright = useIsNarrow();
-  const place = (row: 0 | 1, index: number) => (isUpright ? { x: row * GAP * 2, y: index * STEP } : { x: index * STEP, y: row * GAP });
-  const [width, height] = isUpright
-    ? [GAP * 2 + CELL, STEP * CALL_NUMBER_BITS]
-    : [STEP * CALL_NUMBER_BITS, GAP + CELL];
+  const place = (row: 0 | 1, index: number) =>
+    isUpright ? { x: row * GAP * 3, y: index * STEP } : { x: index * STEP, y: row * GAP };
+  const [width, height] = isUpright ? [GAP * 3 + CELL, STEP * CALL_NUMBER_BITS] : [STEP * CALL_NUMBER_BITS, GAP + CELL];
   const shown = chosen === undefined ? undefined : bits[chosen];
   const step = (event: KeyboardEvent) => {
     const by = STEPS[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    setChosen(Math.min(Math.max(by((chosen ?? -1), CALL_NUMBER_BITS - 1), 0), CALL_NUMBER_BITS - 1));
+    setChosen(Math.min(Math.max(by(chosen ?? -1, CALL_NUMBER_BITS - 1), 0), CALL_NUMBER_BITS - 1));
   };
   return (
     <figure class={`bit-map${isUpright ? " upright" : ""}`}>
       <div class="rows" aria-hidden="true">
-        <span>before the shuffle</span>
-        <span>after it</span>
+        <span>Before the shuffle</span>
+        {isUpright && <span>After it</span>}
       </div>
       <div
         class="bits"
@@ -71,6 +70,11 @@ export function BitMap({ bits }: { bits: readonly Bit[] }) {
           )}
         </svg>
       </div>
+      {!isUpright && (
+        <div class="rows" aria-hidden="true">
+          <span>After it</span>
+        </div>
+      )}
       <figcaption class="quiet">
         {shown === undefined ? "Point at a bit, or use the arrow keys, to see where it goes." : inWords(shown)}
       </figcaption>

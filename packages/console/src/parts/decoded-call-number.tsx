@@ -38,8 +38,8 @@ export function DecodedCallNumber({ parts }: { parts: Decoded }) {
         ))}
       </ol>
       <p class="quiet">
-        Always {CALL_NUMBER_LENGTH} characters. The shuffle hides the order from the eye; it is no secret, and was done here without asking
-        anybody.
+        Always {CALL_NUMBER_LENGTH} characters. The shuffle hides the order from the eye; it is no secret, and was done
+        here without asking anybody.
       </p>
     </section>
   );

@@ -1,7 +1,7 @@
 /** Whether a namespace leases, in a sentence and a mark. */
 import type { GuardAnswer } from "@callnumber/protocol/wire";
 import { addressOf } from "../route.js";
-import { Instant } from "./instant.js";
+import { Lasting } from "./instant.js";
 import { Notice } from "./notice.js";
 
 type Guard = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
@@ -21,7 +21,7 @@ export function GuardLine({ namespace, guard }: { namespace: string; guard: Guar
       kind={STATE_KINDS[state]}
       title={
         <>
-          {STATE_WORDS[state]}, since <Instant atMs={sinceMs} />
+          {STATE_WORDS[state]}, for <Lasting sinceMs={sinceMs} /> now
         </>
       }
     >

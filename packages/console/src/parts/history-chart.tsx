@@ -2,7 +2,7 @@
 import type { HistoryAnswer } from "@callnumber/protocol/operator";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { counted, dateAndTime, duration, grouped } from "../words.js";
+import { counted, dateAndTime, dateOnly, duration, grouped, span, timeOnly } from "../words.js";
 
 const HEIGHT_PX = 200;
 const { bars } = uPlot.paths;
@@ -47,15 +47,21 @@ export function HistoryChart({ history }: { history: HistoryAnswer }) {
 
 function inWords({ runs, stepMs, fromMs }: HistoryAnswer): string {
   const total = runs.reduce((sum, count) => sum + count, 0);
-  const windowWords = duration(stepMs * runs.length);
+  const windowWords = span(stepMs * runs.length);
   if (total === 0) return `Nothing was leased in the last ${windowWords}.`;
   const most = Math.max(...runs);
   const at = dateAndTime(fromMs + runs.indexOf(most) * stepMs);
-  return `${counted(total, "run")} in the last ${windowWords}; at most ${grouped(most)} within ${duration(stepMs)}, at ${at}.`;
+  return `${counted(total, "run")} in the last ${windowWords}; at most ${grouped(most)} within ${duration(stepMs).replace(/^1 /, "one ")}, at ${at}.`;
 }
 
 function dataOf({ fromMs, stepMs, runs }: HistoryAnswer): uPlot.AlignedData {
   return [runs.map((_, index) => (fromMs + index * stepMs) / 1000), [...runs]];
+}
+
+/** The hour where the tick stands within a day, else the day. */
+function tickName(atMs: number): string {
+  const time = timeOnly(atMs);
+  return time === "00:00" ? dateOnly(atMs).slice(5) : time;
 }
 
 function optionsFor(element: HTMLElement): uPlot.Options {
@@ -72,7 +78,13 @@ function optionsFor(element: HTMLElement): uPlot.Options {
     cursor: { drag: { x: false, y: false }, points: { show: false } },
     scales: { y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.1] } },
     axes: [
-      { ...axis, grid: { show: false } },
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        size: 30,
+        values: (_, ticks) => ticks.map((tick) => tickName(tick * 1_000)),
+      },
       {
         ...axis,
         size: 52,

@@ -4,7 +4,7 @@ import { filledPath } from "@callnumber/protocol/wire";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useAnswer } from "../use-answer.js";
-import { duration } from "../words.js";
+import { span } from "../words.js";
 import { Answered } from "./answered.js";
 
 const WEEK_MS = 604_800_000;
@@ -22,7 +22,7 @@ export function HistorySection({ namespace }: { namespace: string }) {
           {HISTORY_WINDOWS_MS.map((choice) => (
             <label key={choice}>
               <input type="radio" name="window" checked={choice === windowMs} onChange={() => setWindowMs(choice)} />
-              <span>{choice === WEEK_MS ? "week" : duration(choice).replace(/^1 /, "")}</span>
+              <span>{choice === WEEK_MS ? "week" : span(choice)}</span>
             </label>
           ))}
         </fieldset>

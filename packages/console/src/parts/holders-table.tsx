@@ -15,8 +15,8 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
   return (
     <>
       <p class="quiet">
-        {counted(holders.length, "holder")}, {live === 0 ? "none of them live" : `${grouped(live)} live`}; over the newest{" "}
-        {counted(lookedAt.leaseCount, "lease")}
+        {counted(holders.length, "holder")}, {live === 0 ? "none of them live" : `${grouped(live)} live`}; over the
+        newest {counted(lookedAt.leaseCount, "lease")}
         {lookedAt.fromMs !== null && `, since ${dateAndTime(lookedAt.fromMs)}`}.
       </p>
       {/* biome-ignore lint: arrow keys are an extra; each link is reached by Tab as well */}

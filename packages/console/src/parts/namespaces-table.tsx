@@ -40,7 +40,9 @@ export function NamespacesTable({ namespaces, present }: Properties) {
                 <small>{labelsInWords(labels)}</small>
               </th>
               <td>
-                <span class={`badge ${STATE_KINDS[guard.state]}`}>{STATE_WORDS[guard.state].replace(/^Leasing (is )?/, "")}</span>
+                <span class={`badge ${STATE_KINDS[guard.state]}`}>
+                  {STATE_WORDS[guard.state].replace(/^Leasing (is )?/, "")}
+                </span>
               </td>
               <td class="number">{record === null ? "?" : grouped(record.highWaterMark)}</td>
               <td class="number more">{record === null ? "?" : grouped(record.runsLeft)}</td>

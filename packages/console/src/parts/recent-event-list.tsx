@@ -1,12 +1,13 @@
 /** The last things that happened, as they happen. */
-import { sentenceOf } from "../event-words.js";
+import { happenings, isOfImporters } from "../event-words.js";
 import { useEvents } from "../live.js";
+import { grouped } from "../words.js";
 import { Instant } from "./instant.js";
 
 const SHOWN_COUNT = 8;
 
 export function RecentEventList({ namespace }: { namespace: string }) {
-  const events = useEvents(namespace).slice(0, SHOWN_COUNT);
+  const events = happenings(useEvents(namespace).filter(isOfImporters)).slice(0, SHOWN_COUNT);
   return (
     <section aria-labelledby="recent">
       <h2 id="recent">As it happens</h2>
@@ -14,10 +15,13 @@ export function RecentEventList({ namespace }: { namespace: string }) {
         <p class="quiet">Nothing has happened since the coordinator started.</p>
       ) : (
         <ol class="events">
-          {events.map((event) => (
+          {events.map(({ event, sentence, count }) => (
             <li key={`${event.atMs} ${event.id}`} class={event.level}>
               <Instant atMs={event.atMs} />
-              <span>{sentenceOf(event)}</span>
+              <span>
+                {sentence}
+                {count > 1 && <small>{grouped(count)} times in a row</small>}
+              </span>
             </li>
           ))}
         </ol>

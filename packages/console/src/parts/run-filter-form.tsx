@@ -53,5 +53,7 @@ function Field({ filter: { name, kind, hint, choices = [] }, value }: { filter: 
   }
   if (kind === "time") return <input type="datetime-local" name={name} defaultValue={asFieldTime(value)} />;
   if (kind === "run") return <input type="number" name={name} min={0} max={RUN_MAX} defaultValue={value} />;
-  return <input type="text" name={name} defaultValue={value} placeholder={hint} autocomplete="off" spellcheck={false} />;
+  return (
+    <input type="text" name={name} defaultValue={value} placeholder={hint} autocomplete="off" spellcheck={false} />
+  );
 }

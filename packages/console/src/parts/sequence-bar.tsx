@@ -1,6 +1,6 @@
 /** How far a holder got in a run: a bar of all 16,384 sequences, with one of them marked where one is meant. */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { KnownRunState } from "@callnumber/protocol/wire";
+import type { KnownRunState, LedgerEntry } from "@callnumber/protocol/wire";
 import { grouped } from "../words.js";
 
 interface Properties {
@@ -27,6 +27,21 @@ export function SequenceBar({ state, lastSequence, marked, isSmall = false }: Pr
           {markedWords}
         </p>
       )}
+    </div>
+  );
+}
+
+/** The same for a whole lease: all its runs as one bar. */
+export function LeaseBar({ lease: { firstRun, runCount, progress } }: { lease: LedgerEntry }) {
+  const state = progress?.state ?? "unreported";
+  const all = runCount * SEQUENCE_COUNT;
+  const made = progress === null ? 0 : (progress.run - firstRun) * SEQUENCE_COUNT + (progress.lastSequence ?? -1) + 1;
+  const words = progress === null ? "nothing was reported yet" : `${grouped(made)} of ${grouped(all)} numbers`;
+  return (
+    <div class={`sequence-bar small ${state}`}>
+      <div class="track" role="img" aria-label={words}>
+        <div class="filled" style={{ width: `${(made / all) * 100}%` }} />
+      </div>
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { chooseTheme, chosenTheme, THEMES, type Theme } from "../theme.js";
 
-const NAMES: Readonly<Record<Theme, string>> = { system: "As the system", light: "Light", dark: "Dark" };
+const NAMES: Readonly<Record<Theme, string>> = { system: "System", light: "Light", dark: "Dark" };
 
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(chosenTheme());

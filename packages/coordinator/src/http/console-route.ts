@@ -24,7 +24,6 @@ const PAGE_HEADERS = {
     "default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
 } as const;
 
 /** The names of built scripts and styles change with their content. */
