@@ -5,7 +5,7 @@
 import type { ErrorCode } from "@callnumber/protocol/wire";
 
 /** `waits`: settled without anybody · `mend`: something outside must be put right · `type`: an operator looks, and types. */
-export type AdviceKind = "waits" | "mend" | "type";
+type AdviceKind = "waits" | "mend" | "type";
 
 export interface Step {
   readonly say: string;

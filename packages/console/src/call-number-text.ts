@@ -19,13 +19,13 @@ export function callNumberIn(text: string): { readonly callNumber: string; reado
   const trimmed = text.trim();
   if (isCallNumber(trimmed)) return { callNumber: trimmed, others: [] };
   const spelt = [...new Set(trimmed.split(/[^0-9A-Za-z]+/))].filter((part) => isCallNumber(part));
-  // A word of eight letters may be spelt like one, too; those with a digit or both cases come first, then the last.
+  // A word of eight letters may be spelt like one, too: those that are no word come first, and of these the last.
   const [best, ...others] = spelt.reverse().sort((a, b) => Number(looksMade(b)) - Number(looksMade(a)));
   return best === undefined ? { callNumber: lastPartOf(trimmed), others: [] } : { callNumber: best, others };
 }
 
 export const FIELDS = ["version", "run", "sequence"] as const;
-export type Field = (typeof FIELDS)[number];
+type Field = (typeof FIELDS)[number];
 
 export interface Bit {
   readonly value: 0 | 1;
@@ -85,11 +85,11 @@ function bitsOf(parts: CallNumberParts): readonly Bit[] {
 }
 
 function looksMade(text: string): boolean {
-  return /\d/.test(text) || (/[a-z]/.test(text) && /[A-Z]/.test(text));
+  return !/^([A-Z]?[a-z]+|[A-Z]+|\d+)$/.test(text);
 }
 
 /** Of an address the part that was meant; of anything else all of it, so that what is wrong can be shown. */
 function lastPartOf(text: string): string {
   if (!/^[a-z]+:\/\//i.test(text)) return text;
-  return text.split(/[?#]/, 1)[0]?.split("/").filter(Boolean).at(-1) ?? text;
+  return /([^/]+)\/*$/.exec(text.replace(/[?#].*/s, ""))?.[1] ?? text;
 }

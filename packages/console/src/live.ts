@@ -59,11 +59,11 @@ function begin(): void {
   if (source !== undefined) return;
   const stream = new EventSource(`${addressAtCoordinator(OPERATOR_ROUTES.events)}?recent=yes`);
   source = stream;
-  stream.onopen = () => {
+  stream.addEventListener("open", () => {
     enter("live");
     for (const listener of listeners) listener(null);
-  };
-  stream.onmessage = ({ data, lastEventId }: MessageEvent<string>) => {
+  });
+  stream.addEventListener("message", ({ data, lastEventId }: MessageEvent<string>) => {
     if (told.has(lastEventId)) return;
     const event = JSON.parse(data) as OperatorEvent;
     told.set(lastEventId, event);
@@ -71,18 +71,18 @@ function begin(): void {
     if (told.size > EVENT_COUNT_MAX && oldest !== undefined) told.delete(oldest);
     for (const listener of listeners) listener(event);
     redrawSoon();
-  };
+  });
   stream.addEventListener("gap", () => {
     for (const listener of listeners) listener(null);
   });
-  stream.onerror = () => {
+  stream.addEventListener("error", () => {
     enter("away");
     if (stream.readyState !== EventSource.CLOSED) return;
     setTimeout(() => {
       source = undefined;
       begin();
     }, ANEW_AFTER_MS);
-  };
+  });
 }
 
 function enter(state: Live["state"]): void {

@@ -5,7 +5,7 @@
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 
-export const PAGES = ["overview", "runs", "inspect", "recovery"] as const;
+const PAGES = ["overview", "runs", "inspect", "recovery"] as const;
 export type PageName = (typeof PAGES)[number];
 
 export interface Route {
@@ -16,7 +16,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-export function parseRoute(hash: string): Route {
+function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [namespace = "", page = "", ...rest] = path.split("/").map(decoded);
   return {

@@ -43,8 +43,9 @@ export function perCent(share: number): string {
 
 /** 14 seconds, 3 hours, 12 days: the greatest unit alone. */
 export function duration(lengthMs: number): string {
+  if (lengthMs < SECOND_MS) return "a moment";
   const [unitMs, name] = UNITS.find(([unitMs]) => lengthMs >= unitMs) ?? [SECOND_MS, "second"];
-  return counted(Math.max(0, Math.floor(lengthMs / unitMs)), name);
+  return counted(Math.floor(lengthMs / unitMs), name);
 }
 
 /** For "in the last …": hour, day, 3 days. */

@@ -141,6 +141,12 @@ describe("the event stream", () => {
     reading.on("data", (chunk: Buffer) => {
       quickBytes += chunk.length;
     });
+    const untilQuickHas = async (bytes: number) => {
+      for (;;) {
+        if (quickBytes >= bytes) return;
+        await delay(1);
+      }
+    };
     const [response] = responses as [ServerResponse];
     let waitingBytesMax = 0;
     let toldBytes = 0;
@@ -149,7 +155,7 @@ describe("the event stream", () => {
       events.take({ level: "warn", event: "jump", fields: { text } });
       toldBytes += text.length;
       waitingBytesMax = Math.max(waitingBytesMax, response.writableLength);
-      while (quickBytes < toldBytes) await delay(1);
+      await untilQuickHas(toldBytes);
     }
     expect(waitingBytesMax).toBeGreaterThan(1024 * 1024);
     expect(waitingBytesMax).toBeLessThan(1.2 * 1024 * 1024);

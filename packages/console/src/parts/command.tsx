@@ -20,7 +20,7 @@ export function CommandLine({ text }: { text: string }) {
   };
   return (
     <div class="command">
-      <code>{text}</code>
+      <code>{text.split(" ").map((word, index) => [index > 0 && " ", <span key={index}>{word}</span>])}</code>
       <button type="button" onClick={copy} aria-label={`Copy: ${text}`}>
         Copy
       </button>

@@ -53,7 +53,7 @@ const ENDS: Readonly<Record<KnownRunState, string>> = {
   unreported: "",
 };
 
-export function progressInWords(state: KnownRunState, lastSequence: number | null): string {
+function progressInWords(state: KnownRunState, lastSequence: number | null): string {
   if (state === "unreported") return "nothing was reported yet";
   if (state === "exhausted") return `all ${grouped(SEQUENCE_COUNT)} numbers, used to the end`;
   if (lastSequence === null) return state === "closed" ? "closed unused: the whole run is burnt" : "no number so far";
