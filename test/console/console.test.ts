@@ -226,7 +226,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     const { page, wrongs } = await newPage(browser, new URL(first.url).origin);
     await lease(first.url, { name: "importer" });
     await page.goto(`${first.url}/console/#/main`);
-    await page.getByText("Leasing is open").waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
     await first.stop("SIGKILL");
     await page.locator(".connection.away").getByText("The coordinator does not answer").waitFor();
     expect(await page.locator(".connection").getAttribute("role")).toBe("status");
@@ -247,7 +247,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await visit("/main/recovery");
     await page.getByText("Nothing to do.").waitFor();
     await visit("/lists/recovery/store_emptied");
-    await page.getByText("Leasing is fenced").waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is fenced" }).waitFor();
     const commands = await page.locator(".steps").first().locator("code").allTextContents();
     expect(commands).toEqual([
       expect.stringMatching(
@@ -278,6 +278,19 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     ]);
   });
 
+  test("asks no more often because it is refused", async () => {
+    const { page, visit } = await begin();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await visit("/nobody");
+    await page.getByText("No status").waitFor();
+    const count = () => asked.filter((path) => path.endsWith("/nobody/status")).length;
+    const before = count();
+    // Each refusal is told by the stream; were it taken for news, there would be one more question each second.
+    await page.waitForTimeout(5_000);
+    expect(count() - before).toBeLessThanOrEqual(1);
+  });
+
   test("follows the system's colours, and whoever chooses others", async () => {
     const { page, visit } = await begin({ colorScheme: "dark" });
     await visit("/main");
@@ -301,6 +314,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
       expect(pathname.startsWith("/numbers/")).toBe(true);
       const answer = await fetch(`${coordinator.url}${pathname.replace("/numbers", "")}${search}`, {
         redirect: "manual",
+        headers: { "accept-encoding": "identity" },
       });
       if (answer.headers.get("content-type")?.startsWith("text/event-stream")) {
         await answer.body?.cancel();
@@ -311,7 +325,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
       await route.fulfill({ status: answer.status, headers, body: Buffer.from(await answer.arrayBuffer()) });
     });
     await page.goto("http://proxy.test/numbers/console/#/main");
-    await page.getByText("Leasing is open").waitFor();
+    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
     expect(wrongs()).toEqual([]);
   });
 });
@@ -374,6 +388,11 @@ describe("the address of the console", () => {
     const page = await fetch(`${url}/console/`);
     expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'self';/);
     expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
+    const script = /src="\.\/(assets\/[^"]+\.js)"/.exec(await page.text())?.[1];
+    const plain = await fetch(`${url}/console/${script}`, { headers: { "accept-encoding": "identity" } });
+    const gzipped = await fetch(`${url}/console/${script}`, { headers: { "accept-encoding": "gzip" } });
+    expect([plain.headers.get("content-encoding"), gzipped.headers.get("content-encoding")]).toEqual([null, "gzip"]);
+    expect(await gzipped.text()).toBe(await plain.text());
     expect((await fetch(`${url}/healthz`)).headers.get("content-security-policy")).toBeNull();
     expect((await fetch(`${url}/console/../package.json`)).status).toBe(404);
     expect((await fetch(`${url}/console/%2e%2e/%2e%2e/package.json`)).status).toBe(404);

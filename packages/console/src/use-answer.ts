@@ -11,7 +11,6 @@ export interface Answer<T> {
   readonly atMs: number | undefined;
   /** Why the last question has no answer; undefined when it has. */
   readonly error: AskError | undefined;
-  readonly isAsking: boolean;
   readonly askAgain: () => void;
 }
 
@@ -39,7 +38,6 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
     if (path === null) return;
     const present = state.current;
     const number = ++present.asking;
-    redraw((count) => count + 1);
     const isOver = () => state.current.path !== path || present.asking !== number;
     ask<T>(path)
       .then((data) => {
@@ -50,9 +48,7 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
         if (!isOver()) present.error = error instanceof AskError ? error : new AskError("fault", String(error));
       })
       .finally(() => {
-        if (isOver()) return;
-        present.asking = 0;
-        redraw((count) => count + 1);
+        if (!isOver()) redraw((count) => count + 1);
       });
   }, [path]);
 
@@ -92,7 +88,6 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
     data: found?.data as T | undefined,
     atMs: found?.atMs,
     error: state.current.error,
-    isAsking: state.current.asking > 0,
     askAgain,
   };
 }

@@ -99,7 +99,7 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
 function Known({ namespace, callNumber }: { namespace: string; callNumber: string }) {
   const answer = useAnswer<InspectAnswer>(pathOf("callNumber", { namespace, callNumber }), namespace);
   return (
-    <section aria-label="What the coordinator knows" aria-live="polite" class="known">
+    <section aria-label="What the coordinator knows" class="known">
       <Answered answer={answer} what="answer of the coordinator">
         {(data) => <InspectVerdict answer={data} />}
       </Answered>

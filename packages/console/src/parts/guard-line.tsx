@@ -17,22 +17,28 @@ export const STATE_KINDS = { open: "good", in_doubt: "warning", fenced: "critica
 export function GuardLine({ namespace, guard }: { namespace: string; guard: Guard }) {
   const { state, code, sinceMs, explanation } = guard;
   return (
-    <Notice
-      kind={STATE_KINDS[state]}
-      title={
-        <>
-          {STATE_WORDS[state]}, for <Lasting sinceMs={sinceMs} /> now
-        </>
-      }
-    >
-      {state !== "open" && (
-        <>
-          <p>{explanation}</p>
-          <p>
-            <a href={addressOf(namespace, "recovery", code ?? "")}>What happened, and what to do</a>
-          </p>
-        </>
-      )}
-    </Notice>
+    <>
+      {/* Apart from what is seen, whose age would be read out each second. */}
+      <p class="unseen" role="status">
+        {STATE_WORDS[state]}
+      </p>
+      <Notice
+        kind={STATE_KINDS[state]}
+        title={
+          <>
+            {STATE_WORDS[state]}, for <Lasting sinceMs={sinceMs} /> now
+          </>
+        }
+      >
+        {state !== "open" && (
+          <>
+            <p>{explanation}</p>
+            <p>
+              <a href={addressOf(namespace, "recovery", code ?? "")}>What happened, and what to do</a>
+            </p>
+          </>
+        )}
+      </Notice>
+    </>
   );
 }

@@ -21,9 +21,11 @@ export function InspectVerdict({ answer }: { answer: InspectAnswer }) {
   if (answer.verdict === "malformed") return null;
   return (
     <>
-      <Notice kind={kind} title={title}>
-        <p>{answer.explanation}</p>
-      </Notice>
+      <div role="status">
+        <Notice kind={kind} title={title}>
+          <p>{answer.explanation}</p>
+        </Notice>
+      </div>
       {"lease" in answer && (
         <>
           <SequenceBar state={answer.state} lastSequence={answer.lastSequence} marked={answer.sequence} />

@@ -43,6 +43,11 @@ export function NamespacesTable({ namespaces, present }: Properties) {
                 <span class={`badge ${STATE_KINDS[guard.state]}`}>
                   {STATE_WORDS[guard.state].replace(/^Leasing (is )?/, "")}
                 </span>
+                {guard.state !== "open" && (
+                  <small>
+                    <a href={addressOf(namespace, "recovery", guard.code ?? "")}>What to do</a>
+                  </small>
+                )}
               </td>
               <td class="number">{record === null ? "?" : grouped(record.highWaterMark)}</td>
               <td class="number more">{record === null ? "?" : grouped(record.runsLeft)}</td>

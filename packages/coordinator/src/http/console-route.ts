@@ -5,8 +5,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
 
 const BUILT_FOLDER = fileURLToPath(new URL("../../dist/console/", import.meta.url));
@@ -38,22 +39,33 @@ export function consoleRoute(app: TypedApp): void {
     reply.code(308).headers(PAGE_HEADERS).header("location", "console/").send(),
   );
   const files = builtFiles();
-  const page = files.find(({ path }) => path === "index.html")?.content ?? NOT_BUILT;
-  app.get(root, { schema: { hide: true } }, async (_request, reply) =>
-    sendFile(reply, { path: "index.html", content: page }).header("cache-control", "no-cache"),
+  const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
+  app.get(root, { schema: { hide: true } }, async (request, reply) =>
+    sendFile(request, reply.header("cache-control", "no-cache"), page),
   );
   for (const file of files) {
     if (file.path === "index.html") continue;
-    app.get(`${root}${file.path}`, { schema: { hide: true } }, async (_request, reply) =>
-      sendFile(reply, file).header("cache-control", file.path.startsWith("assets/") ? FOR_EVER : "no-cache"),
+    const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";
+    app.get(`${root}${file.path}`, { schema: { hide: true } }, async (request, reply) =>
+      sendFile(request, reply.header("cache-control", keeping), file),
     );
   }
 }
 
-interface BuiltFile {
-  /** From the page's own address, with forward slashes. */
-  readonly path: string;
-  readonly content: Buffer | string;
+class BuiltFile {
+  #gzipped: Buffer | undefined;
+
+  /** @param path from the page's own address, with forward slashes. */
+  constructor(
+    readonly path: string,
+    readonly content: Buffer,
+  ) {}
+
+  /** Compressed when it is first asked for: a coordinator that nobody looks at has no use for it. */
+  get gzipped(): Buffer {
+    this.#gzipped ??= gzipSync(this.content, { level: 9 });
+    return this.#gzipped;
+  }
 }
 
 /** None when the package was not built whole: then the page says so, and leasing goes on. */
@@ -61,16 +73,18 @@ function builtFiles(): readonly BuiltFile[] {
   try {
     return readdirSync(BUILT_FOLDER, { recursive: true, encoding: "utf8" })
       .filter((path) => Object.hasOwn(CONTENT_TYPES, extname(path)))
-      .map((path) => ({ path: path.replaceAll("\\", "/"), content: readFileSync(join(BUILT_FOLDER, path)) }));
+      .map((path) => new BuiltFile(path.replaceAll("\\", "/"), readFileSync(join(BUILT_FOLDER, path))));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
 }
 
-function sendFile(reply: FastifyReply, { path, content }: BuiltFile): FastifyReply {
-  return reply
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile): FastifyReply {
+  const takesGzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  reply
     .headers(PAGE_HEADERS)
-    .type(CONTENT_TYPES[extname(path)] as string)
-    .send(content);
+    .header("vary", "accept-encoding")
+    .type(CONTENT_TYPES[extname(file.path)] as string);
+  return takesGzip ? reply.header("content-encoding", "gzip").send(file.gzipped) : reply.send(file.content);
 }
