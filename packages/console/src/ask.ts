@@ -19,7 +19,7 @@ export function addressAtCoordinator(path: string): string {
 }
 
 /** @throws AskError */
-export async function ask<T>(path: string): Promise<T> {
+export async function ask(path: string): Promise<unknown> {
   let response: Response;
   let body: unknown;
   try {
@@ -28,7 +28,7 @@ export async function ask<T>(path: string): Promise<T> {
   } catch {
     throw new AskError("unreachable", "The coordinator does not answer.");
   }
-  if (response.ok) return body as T;
+  if (response.ok) return body;
   const { code, message } = body as Partial<ErrorAnswer>;
   throw new AskError(code ?? `status ${response.status}`, message ?? "The coordinator refused without a word.");
 }

@@ -27,32 +27,48 @@ const KEPT_COUNT_MAX = 50;
 const GATHERING_MS = 1_000;
 const EVERY_MS = 15_000;
 
+interface Asking {
+  readonly path: string;
+  error: AskError | undefined;
+  isUnderWay: boolean;
+  /** Wanted again while one was under way: what is under way may be older than what was heard. */
+  isDue: boolean;
+  askedAtMs: number;
+}
+
 /**
- * Asks for `path` (null: nothing), again every 15 s while somebody looks, and soon after an event of `namespace`, where one is
- * given.
+ * Asks for `path`, again every 15 s while somebody looks, and soon after an event of `namespace`, where one is given: then at most
+ * each `restMs`, for what costs the coordinator more than a look.
  */
-export function useAnswer<T>(path: string | null, namespace?: string): Answer<T> {
+export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERING_MS): Answer<T> {
   const [, redraw] = useState(0);
-  const state = useRef({ path: "", error: undefined as AskError | undefined, asking: 0 });
+  const state = useRef(newAsking(path));
+  if (state.current.path !== path) state.current = newAsking(path);
+
   const askAgain = useCallback(() => {
-    if (path === null) return;
-    const present = state.current;
-    const number = ++present.asking;
-    const isOver = () => state.current.path !== path || present.asking !== number;
-    ask<T>(path)
-      .then((data) => {
-        keep(path, { data, atMs: Date.now() });
-        if (!isOver()) present.error = undefined;
-      })
-      .catch((error: unknown) => {
-        if (!isOver()) present.error = error instanceof AskError ? error : new AskError("fault", String(error));
-      })
+    const asking = state.current;
+    asking.isDue = asking.isUnderWay;
+    if (asking.isUnderWay) return;
+    asking.isUnderWay = true;
+    asking.askedAtMs = Date.now();
+    askTogether(path)
+      .then(
+        (data) => {
+          keep(path, { data, atMs: Date.now() });
+          asking.error = undefined;
+        },
+        (error: unknown) => {
+          asking.error = error instanceof AskError ? error : new AskError("fault", String(error));
+        },
+      )
       .finally(() => {
-        if (!isOver()) redraw((count) => count + 1);
+        asking.isUnderWay = false;
+        // Somebody went elsewhere meanwhile.
+        if (state.current !== asking) return;
+        redraw((count) => count + 1);
+        if (asking.isDue) askAgain();
       });
   }, [path]);
-
-  if (state.current.path !== (path ?? "")) state.current = { path: path ?? "", error: undefined, asking: 0 };
 
   useEffect(() => {
     askAgain();
@@ -72,24 +88,40 @@ export function useAnswer<T>(path: string | null, namespace?: string): Answer<T>
     let gathering: ReturnType<typeof setTimeout> | undefined;
     const end = onLiveEvent((event) => {
       if (event !== null && !isNews(event, namespace)) return;
-      gathering ??= setTimeout(() => {
-        gathering = undefined;
-        askAgain();
-      }, GATHERING_MS);
+      const restingMs = state.current.askedAtMs + restMs - Date.now();
+      gathering ??= setTimeout(
+        () => {
+          gathering = undefined;
+          askAgain();
+        },
+        Math.max(GATHERING_MS, restingMs),
+      );
     });
     return () => {
       end();
       clearTimeout(gathering);
     };
-  }, [askAgain, namespace]);
+  }, [askAgain, namespace, restMs]);
 
-  const found = path === null ? undefined : kept.get(path);
-  return {
-    data: found?.data as T | undefined,
-    atMs: found?.atMs,
-    error: state.current.error,
-    askAgain,
-  };
+  const found = kept.get(path);
+  return { data: found?.data as T | undefined, atMs: found?.atMs, error: state.current.error, askAgain };
+}
+
+function newAsking(path: string): Asking {
+  return { path, error: undefined, isUnderWay: false, isDue: false, askedAtMs: 0 };
+}
+
+/** What several parts of a page ask for at the same moment is asked once. */
+const together = new Map<string, Promise<unknown>>();
+const MOMENT_MS = 50;
+
+function askTogether(path: string): Promise<unknown> {
+  const known = together.get(path);
+  if (known !== undefined) return known;
+  const asked = ask(path);
+  together.set(path, asked);
+  setTimeout(() => together.delete(path), MOMENT_MS);
+  return asked;
 }
 
 /** A refusal changes nothing; and ours would lead to the next question, and that to the next refusal. */

@@ -83,6 +83,11 @@ export function farDate(atMs: number | null, nowMs: number): string {
   return `on ${dateOnly(atMs)}`;
 }
 
+/** What a coordinator says begins in the middle of a sentence. */
+export function asSentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function labelsInWords(labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)

@@ -15,10 +15,13 @@ import { RecentEventList } from "../parts/recent-event-list.js";
 import { useAnswer } from "../use-answer.js";
 import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
 
+/** What looks at thousands of leases is not asked for with each of them. */
+const REST_MS = 5_000;
+
 export function OverviewPage({ namespace }: { namespace: string }) {
   const status = useAnswer<StatusAnswer>(pathOf("status", { namespace }), namespace);
-  const capacity = useAnswer<CapacityAnswer>(filledPath(OPERATOR_ROUTES.capacity, { namespace }), namespace);
-  const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
+  const capacity = useAnswer<CapacityAnswer>(filledPath(OPERATOR_ROUTES.capacity, { namespace }), namespace, REST_MS);
+  const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
   const described = namespaces.data?.namespaces.find((one) => one.namespace === namespace);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
   return (

@@ -12,7 +12,7 @@ import { STATE_KINDS, STATE_WORDS } from "../parts/guard-line.js";
 import { Lasting } from "../parts/instant.js";
 import { Notice } from "../parts/notice.js";
 import { type Answer, useAnswer } from "../use-answer.js";
-import { grouped } from "../words.js";
+import { asSentence, grouped } from "../words.js";
 
 type Known = Pick<NamespaceDescription, "namespace" | "guard"> & {
   readonly record: { readonly storeId: string; readonly highWaterMark: number } | null;
@@ -61,7 +61,7 @@ function Present({ known }: { known: Known }) {
         {guard.state === "open" ? (
           <p>The store is the one whose runs were leased, and no doubt about it is left.</p>
         ) : (
-          <p>{guard.explanation}</p>
+          <p>{asSentence(guard.explanation)}</p>
         )}
       </Notice>
       {advice !== undefined && (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLive } from "../live.js";
 import type { Answer } from "../use-answer.js";
-import { ago } from "../words.js";
+import { ago, asSentence } from "../words.js";
 import { useNow } from "./clock.js";
 import { Notice } from "./notice.js";
 
@@ -21,7 +21,7 @@ export function Answered<T>({ answer, what, children }: Properties<T>) {
     if (error === undefined) return <p class="quiet pending">Asking for {what} …</p>;
     return (
       <Notice kind={error.code === "unreachable" ? "warning" : "critical"} title={`No ${what}`}>
-        <p>{error.message}</p>
+        <p>{asSentence(error.message)}</p>
         <p class="quiet">
           <code>{error.code}</code>{" "}
           <button type="button" class="plain" onClick={askAgain}>

@@ -1,6 +1,7 @@
 /** Whether a namespace leases, in a sentence and a mark. */
 import type { GuardAnswer } from "@callnumber/protocol/wire";
 import { addressOf } from "../route.js";
+import { asSentence } from "../words.js";
 import { Lasting } from "./instant.js";
 import { Notice } from "./notice.js";
 
@@ -32,7 +33,7 @@ export function GuardLine({ namespace, guard }: { namespace: string; guard: Guar
       >
         {state !== "open" && (
           <>
-            <p>{explanation}</p>
+            <p>{asSentence(explanation)}</p>
             <p>
               <a href={addressOf(namespace, "recovery", code ?? "")}>What happened, and what to do</a>
             </p>

@@ -7,12 +7,13 @@ import { useAnswer } from "../use-answer.js";
 import { span } from "../words.js";
 import { Answered } from "./answered.js";
 
+const REST_MS = 5_000;
 const WEEK_MS = 604_800_000;
 
 export function HistorySection({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);
   const path = `${filledPath(OPERATOR_ROUTES.history, { namespace })}?windowMs=${windowMs}`;
-  const history = useAnswer<HistoryAnswer>(path, namespace);
+  const history = useAnswer<HistoryAnswer>(path, namespace, REST_MS);
   return (
     <section aria-labelledby="history">
       <div class="heading-line">

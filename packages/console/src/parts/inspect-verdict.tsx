@@ -2,7 +2,7 @@
 import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { addressOf } from "../route.js";
-import { grouped } from "../words.js";
+import { asSentence, grouped } from "../words.js";
 import { LeaseFields } from "./lease-fields.js";
 import { Notice, type NoticeKind } from "./notice.js";
 import { SequenceBar } from "./sequence-bar.js";
@@ -23,7 +23,7 @@ export function InspectVerdict({ answer }: { answer: InspectAnswer }) {
     <>
       <div role="status">
         <Notice kind={kind} title={title}>
-          <p>{answer.explanation}</p>
+          <p>{asSentence(answer.explanation)}</p>
         </Notice>
       </div>
       {"lease" in answer && (
