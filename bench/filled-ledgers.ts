@@ -21,6 +21,11 @@ export function holderOf(index: number) {
   return { name: `importer-${index}`, host: `mail-${index}.example.org`, pid: 4_000 + index, labels };
 }
 
+/** The nonce of the lease of a run that was filled in. */
+export function nonceOfFilled(run: number): string {
+  return `nonce${String(run).padStart(11, "0")}`;
+}
+
 /** A call number out of a run that is leased in a ledger of so many leases. */
 export function callNumberWithin(leaseCount: number): string {
   return encodeCallNumber({ version: 0, run: runWithin(leaseCount), sequence: Math.floor(Math.random() * 16_384) });

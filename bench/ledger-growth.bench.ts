@@ -46,7 +46,8 @@ interface Question {
 const QUESTIONS: readonly Question[] = [
   {
     name: "inspect, a random call number",
-    ask: ({ coordinator, namespace, size }) => coordinator.inspect(namespace, callNumberWithin(size)),
+    ask: ({ coordinator, namespace, size }) =>
+      coordinator.inspect(namespace, callNumberWithin(size), { withNeighbours: false }),
   },
   { name: "run, a random one", ask: ({ coordinator, namespace, size }) => coordinator.run(namespace, runWithin(size)) },
   {

@@ -36,6 +36,11 @@ const RULES: readonly Rule[] = [
     allowed: /^packages\/protocol\/src\/(layout|error-codes|wire)$/,
   },
   {
+    because: "a page in a browser finds the call number in what was pasted, and loads nothing for it",
+    files: /^packages\/protocol\/src\/call-number-in\./,
+    allowed: /^$/,
+  },
+  {
     because:
       "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
@@ -111,7 +116,7 @@ const RULES: readonly Rule[] = [
       "the page in a browser takes what is agreed from the protocol, draws with two small libraries, and knows nothing of a coordinator's insides",
     files: /^packages\/console\/src\//,
     allowed:
-      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator)|preact|preact\/hooks|uplot|uplot\/dist\/uPlot\.min\.css)$/,
+      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks|uplot|uplot\/dist\/uPlot\.min\.css)$/,
   },
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",

@@ -24,8 +24,8 @@ describe("help", () => {
 
   test("of every command explains its settings, with their names in the environment", async () => {
     const { stdout } = await callnumber([]);
-    const commands = [...stdout.matchAll(/^ {2}([a-z]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(15);
+    const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
+    expect(commands).toHaveLength(18);
     for (const command of commands) {
       const help = await callnumber([command, "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
@@ -314,6 +314,11 @@ describe("mistakes", () => {
     [["recover", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
     [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],
+    [["runs", "--label", "archive"], {}, 2, /--label.*archive.*name=value/s],
+    [["runs", "--state", "lost"], {}, 2, /--state.*lost.*burnt, unreported/s],
+    [["runs", "--follow", "--to", "2026-11-21"], {}, 2, /--follow.*--to/s],
+    [["export", "--format", "xml"], {}, 2, /--format.*xml.*ndjson, csv/s],
+    [["status", "--check", "--watch"], {}, 2, /--check.*--watch/s],
     [["run", "one"], {}, 2, /'one'.*whole number/s],
     [["next", "-n", "0"], {}, 2, /--count.*'0'.*1048576/s],
   ])("%j %j exits with %i and says what to do", async (parameters, env, code, said) => {

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";
@@ -88,6 +89,11 @@ async function work(user: string): Promise<void> {
     await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
     await coordinator.run(namespace, firstRun);
     await coordinator.inspect(namespace, "00000000");
+    await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
+    await coordinator.labelNamespace(namespace, { archive: "lists" });
+    expect(await coordinator.namespaces()).toContainEqual(
+      expect.objectContaining({ namespace, labels: { archive: "lists" } }),
+    );
     await coordinator.status(namespace);
     expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
     expect(await coordinator.mustBeReady()).toContain(namespace);

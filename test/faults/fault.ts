@@ -10,8 +10,6 @@ export interface Fault {
   readonly injectionCountMax: number;
   /** Codes that must have been seen at the end, by an importer or in a coordinator's log. */
   readonly expected: readonly string[];
-  /** Nothing can be leased after it, by design: the run space has ended. */
-  readonly isLast: boolean;
   /** Why it can't happen on this machine; undefined when it can. */
   readonly unavailable: () => string | undefined;
   /** Makes the world that it happens to. */
@@ -41,16 +39,15 @@ interface FaultUnderWay {
 
 /** What the author of a fault says of it, whatever its world. */
 export type FaultWords = Pick<Fault, "number" | "name"> &
-  Partial<Pick<Fault, "injectionCountMax" | "expected" | "isLast" | "unavailable">>;
+  Partial<Pick<Fault, "injectionCountMax" | "expected" | "unavailable">>;
 
 export function faultOf(words: FaultWords, begin: Fault["begin"]): Fault {
-  const { number, name, injectionCountMax, expected, isLast, unavailable } = words;
+  const { number, name, injectionCountMax, expected, unavailable } = words;
   return {
     number,
     name,
     injectionCountMax: injectionCountMax ?? Number.POSITIVE_INFINITY,
     expected: expected ?? [],
-    isLast: isLast ?? false,
     unavailable: unavailable ?? (() => undefined),
     begin,
   };

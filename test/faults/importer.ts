@@ -96,7 +96,7 @@ export class Importer {
   #accept(lease: Lease): void {
     const { received, name } = this.#options;
     const { storeId, version, firstRun, runCount, receipt } = lease;
-    received.note({ importer: name, storeId, firstRun, runCount, receivedAtMs: Date.now() });
+    received.note({ importer: name, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
     this.#storeId = storeId;
     this.#lastRun = ledgerIdOf(version, firstRun + runCount - 1);
     this.#receipt = receipt;

@@ -81,8 +81,8 @@ export class MintingImporter {
       leaseRunCountMax: 4,
       waitTimeoutMs: WAIT_TIMEOUT_MS,
       hooks: {
-        onLease: ({ storeId, firstRun, runCount }) => {
-          received.note({ importer, storeId, firstRun, runCount, receivedAtMs: Date.now() });
+        onLease: ({ storeId, version, firstRun, runCount }) => {
+          received.note({ importer, storeId, version, firstRun, runCount, receivedAtMs: Date.now() });
         },
         onCoordinatorAway: ({ error }) => this.#noteCode(error.code),
       },

@@ -3,14 +3,18 @@
  * but what reached somebody who would have made numbers from it.
  * Guarantees: G2 (docs/guarantees.md).
  */
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+
 export interface ReceivedLease {
   readonly importer: string;
   readonly storeId: string;
+  readonly version: number;
   readonly firstRun: number;
   readonly runCount: number;
   readonly receivedAtMs: number;
 }
 
+/** Runs are kept by their ledger ids, so that those of two versions are told apart. */
 export class Received {
   readonly #importerOf = new Map<number, string>();
   readonly #lastOf = new Map<string, number>();
@@ -18,20 +22,22 @@ export class Received {
   #leaseCount = 0;
   #greatest = 0;
 
-  /** @param lineAt the greatest run that may be leased at an instant. */
-  constructor(private readonly lineAt: (timeMs: number) => number) {}
+  /** @param lineAt the greatest run of a version that may be leased at an instant. */
+  constructor(private readonly lineAt: (version: number, timeMs: number) => number) {}
 
-  note({ importer, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
+  note({ importer, version, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
     this.#leaseCount++;
-    const last = firstRun + runCount - 1;
-    for (let run = firstRun; run <= last; run++) {
+    const first = ledgerIdOf(version, firstRun);
+    const last = first + runCount - 1;
+    for (let run = first; run <= last; run++) {
       const holder = this.#importerOf.get(run);
       if (holder !== undefined) this.#problems.push(`run ${run} was leased to ${holder} and to ${importer}`);
       this.#importerOf.set(run, importer);
     }
     const before = this.#lastOf.get(importer) ?? 0;
-    if (firstRun <= before) this.#problems.push(`${importer} got run ${firstRun} after run ${before}`);
-    if (last > this.lineAt(receivedAtMs)) this.#problems.push(`run ${last} lies above the clock line`);
+    if (first <= before) this.#problems.push(`${importer} got run ${first} after run ${before}`);
+    if (last > ledgerIdOf(version, this.lineAt(version, receivedAtMs)))
+      this.#problems.push(`run ${last} lies above the clock line`);
     this.#lastOf.set(importer, last);
     this.#greatest = Math.max(this.#greatest, last);
   }
@@ -44,6 +50,7 @@ export class Received {
     return this.#leaseCount;
   }
 
+  /** Ledger id of the greatest run. */
   get greatest(): number {
     return this.#greatest;
   }

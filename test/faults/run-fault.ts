@@ -34,18 +34,18 @@ export async function runFault(
   fault: Fault,
   { injectionCount: asked, workBefore = (world) => world.work(LEASES_BEFORE), ...options }: RunOptions,
 ): Promise<FaultResult> {
-  const injectionCount = Math.min(asked, fault.isLast ? 1 : fault.injectionCountMax);
+  const injectionCount = Math.min(asked, fault.injectionCountMax);
   const { world, inject } = await fault.begin(options);
   const healedAfterMs: number[] = [];
   try {
-    if (!fault.isLast) await workBefore(world);
+    await workBefore(world);
     for (let injection = 0; injection < injectionCount; injection++) {
-      if (!fault.isLast) await world.work();
+      await world.work();
       world.beginInjection();
       await inject();
-      if (!fault.isLast) healedAfterMs.push(await world.untilLeasing());
+      healedAfterMs.push(await world.untilLeasing());
     }
-    if (!fault.isLast) await world.work();
+    await world.work();
     await world.rest();
     const { received, control, codes, callNumberCount, problems } = world;
     return {

@@ -2,6 +2,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Witness } from "../../packages/coordinator/src/guard/witness.js";
 import { openWitness } from "../../packages/coordinator/src/guard/witness-folder.js";
+import {
+  refusalOf as advanceRefusalOf,
+  advanceVersion,
+  planAdvance,
+} from "../../packages/coordinator/src/operator/advance-version.js";
 import { type Pause, pauseNamespace } from "../../packages/coordinator/src/operator/pause.js";
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/store.js";
@@ -11,6 +16,23 @@ import { BOUNDS, NAMESPACE, type World } from "./world.js";
 /** What is remembered of this world's store, or of another one, outside of it. */
 export function witnessOf(world: World, storeUrl = world.storeUrl): Witness {
   return openWitness({ folder: world.witnessFolder, place: placeOf(parseStoreUrl(storeUrl)), namespace: NAMESPACE });
+}
+
+/** @throws CoordinatorError as the verb does. */
+export async function advance(world: World): Promise<void> {
+  await world.onStore(async (store) => {
+    const witness = witnessOf(world);
+    const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS };
+    const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
+    try {
+      const plan = await planAdvance(options);
+      const refusal = advanceRefusalOf(plan, options);
+      if (refusal !== undefined) throw refusal;
+      await advanceVersion(options, plan);
+    } finally {
+      witness.close();
+    }
+  });
 }
 
 interface Given {

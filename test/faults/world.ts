@@ -114,7 +114,7 @@ export abstract class World {
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`not a store id: ${storeId}`);
     this.#storeId = storeId;
-    this.#received = new Received((timeMs) => lineAt(id, 0, timeMs + BOUNDS.epsMs));
+    this.#received = new Received((version, timeMs) => lineAt(id, version, timeMs + BOUNDS.epsMs));
     this.#control = control;
     this.#load.start(this.#workplace(), storeId);
     control.start((number) => this.#load.noteControl(number));

@@ -66,6 +66,37 @@ export async function serveOnTerminal(...parameters: readonly string[]): Promise
   return output().stdout;
 }
 
+export interface RunningCommand {
+  readonly output: () => { stdout: string; stderr: string };
+  /** Sends the signal and resolves to the exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts a command that goes on until it is stopped. It ends with the test. */
+export function startCommand(
+  parameters: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): RunningCommand {
+  const child = start(parameters, env);
+  child.stdin?.end();
+  const output = collect(child);
+  const ended = once(child, "close") as Promise<[number | null]>;
+  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
+    child.kill(signal);
+    return (await ended)[0];
+  };
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
+  });
+  return { output, stop };
+}
+
+/** Runs the command with a terminal of so many columns, to its end. Needs the program `script`. */
+export async function onTerminal(columns: number, ...parameters: readonly string[]): Promise<Finished> {
+  const line = `stty cols ${columns} rows 30; ${[process.execPath, COMMAND, ...parameters].join(" ")}`;
+  return await shell(`TERM=xterm script -qefc ${JSON.stringify(line)} /dev/null < /dev/null`);
+}
+
 export interface RunningCoordinator {
   readonly url: string;
   readonly child: ChildProcess;

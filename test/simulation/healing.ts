@@ -5,14 +5,13 @@
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
 import { type CoordinatorError, lineAt, parseStoreId, RUN_MAX } from "./product.js";
-import { BOUNDS, type World } from "./world.js";
+import type { World } from "./world.js";
 
 /**
  * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
  * for 11 s first; a second claim, and pauses between, are small beside these. In production nobody waits for the simulated minute.
  */
 const HEALED_WITHIN_MS = 40_000;
-const JUMP_AHEAD_MS = 4 * BOUNDS.epsMs;
 const TRY_EVERY_MS = 500;
 const WATCH_MS = 11_000;
 
@@ -33,27 +32,35 @@ export async function heal(world: World): Promise<void> {
       await world.pass(TRY_EVERY_MS);
       await world.settle();
       const refusal = importer.refusedWith as CoordinatorError | undefined;
-      if (world.tally.violation !== undefined || isEnd(world, refusal) || isEnd(world, world.operator.refusedWith))
-        return;
+      if (world.tally.violation !== undefined) return;
       if (world.time.nowMs > untilMs) {
         return world.tally.miss(
           `${importer.name} is still refused by coordinator ${host.index + 1}: ${refusal?.code ?? "no answer"}`,
         );
       }
-      if (world.tally.leases.length > leasesBefore || !asksForOperator(refusal?.code) || world.operator.isBusy)
-        continue;
-      world.tell(() => `the operator types recover, because of ${refusal?.code}`);
-      importer.refusedWith = undefined;
-      world.operator.recover(WATCH_MS);
+      if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
+      if (asksForAdvance(world, refusal?.code)) {
+        world.tell(() => `the operator types advance-version, because of ${refusal?.code}`);
+        world.operator.advance();
+      } else if (asksForOperator(refusal?.code)) {
+        // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
+        const version = world.operator.refusedWith?.code === "run_space_exhausted" ? 1 : 0;
+        world.tell(() => `the operator types recover, because of ${refusal?.code}`);
+        importer.refusedWith = undefined;
+        world.operator.recover(WATCH_MS, version);
+      }
     }
   }
 }
 
-/** The end of the run space is an honest end, whoever is told; but only where the line has reached it. */
-function isEnd({ storeId, time }: World, refusal: CoordinatorError | undefined): boolean {
+/**
+ * A holder may have been told of a run above the mark first, where no jump lands above it any more: of a version whose line has ended
+ * an operator knows that (`line_ending`).
+ */
+function asksForAdvance({ storeId, time }: World, code: string | undefined): boolean {
   const id = parseStoreId(storeId);
-  if (refusal?.code !== "run_space_exhausted" || id === undefined) return false;
-  return lineAt(id, 0, time.nowMs + JUMP_AHEAD_MS) >= RUN_MAX;
+  if (code !== "run_beyond_mark" || id === undefined) return code === "run_space_exhausted";
+  return lineAt(id, 0, time.nowMs) >= RUN_MAX;
 }
 
 async function mendEverything(world: World): Promise<void> {

@@ -3,9 +3,9 @@
  * written down as JSON they are the same again.
  */
 
-import { RUN_MAX } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import { GROUPS, KINDS, type KindName, type Step } from "./faults/kinds.js";
+import { BURST_RUNS, RUN_MAX } from "./product.js";
 
 export interface Setting {
   /** Data nodes; `init --nodes` says as many. */
@@ -99,7 +99,7 @@ function drawn(draw: Draw, stepCount: number, focus: Focus): History {
     hostCount: pick([1, 2, 2, 3]),
     importerCount: pick([2, 3, 4]),
     rate: pick([1, 1, 1, 2, 16]),
-    firstRun: pick([...ONES, draw(1, RUN_MAX), RUN_MAX - draw(0, 400)]),
+    firstRun: pick([...ONES, draw(1, RUN_MAX), RUN_MAX - draw(0, 400), RUN_MAX - BURST_RUNS - draw(0, 4_000)]),
     ageMs: pick([0, draw(0, 100_000), draw(0, AGE_MAX_MS)]),
     isOnLine: pick([true, true, false]),
     witness: pick(["none", "own", "shared"]),

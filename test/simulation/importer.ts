@@ -1,7 +1,7 @@
 /** An importer process: asks a coordinator for runs, one request at a time, and knows its last one and the receipt for it. */
 import type { Lease } from "@callnumber/protocol/wire";
 import type { Host } from "./host.js";
-import { CoordinatorError } from "./product.js";
+import { CoordinatorError, ledgerIdOf } from "./product.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 export class Importer {
@@ -51,14 +51,17 @@ export class Importer {
 
   #receive(lease: Lease, asked: number, host: Host): void {
     const { tally, time, storeId } = this.#world;
-    const lastRun = lease.firstRun + lease.runCount - 1;
+    const { version, firstRun, runCount } = lease;
+    const lastRun = firstRun + runCount - 1;
     const words = `${this.name} by coordinator ${host.index + 1}`;
-    this.#world.tell(() => `${words} gets runs ${lease.firstRun} to ${lastRun}`);
+    this.#world.tell(
+      () => `${words} gets runs ${firstRun} to ${lastRun}${version === 0 ? "" : ` of version ${version}`}`,
+    );
     const isWaiting = asked === this.#asked;
     tally.receive(lease, time.nowMs, BOUNDS.epsMs, words, isWaiting ? this.#lastRun : undefined);
     // An importer takes no run of another store.
     if (!isWaiting || lease.storeId !== storeId) return;
-    this.#lastRun = lastRun;
+    this.#lastRun = ledgerIdOf(version, lastRun);
     this.#receipt = lease.receipt;
     this.refusedWith = undefined;
   }

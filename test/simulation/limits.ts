@@ -8,7 +8,7 @@
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";
-import { isRefusal, PHASES, type Remembrance, readRecord, type StepCommand } from "./product.js";
+import { isRefusal, ledgerIdOf, PHASES, type Remembrance, readRecord, type StepCommand } from "./product.js";
 import type { Contents, Server } from "./server.js";
 import type { Time } from "./time.js";
 
@@ -99,8 +99,7 @@ export class Limits {
   #rollbackOf(server: Server): Rollback | undefined {
     const rollback = this.#rollbacks.get(server);
     if (rollback === undefined) return undefined;
-    const isOver =
-      server.epoch !== rollback.epoch || Number(server.contents.record?.["c"] ?? 0) >= rollback.forgottenMark;
+    const isOver = server.epoch !== rollback.epoch || markIdIn(server.contents) >= rollback.forgottenMark;
     if (isOver) this.#rollbacks.delete(server);
     return isOver ? undefined : rollback;
   }
@@ -114,10 +113,12 @@ export class Limits {
   }
 }
 
-function remembersMore(
-  memory: Pick<Remembrance, "ledgerId" | "generation"> | undefined,
-  { record }: Contents,
-): boolean {
+function remembersMore(memory: Pick<Remembrance, "ledgerId" | "generation"> | undefined, contents: Contents): boolean {
+  const { record } = contents;
   if (memory === undefined || record === undefined) return false;
-  return memory.ledgerId > Number(record["c"]) || memory.generation > Number(record["g"]);
+  return memory.ledgerId > markIdIn(contents) || memory.generation > Number(record["g"]);
+}
+
+function markIdIn({ record }: Contents): number {
+  return ledgerIdOf(Number(record?.["ver"] ?? 0), Number(record?.["c"] ?? 0));
 }

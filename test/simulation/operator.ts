@@ -3,8 +3,11 @@
  * which is kept beside the archive, and how many data nodes there are.
  */
 import {
+  advanceVersion,
   CoordinatorError,
+  ledgerIdOf,
   NamespaceGuard,
+  planAdvance,
   planRecovery,
   recoverNamespace,
   SILENT_LOG,
@@ -64,8 +67,11 @@ export class Operator {
     return this.#held !== undefined;
   }
 
-  /** `watchMs`: how long to look first whether somebody still leases. */
-  recover(watchMs: number): void {
+  /**
+   * `watchMs`: how long to look first whether somebody still leases. `version`: where it is known that this one was reached; the record
+   * may be gone.
+   */
+  recover(watchMs: number, version = 0): void {
     const { namespace, bounds, storeId, nodeCount } = this.#options;
     void this.#type("recover", async () => {
       const options = {
@@ -75,7 +81,7 @@ export class Operator {
         now: () => this.#options.time.nowMs,
         bounds,
         storeId: storeId(),
-        floors: [],
+        floors: version === 0 ? [] : [{ from: "--floor", ledgerId: ledgerIdOf(version, 0) }],
         nodeCount,
         // The operator has looked: the machine's clock is right.
         isClockChecked: true,
@@ -84,6 +90,17 @@ export class Operator {
       };
       const { after } = await recoverNamespace(options, await planRecovery(options));
       return `mark ${after.highWaterMark}, generation ${after.generation}`;
+    });
+  }
+
+  /** As `callnumber advance-version --before-its-end --yes` does: only the step itself refuses. */
+  advance(): void {
+    const { namespace, bounds, time } = this.#options;
+    void this.#type("advance-version", async () => {
+      const common = { store: this.#openStore(), namespace, witness: BLANK, now: () => time.nowMs, bounds };
+      const options = { ...common, isBeforeItsEnd: true, isClockChecked: true };
+      const { after } = await advanceVersion(options, await planAdvance(options));
+      return `version ${after.version}, generation ${after.generation}`;
     });
   }
 

@@ -3,6 +3,7 @@
  * so a change of the guard is a change of what is simulated.
  */
 export { RUN_MAX } from "@callnumber/protocol/codec";
+export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
 export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
@@ -22,6 +23,7 @@ export {
 export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
 export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
 export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
+export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
 export type {

@@ -22,6 +22,7 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   run_not_leased: "nobody reports or looks up",
   not_the_holder: "nobody reports or looks up",
   coordinator_still_leases: "told to operators only",
+  version_not_ended: "told to operators only",
   store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
   store_moved: "nobody moves the store",
   store_replaced: "one store (A4)",

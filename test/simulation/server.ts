@@ -106,7 +106,7 @@ export class Server {
   /** What a script decides; what it writes is written. */
   execute(decision: Written | Refusal, isLease: boolean, markId: number): void {
     if (isRefusal(decision)) return;
-    if (isLease) this.markLeased = Math.max(this.markLeased, decision.record.mark);
+    if (isLease) this.markLeased = Math.max(this.markLeased, markId);
     const { ledgerMark, hasLedger } = this.contents;
     this.write({
       ...this.contents,

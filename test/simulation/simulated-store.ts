@@ -160,6 +160,12 @@ export class SimulatedStore implements Store {
 
   async importLeases(): Promise<void> {}
 
+  async describeNamespace(): Promise<void> {}
+
+  async readDescription(): Promise<Record<string, string>> {
+    return {};
+  }
+
   async close(): Promise<void> {}
 
   get #server(): Server {

@@ -3,7 +3,7 @@
  * servers; the control's numbers are tallied in the same way, so that both are judged alike.
  */
 import { isErrorCode, type Lease } from "@callnumber/protocol/wire";
-import { CoordinatorError, lineAt, parseStoreId } from "./product.js";
+import { CoordinatorError, ledgerIdOf, lineAt, parseStoreId } from "./product.js";
 
 export type PromiseName =
   | "no run is leased twice"
@@ -17,6 +17,7 @@ export interface Violation {
   readonly words: string;
 }
 
+/** Runs by their ledger ids, so that those of two versions are told apart. */
 export interface Received {
   readonly firstRun: number;
   readonly lastRun: number;
@@ -36,7 +37,12 @@ export class Tally {
 
   /** A lease has left a coordinator. `lastRun`: the last one that the same importer has from before, when it still waits for this one. */
   receive(lease: Lease, nowMs: number, epsMs: number, words: string, lastRun: number | null | undefined): void {
-    const received = { firstRun: lease.firstRun, lastRun: lease.firstRun + lease.runCount - 1, words };
+    const { version, firstRun, runCount } = lease;
+    const received = {
+      firstRun: ledgerIdOf(version, firstRun),
+      lastRun: ledgerIdOf(version, firstRun + runCount - 1),
+      words,
+    };
     const before = this.leases.find(
       (other) => other.firstRun <= received.lastRun && received.firstRun <= other.lastRun,
     );
@@ -48,11 +54,12 @@ export class Tally {
       this.#violate("the runs of an importer rise", `${words} got run ${received.firstRun} after run ${lastRun}`);
     }
     const id = parseStoreId(lease.storeId);
-    if (id === undefined || lease.version !== 0 || received.lastRun > lineAt(id, 0, nowMs + epsMs)) {
+    const line = id === undefined ? 0 : lineAt(id, version, nowMs + epsMs);
+    if (received.lastRun > ledgerIdOf(version, line)) {
       this.#violate("no run lies above the clock line", `${words} got run ${received.lastRun} of ${lease.storeId}`);
     }
     this.leases.push(received);
-    this.runCount += lease.runCount;
+    this.runCount += runCount;
     this.greatestRun = Math.max(this.greatestRun, received.lastRun);
   }
 

@@ -31,6 +31,7 @@ type OfOneRequest =
   | "run_not_leased"
   | "not_the_holder"
   | "line_reached"
+  | "version_not_ended"
   | "lease_burnt"
   | "coordinator_still_leases"
   | "too_many_streams"
@@ -310,7 +311,13 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     kind: "type",
     title: "All runs of this version are leased",
     meaning: "Nothing wraps, and no number is ever used again.",
-    steps: [{ say: "See what is there:", type: `callnumber status${inNamespace(namespace)}` }],
+    steps: [
+      {
+        say: "Importers use up the runs they hold. Numbering goes on in the next version; read what that means first.",
+      },
+      { say: "An embedded store must be stopped for it. Look:", type: advance(namespace) },
+      { say: "Do it:", type: `${advance(namespace)} --yes` },
+    ],
   }),
 };
 
@@ -320,6 +327,10 @@ function inNamespace(namespace: string): string {
 
 function recover(namespace: string): string {
   return `callnumber recover --store ${STORE_URL}${inNamespace(namespace)}`;
+}
+
+function advance(namespace: string): string {
+  return `callnumber advance-version --store ${STORE_URL}${inNamespace(namespace)}`;
 }
 
 function recoverLost({ namespace, storeId, floor }: Circumstances): string {

@@ -1,4 +1,5 @@
 /** What somebody pasted: a call number, or an address that holds one. Works offline, by the codec. Pure. */
+import { callNumberIn as callNumberInAddress } from "@callnumber/protocol/call-number-in";
 import {
   CALL_NUMBER_BITS,
   CALL_NUMBER_LENGTH,
@@ -14,14 +15,13 @@ import {
   VERSION_BITS,
 } from "@callnumber/protocol/codec";
 
-/** The call number in a pasted text, or the text itself where none is spelt; and what else in it is spelt like one. */
+/** The call number in a pasted text, or the text itself where none is found; and what else in it is spelt like one. */
 export function callNumberIn(text: string): { readonly callNumber: string; readonly others: readonly string[] } {
   const trimmed = text.trim();
-  if (isCallNumber(trimmed)) return { callNumber: trimmed, others: [] };
-  const spelt = [...new Set(trimmed.split(/[^0-9A-Za-z]+/))].filter((part) => isCallNumber(part));
-  // A word of eight letters may be spelt like one, too: those that are no word come first, and of these the last.
-  const [best, ...others] = spelt.reverse().sort((a, b) => Number(looksMade(b)) - Number(looksMade(a)));
-  return best === undefined ? { callNumber: lastPartOf(trimmed), others: [] } : { callNumber: best, others };
+  const callNumber = callNumberInAddress(trimmed) ?? trimmed;
+  // A word of eight letters may be spelt like one, and be the last of an address.
+  const spelt = trimmed.split(/[^0-9A-Za-z]+/).filter((part) => part !== callNumber && isCallNumber(part));
+  return { callNumber, others: [...new Set(spelt)] };
 }
 
 export const FIELDS = ["version", "run", "sequence"] as const;
@@ -82,14 +82,4 @@ function bitsOf(parts: CallNumberParts): readonly Bit[] {
     before,
     after: SHUFFLE.indexOf(before),
   }));
-}
-
-function looksMade(text: string): boolean {
-  return !/^([A-Z]?[a-z]+|[A-Z]+|\d+)$/.test(text);
-}
-
-/** Of an address the part that was meant; of anything else all of it, so that what is wrong can be shown. */
-function lastPartOf(text: string): string {
-  if (!/^[a-z]+:\/\//i.test(text)) return text;
-  return /([^/]+)\/*$/.exec(text.replace(/[?#].*/s, ""))?.[1] ?? text;
 }

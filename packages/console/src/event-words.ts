@@ -5,7 +5,7 @@ import { counted, grouped } from "./words.js";
 type Tell = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Leases and refusals are many, and have pages of their own; these say what became of the guard. */
-const ORDINARY: ReadonlySet<string> = new Set(["lease", "leases", "start", "stop", "pin"]);
+const ORDINARY: ReadonlySet<string> = new Set(["lease", "leases", "start", "stop", "pin", "labels"]);
 
 const SENTENCES: Readonly<Record<string, Tell>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -20,6 +20,12 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   open: () => "leasing is open",
   jump: ({ before, mark, reason }) =>
     `jumped from run ${grouped(number(before))} to run ${grouped(number(mark))}, because of ${text(reason)}; the runs between are never leased`,
+  burnt: ({ firstRun, runCount, reason }) =>
+    `${runs(number(firstRun), number(runCount))} burnt, and never handed out: ${text(reason)}`,
+  alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
+  alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
+  alarms_failed: ({ reason }) => `the alarms could not be looked at: ${text(reason)}`,
+  labels: ({ labels }) => `the namespace has new labels: ${text(labels)}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${grouped(number(firstRun))}`,
   pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
   run_beyond_mark: ({ lastRun, mark }) =>

@@ -13,11 +13,11 @@ export const RUN_FILTERS: readonly RunFilter[] = [
   { name: "holder", title: "Holder", kind: "text" },
   { name: "host", title: "Host", kind: "text" },
   { name: "label", title: "Label", kind: "text", hint: "name=value" },
-  { name: "state", title: "State", kind: "choice", choices: ["open", "exhausted", "closed", "unreported"] },
+  { name: "state", title: "State", kind: "choice", choices: ["open", "exhausted", "closed", "burnt", "unreported"] },
   { name: "leasedFromMs", title: "Leased from", kind: "time" },
   { name: "leasedToMs", title: "Leased until", kind: "time" },
-  { name: "runFrom", title: "Run from", kind: "run" },
-  { name: "runTo", title: "Run to", kind: "run" },
+  { name: "fromRun", title: "Run from", kind: "run" },
+  { name: "toRun", title: "Run to", kind: "run" },
 ];
 
 /** What stands in an address, without what is empty and without what is no filter. */

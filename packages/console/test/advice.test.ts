@@ -28,7 +28,7 @@ describe("the advice", () => {
     const text = readFileSync(join(REPOSITORY, "docs", "errors.md"), "utf8");
     for (const code of advisedCodes()) {
       const section = new RegExp(`^### \`${code}\`\n([^#]+)`, "m").exec(text)?.[1] ?? "";
-      for (const [, verb] of section.matchAll(/`callnumber (recover|resume|pause|init)\b/g)) {
+      for (const [, verb] of section.matchAll(/`callnumber (recover|resume|pause|init|advance-version)\b/g)) {
         const typed = (adviceFor(code, circumstances)?.steps ?? []).map(({ type }) => type ?? "");
         expect(
           typed.some((command) => command.startsWith(`callnumber ${verb} `)),
@@ -39,20 +39,22 @@ describe("the advice", () => {
   });
 
   test("names only verbs and flags that the command has", () => {
-    const sources = ["recover", "pause", "init", "status", "doctor"].map((name) =>
+    const sources = ["recover", "pause", "init", "status", "doctor", "advance-version"].map((name) =>
       readFileSync(join(REPOSITORY, "packages", "coordinator", "src", "cli", `${name}-command.ts`), "utf8"),
     );
     const options = readFileSync(join(REPOSITORY, "packages", "coordinator", "src", "cli", "options.ts"), "utf8");
     const known = [...sources, options].join("\n");
     for (const command of commands.filter((text) => text.startsWith("callnumber"))) {
       expect(known, command).toMatch(new RegExp(`Command\\("${command.split(" ")[1]}"\\)`));
-      for (const [, flag] of command.matchAll(/--([a-z-]+)/g))
+      for (const [, flag] of command.matchAll(/ --([a-z-]+)/g))
         expect(known, command).toMatch(new RegExp(`"(--)?${flag}\\b`));
     }
   });
 
   test("names the namespace in each command that acts on one", () => {
-    for (const command of commands.filter((text) => /^callnumber (recover|resume|pause|init|status)\b/.test(text)))
+    for (const command of commands.filter((text) =>
+      /^callnumber (recover|resume|pause|init|status|advance-version)\b/.test(text),
+    ))
       expect(command).toContain("--namespace lists");
   });
 

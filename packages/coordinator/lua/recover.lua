@@ -36,9 +36,10 @@ if kept then
 end
 
 local floorVersion = math.floor(floor / VERSION_WEIGHT)
+local versionKnown = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT)
 local record = kept or {
-  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, c = id.first - 1, t = 0, g = 0, rk = ARGV[11],
-  ver = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT),
+  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, ver = versionKnown, c = versionKnown == 0 and id.first - 1 or 0,
+  t = 0, g = 0, rk = ARGV[11],
 }
 if floorVersion > record.ver then record.ver, record.c = floorVersion, 0 end
 local mark

@@ -7,8 +7,10 @@
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { CallNumberError, RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import type {
+  Holder,
   InspectAnswer,
   Lease,
   LeaseRequest,
@@ -17,31 +19,25 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import {
-  LEASE_RUN_COUNT_MAX,
-  ledgerIdOf,
-  NAMESPACE_PATTERN,
-  NONCE_PATTERN,
-  runOfLedgerId,
-} from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CapacityReader } from "./capacity-reader.js";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
+import { noteBurnt } from "./guard/burnt.js";
 import { mustCount } from "./guard/judge.js";
-import { NamespaceGuard, type NamespaceGuardOptions } from "./guard/namespace-guard.js";
+import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
-import {
-  callNumberFieldsIn,
-  inspectLeased,
-  inspectMalformed,
-  inspectNeverLeased,
-  inspectOtherVersion,
-} from "./inspection.js";
+import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
+import { type ExportStep, exportedSteps } from "./ledger-export.js";
+import type { LedgerFilter } from "./ledger-filter.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
-import { notLeased } from "./refusals.js";
+import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
+import { describedNamespace } from "./namespaces.js";
+import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
 import type { NamespaceRecord, Store } from "./store.js";
@@ -83,12 +79,14 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 
 export class Coordinator {
   readonly name: string;
+  /** What operators ask of use and forecast. */
+  readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
-  readonly #guardOptions: Omit<NamespaceGuardOptions, "namespace" | "witness">;
+  readonly #bounds: Bounds;
   readonly #witnessOf: (namespace: string) => Witness;
-  readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   #touching: ReturnType<typeof setInterval> | undefined;
   #touched: Promise<void> = Promise.resolve();
@@ -110,8 +108,16 @@ export class Coordinator {
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
-    this.#guardOptions = { store, bounds, now, log, pause, random };
+    this.#bounds = bounds;
+    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random }, witnessOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
+    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, read });
+  }
+
+  /** How its store is called in `status`. */
+  get storeKind(): string {
+    return this.#store.kind;
   }
 
   /**
@@ -156,7 +162,7 @@ export class Coordinator {
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     this.#mustBeOurTime(namespace, sentAtMs, request);
     await this.#preflight.mustPass(namespace);
-    const guard = await this.#guardOf(namespace);
+    const guard = await this.#guards.of(namespace);
     const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
     this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
@@ -170,10 +176,11 @@ export class Coordinator {
    */
   startTouching(): void {
     this.#preflight.start();
+    this.capacity.start();
     const touch = () => {
-      this.#touched = this.#touchAll();
+      this.#touched = this.#guards.touchAll();
     };
-    this.#touching ??= setInterval(touch, this.#guardOptions.bounds.touchEveryMs);
+    this.#touching ??= setInterval(touch, this.#bounds.touchEveryMs);
     touch();
   }
 
@@ -181,10 +188,13 @@ export class Coordinator {
   async stopTouching(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
-    await Promise.all([this.#touched, this.#preflight.stop()]);
-    for (const guard of await Promise.allSettled(this.#guards.values())) {
-      if (guard.status === "fulfilled") guard.value.close();
-    }
+    await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
+    await this.#guards.close();
+  }
+
+  /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
+  burn({ namespace, ...lease }: Lease, reason: string): void {
+    noteBurnt({ store: this.#store, log: this.#log, namespace }, lease, reason);
   }
 
   /**
@@ -218,24 +228,46 @@ export class Coordinator {
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
 
-  /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
-  async inspect(namespace: string, text: string): Promise<InspectAnswer> {
+  /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
+  async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     mustBeNamespace(namespace);
-    const subject = { namespace, callNumber: text };
-    const fields = callNumberFieldsIn(text);
-    if (fields instanceof CallNumberError) {
-      await this.#store.readNamespace(namespace);
-      return inspectMalformed(subject, fields);
-    }
-    const ledgerId = ledgerIdOf(fields.version, fields.run);
-    const find = () => this.#store.findLease(namespace, ledgerId);
-    // Asked together: one round trip to a store that is elsewhere.
-    const [record, found] = await Promise.all([this.#store.readNamespace(namespace), find()]);
-    if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
-    // Leased between the two, it would be taken for a run that was skipped.
-    const lease = found ?? (ledgerId <= ledgerIdOf(record.version, record.highWaterMark) ? await find() : undefined);
-    if (lease === undefined) return inspectNeverLeased({ ...subject, ...fields }, record);
-    return inspectLeased({ ...subject, ...fields }, lease);
+    await this.#store.readNamespace(namespace);
+    return exportedSteps(this.#store, namespace, filter);
+  }
+
+  /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
+  async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
+    mustBeNamespace(namespace);
+    return await inspectCallNumber(this.#store, namespace, text, options);
+  }
+
+  /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
+  async canExist(namespace: string, text: string): Promise<boolean> {
+    mustBeNamespace(namespace);
+    return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
+  }
+
+  /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
+  async namespaces(): Promise<readonly NamespaceDescription[]> {
+    const names = [...(await this.#guards.names())].sort();
+    const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
+    return described.filter((one) => one !== undefined);
+  }
+
+  /** Gives a namespace its labels, instead of those it had. @throws CoordinatorError `namespace_not_initialised`. */
+  async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
+    mustBeNamespace(namespace);
+    await this.#store.describeNamespace(namespace, labels);
+    this.#log.info({ namespace, labels }, "labels");
+    const described = await this.#described(namespace);
+    if (described === undefined) throw notInitialised(namespace);
+    return described;
+  }
+
+  #described(namespace: string): Promise<NamespaceDescription | undefined> {
+    const findingOf = () => this.#preflight.stateOf(namespace);
+    const guardOf = () => this.#guards.of(namespace);
+    return describedNamespace({ namespace, store: this.#store, guardOf, findingOf, nowMs: this.#now() });
   }
 
   /**
@@ -243,10 +275,8 @@ export class Coordinator {
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    mustBeNamespace(namespace);
     const nowMs = this.#now();
-    const guard = await this.#guardOf(namespace);
-    const record = await guard.showRecord();
+    const { guard, record } = await this.#look(namespace);
     const windowsMs = rateWindowsMsOf(record, nowMs);
     const [[newest], ...oldest] = await Promise.all([
       this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
@@ -264,8 +294,8 @@ export class Coordinator {
    */
   async mustBeReady(): Promise<readonly string[]> {
     const served: string[] = [];
-    for (const namespace of await this.#knownNamespaces()) {
-      const guard = await this.#guardIfMade(namespace);
+    for (const namespace of await this.#guards.names()) {
+      const guard = await this.#guards.ifMade(namespace);
       if (guard === undefined) continue;
       const { state, code, explanation } = guard.state;
       if (state !== "open" && code !== null)
@@ -281,59 +311,11 @@ export class Coordinator {
     );
   }
 
-  /** A name may outlive its record, or stand before it. */
-  async #guardIfMade(namespace: string): Promise<NamespaceGuard | undefined> {
-    try {
-      return await this.#guardOf(namespace);
-    } catch (error) {
-      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
-      throw error;
-    }
-  }
-
-  /** The guard is kept once it knows its store; before that every request may find out anew. */
-  #guardOf(namespace: string): Promise<NamespaceGuard> {
-    const known = this.#guards.get(namespace);
-    if (known !== undefined) return known;
-    const opening = this.#openGuard(namespace);
-    this.#guards.set(namespace, opening);
-    opening.catch(() => this.#guards.delete(namespace));
-    return opening;
-  }
-
-  async #openGuard(namespace: string): Promise<NamespaceGuard> {
-    const witness = this.#witnessOf(namespace);
-    try {
-      return await NamespaceGuard.open({ ...this.#guardOptions, namespace, witness });
-    } catch (error) {
-      witness.close();
-      throw error;
-    }
-  }
-
-  /** Those that the store lists, and those that it held before it was emptied. */
-  async #knownNamespaces(): Promise<ReadonlySet<string>> {
-    return new Set([...(await this.#store.listNamespaces()), ...this.#guards.keys()]);
-  }
-
-  async #touchAll(): Promise<void> {
-    const tell = (error: Error) => this.#log.warn({ reason: error.message }, "touch_failed");
-    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
-    const namespaces = await this.#knownNamespaces().catch((error: Error) => {
-      tell(error);
-      return this.#guards.keys();
-    });
-    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
-  }
-
-  /** A refusal is kept by the guard as its state, and told there. */
-  async #touch(namespace: string): Promise<void> {
-    try {
-      await (await this.#guardOf(namespace)).touch();
-    } catch (error) {
-      if (!(error instanceof CoordinatorError)) throw error;
-      this.#log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
-    }
+  async #look(namespace: string) {
+    mustBeNamespace(namespace);
+    const guard = await this.#guards.of(namespace);
+    const record = await guard.showRecord();
+    return { guard, record, code: guard.state.code };
   }
 
   #mustNotBeRemembered(namespace: string): void {
@@ -353,37 +335,11 @@ export class Coordinator {
   #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
     mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
-    if (aheadMs <= this.#guardOptions.bounds.epsMs) return;
+    if (aheadMs <= this.#bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");
     throw new CoordinatorError(
       "clocks_disagree",
       `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
     );
-  }
-}
-
-function mustBeNamespace(namespace: string): void {
-  if (!NAMESPACE_PATTERN.test(namespace)) {
-    throw new TypeError(
-      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
-    );
-  }
-}
-
-function mustBeNonce(nonce: string): void {
-  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
-    throw new TypeError(
-      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
-    );
-  }
-}
-
-function mustBeLedgerId(ledgerId: number): void {
-  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
-}
-
-function mustBeWithin(name: string, value: number, min: number, max: number): void {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
   }
 }

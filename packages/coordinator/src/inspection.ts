@@ -1,9 +1,15 @@
 /**
- * The five answers to "what is this call number?", each with a sentence for people. Pure.
+ * The five answers to "what is this call number?", each with a sentence for people, and whether a message can have it. Pure.
  * The sentences are the same in every place that asks: terminal, HTTP, page.
  */
 import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
-import type { CallNumberFields, InspectAnswer, LedgerEntry } from "@callnumber/protocol/wire";
+import type {
+  CallNumberFields,
+  CallNumberHint,
+  InspectAnswer,
+  LeaseNeighbours,
+  LedgerEntry,
+} from "@callnumber/protocol/wire";
 import { runStateIn } from "./run-state.js";
 import type { NamespaceRecord } from "./store.js";
 
@@ -11,6 +17,8 @@ interface Subject {
   readonly namespace: string;
   readonly callNumber: string;
 }
+
+export type LeasedAnswer = Extract<InspectAnswer, { readonly lease: LedgerEntry }>;
 
 /** What a text that claims to be a call number says, or why it can't be one. */
 export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
@@ -22,22 +30,30 @@ export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberEr
   }
 }
 
-export function inspectMalformed(subject: Subject, error: CallNumberError): InspectAnswer {
-  const { code, message, position } = error;
-  return { ...subject, verdict: "malformed", explanation: message, problem: code, position: position ?? null };
+export function inspectMalformed(
+  subject: Subject,
+  { code, message, position }: CallNumberError,
+  hints: readonly CallNumberHint[],
+): InspectAnswer {
+  return { ...subject, verdict: "malformed", explanation: message, problem: code, position: position ?? null, hints };
 }
 
 export function inspectOtherVersion(
   subject: Subject & CallNumberFields,
   { namespace, version }: NamespaceRecord,
+  hints: readonly CallNumberHint[],
 ): InspectAnswer {
   const explanation = `version ${subject.version}: namespace "${namespace}" has made numbers up to version ${version} only`;
-  return { ...subject, verdict: "other_version", explanation };
+  return { ...subject, verdict: "other_version", explanation, hints };
 }
 
-export function inspectNeverLeased(subject: Subject & CallNumberFields, record: NamespaceRecord): InspectAnswer {
+export function inspectNeverLeased(
+  subject: Subject & CallNumberFields,
+  record: NamespaceRecord,
+  hints: readonly CallNumberHint[],
+): InspectAnswer {
   const { run, version } = subject;
-  const answer = { ...subject, verdict: "never_leased" } as const;
+  const answer = { ...subject, verdict: "never_leased", hints } as const;
   if (version === 0 && run < record.firstRun) {
     const explanation = `run ${run} lies below the first run (${record.firstRun}) of this namespace: not made here, perhaps by an older system`;
     return { ...answer, reason: "below_first_run", explanation };
@@ -49,11 +65,17 @@ export function inspectNeverLeased(subject: Subject & CallNumberFields, record: 
   return {
     ...answer,
     reason: "skipped",
-    explanation: `run ${run} was skipped: no lease holds it. This number can't exist`,
+    explanation:
+      `run ${run} was passed over when a doubt about the store was settled: no lease holds it. This number does not exist, unless ` +
+      "the store has forgotten who leased the run",
   };
 }
 
-export function inspectLeased(subject: Subject & CallNumberFields, lease: LedgerEntry): InspectAnswer {
+export function inspectLeased(
+  subject: Subject & CallNumberFields,
+  lease: LedgerEntry,
+  neighbours: LeaseNeighbours | null,
+): LeasedAnswer {
   const { state, lastSequence } = runStateIn(lease, subject.run);
   const isReported = lastSequence !== null && subject.sequence <= lastSequence;
   return {
@@ -63,7 +85,18 @@ export function inspectLeased(subject: Subject & CallNumberFields, lease: Ledger
     state,
     lastSequence,
     lease,
+    neighbours,
   };
+}
+
+/**
+ * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was passed over may
+ * have been leased and forgotten, that is why it was passed over; and one below the first run is an older system's.
+ */
+export function canExist(answer: InspectAnswer): boolean {
+  if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
+  if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
+  return answer.verdict === "reported" || answer.state !== "closed";
 }
 
 function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
@@ -71,6 +104,7 @@ function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
 }
 
 function whyNot(state: string, lastSequence: number | null): string {
+  if (state === "burnt") return "and never handed out: this number was not made";
   if (state === "unreported") return "which has not reported how far it got: this number may exist";
   if (state === "open") return `which reported ${reached(lastSequence)} so far: this number may exist by now`;
   return `which closed the run after ${reached(lastSequence)}: this number was not made`;

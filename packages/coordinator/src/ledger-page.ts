@@ -1,11 +1,13 @@
 /**
- * Pages through the ledger, newest first, with filters. Knows the store's plain listing only, so that every store filters
- * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
+ * Pages through the ledger, newest first, with filters. Knows the plain listing only, so that every store filters the same way,
+ * and bounds the work of one page: a rare holder is found by following the cursor.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
-import type { Store } from "./store.js";
+import { LEASE_RUN_COUNT_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "./lease-copy.js";
+import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
+import type { LedgerReader } from "./ledger-reader.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
@@ -13,15 +15,9 @@ const SCAN_MAX = 10_000;
 const SCAN_STEP = 100;
 const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
 
-export interface LedgerQuery {
+export interface LedgerQuery extends LedgerFilter {
   /** 1 to 500. */
   readonly limit: number;
-  /** Name of the holder. */
-  readonly holder?: string | undefined;
-  /** Leased at this time or later. */
-  readonly leasedFromMs?: number | undefined;
-  /** Leased before this time. */
-  readonly leasedToMs?: number | undefined;
   /** `nextCursor` of the page before. */
   readonly cursor?: string | undefined;
 }
@@ -31,16 +27,17 @@ export interface LedgerPage {
   readonly nextCursor: string | null;
 }
 
-export async function ledgerPage(store: Store, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
+export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
   const leases: LedgerEntry[] = [];
-  let below = await startOf(store, namespace, query);
+  const isWanted = passes(query);
+  let below = await startOf(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
-    const limit = query.holder !== undefined ? SCAN_STEP : query.limit - leases.length;
-    const found = await store.listLeases(namespace, { belowLedgerId: below, limit });
+    const limit = isSelective(query) ? SCAN_STEP : query.limit - leases.length;
+    const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
     for (const entry of found) {
-      if (entry.leasedAtMs < (query.leasedFromMs ?? 0)) return { leases, nextCursor: null };
+      if (isBefore(query, entry)) return { leases, nextCursor: null };
       below = lastLedgerIdOf(entry);
-      if (query.holder === undefined || entry.holder.name === query.holder) leases.push(entry);
+      if (isWanted(entry)) leases.push(entry);
       if (leases.length === query.limit) return { leases, nextCursor: String(below) };
     }
     if (found.length < limit) return { leases, nextCursor: null };
@@ -52,13 +49,11 @@ export async function ledgerPage(store: Store, namespace: string, query: LedgerQ
 }
 
 /** Below this ledger id the page begins. */
-async function startOf(store: Store, namespace: string, { cursor, leasedToMs }: LedgerQuery): Promise<number> {
+async function startOf(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
+  const { cursor, leasedToMs, toRun } = query;
   if (cursor !== undefined) return Number(cursor);
-  if (leasedToMs === undefined) return ABOVE_ALL_LEDGER_IDS;
-  const firstTooLate = await store.firstLeaseSince(namespace, leasedToMs);
-  return firstTooLate === undefined ? ABOVE_ALL_LEDGER_IDS : lastLedgerIdOf(firstTooLate);
-}
-
-function lastLedgerIdOf({ version, firstRun, runCount }: LedgerEntry): number {
-  return ledgerIdOf(version, firstRun + runCount - 1);
+  // The lease that holds the run may end this far above it.
+  const aboveRun = toRun === undefined ? ABOVE_ALL_LEDGER_IDS : toRun + LEASE_RUN_COUNT_MAX;
+  const tooLate = leasedToMs === undefined ? undefined : await ledgerIdSince(ledger, namespace, leasedToMs);
+  return Math.min(aboveRun, tooLate ?? ABOVE_ALL_LEDGER_IDS);
 }

@@ -2,6 +2,7 @@
  * The refusals: from the word that a step leads with to a code and what people read. HTTP status and retry rule follow from
  * the code (ERROR_RULES in the protocol), the longer story stands in docs/errors.md.
  */
+import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 
@@ -27,6 +28,7 @@ export type ScriptWord =
   | "ROLLBACK"
   | "AHEAD"
   | "EXHAUSTED"
+  | "EARLY"
   | "RACED"
   | "ALREADY"
   | "NOTLEASED"
@@ -156,7 +158,17 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   EXHAUSTED: {
     code: "run_space_exhausted",
     tell: (namespace, version) =>
-      `all runs of version ${version} in namespace "${namespace}" are leased; no number is ever used again`,
+      `all runs of version ${version} in namespace "${namespace}" are leased or passed over; no number is ever used again. ` +
+      (Number(version) < VERSION_MAX
+        ? '"callnumber advance-version" goes on in the next version'
+        : "It is the last version: what comes next is another namespace, or another layout"),
+  },
+  EARLY: {
+    code: "version_not_ended",
+    detail: "waitMs",
+    tell: (namespace, waitMs) =>
+      `the version of namespace "${namespace}" is not at its end: its clock line reaches the last run in ${waitMs} ms, and no run of the ` +
+      "next version can be leased before. Nothing was changed",
   },
   RACED: {
     code: "claim_raced",

@@ -35,11 +35,10 @@ export function statusOf(
   windows: readonly RateWindow[],
   nowMs: number,
 ): Omit<StatusAnswer, "store" | "coordinator" | "guard"> {
-  const { namespace, storeId, version, firstRun, highWaterMark } = record;
-  const firstRunOfVersion = version === 0 ? firstRun : 0;
-  const runsUsed = highWaterMark - firstRunOfVersion + 1;
+  const { namespace, storeId, version, highWaterMark } = record;
+  const firstRun = firstRunOfVersion(record);
+  const runsUsed = highWaterMark - firstRun + 1;
   const runsLeft = RUN_MAX - highWaterMark;
-  const lifeMs = lifeMsOf(record, nowMs);
   return {
     namespace,
     storeId,
@@ -50,13 +49,39 @@ export function statusOf(
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: newest?.leasedAtMs ?? null,
-    rates: windows.map(({ windowMs, oldest }) => {
-      const runs = oldest === undefined ? 0 : highWaterMark - oldest.firstRun + 1;
-      // A namespace younger than the window is measured over its life, but never over less than a minute.
-      const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
-      return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
-    }),
+    rates: ratesOf(
+      record,
+      windows.map(({ windowMs, oldest }) => ({ windowMs, runs: runsFrom(oldest, record) })),
+      nowMs,
+    ),
   };
+}
+
+/** The rate of use over each window, and when the run space of the version ends by it. */
+export function ratesOf(
+  record: NamespaceRecord,
+  used: readonly Pick<UseRate, "windowMs" | "runs">[],
+  nowMs: number,
+): readonly UseRate[] {
+  const lifeMs = lifeMsOf(record, nowMs);
+  const runsLeft = RUN_MAX - record.highWaterMark;
+  return used.map(({ windowMs, runs }) => {
+    // A namespace younger than the window is measured over its life, but never over less than a minute.
+    const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
+    return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
+  });
+}
+
+/** Run 0 of a version is never leased; version 0 may begin above run 1, for an archive that holds numbers already. */
+export function firstRunOfVersion({ version, firstRun }: Pick<NamespaceRecord, "version" | "firstRun">): number {
+  return version === 0 ? firstRun : 1;
+}
+
+/** Leased or passed over since that lease. Of this version alone: what an advance gave up of the one before was never used. */
+export function runsFrom(oldest: LedgerEntry | undefined, record: NamespaceRecord): number {
+  if (oldest === undefined) return 0;
+  const first = oldest.version === record.version ? oldest.firstRun : firstRunOfVersion(record);
+  return record.highWaterMark - first + 1;
 }
 
 function lifeMsOf({ storeId }: NamespaceRecord, nowMs: number): number {

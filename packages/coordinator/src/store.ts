@@ -89,6 +89,13 @@ export interface InitStep extends StepBase {
   readonly receiptKey: string;
 }
 
+/** Goes on to the next version of call numbers, once this one's run space is at its end. */
+export interface AdvanceStep extends StepBase, Remembered {
+  readonly step: "advance";
+  /** As it was seen; another one means that somebody else advanced meanwhile. */
+  readonly version: number;
+}
+
 export type StepCommand =
   | LeaseStep
   | TouchStep
@@ -97,7 +104,8 @@ export type StepCommand =
   | SealStep
   | ResumeStep
   | RecoverStep
-  | InitStep;
+  | InitStep
+  | AdvanceStep;
 
 /** The record as a step left it. */
 export interface RecordAfter {
@@ -240,6 +248,18 @@ export interface Store {
    *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
    */
   importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
+
+  /**
+   * Gives a namespace its labels, instead of those it had: words for people, which no step looks at.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_unavailable`.
+   */
+  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void>;
+
+  /**
+   * The labels of a namespace; none when it was given none.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
+   */
+  readDescription(namespace: string): Promise<Holder["labels"]>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Bounds } from "../src/guard/bounds.js";
 import type {
+  AdvanceStep,
   ClaimStep,
   ConfirmStep,
   InitStep,
@@ -69,6 +70,9 @@ export function commandsFor(storeId: string) {
     },
     recover: (own: Own<RecoverStep> = {}): RecoverStep => {
       return { ...base(), ...remembered, step: "recover", nodeCount: undefined, receiptKey: RECEIPT_KEY, ...own };
+    },
+    advance: (version: number, own: Own<AdvanceStep> = {}): AdvanceStep => {
+      return { ...base(), ...remembered, step: "advance", version, ...own };
     },
   };
 }

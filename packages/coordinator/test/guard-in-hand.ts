@@ -27,11 +27,11 @@ export interface GuardOptions {
 }
 
 /** A store with a namespace that began just now, and rises as fast as can be. */
-export async function newWorld({ nodeCount = 1 } = {}): Promise<World> {
+export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<World> {
   const clock = new Clock();
   const store = new SettableStore(clock);
   store.acknowledgedCount = nodeCount - 1;
-  const storeId = storeIdFrom(1, { initialisedAtMs: clock.timeMs, rate: 16 });
+  const storeId = storeIdFrom(firstRun, { initialisedAtMs: clock.timeMs, rate: 16 });
   await store.step(NAMESPACE, commandsFor(storeId).init({ nodeCount }));
   store.steps.length = 0;
   return { clock, store, storeId };
@@ -71,10 +71,10 @@ export async function leaseAfterJump(
   }
 }
 
-export function lineOf({ clock, storeId }: World, aheadMs = 0): number {
+export function lineOf({ clock, storeId }: World, aheadMs = 0, version = 0): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`${storeId} is no store id`);
-  return lineAt(id, 0, clock.timeMs + aheadMs);
+  return lineAt(id, version, clock.timeMs + aheadMs);
 }
 
 export function lastRunOf({ firstRun, runCount }: GuardedLease): number {

@@ -421,12 +421,17 @@ describe("the surface", () => {
       "get /healthz",
       "get /readyz",
       "get /v1/events",
+      "get /v1/namespaces",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
+      "get /v1/namespaces/{namespace}/capacity",
+      "get /v1/namespaces/{namespace}/export",
+      "get /v1/namespaces/{namespace}/history",
       "get /v1/namespaces/{namespace}/runs",
       "get /v1/namespaces/{namespace}/runs/{run}",
       "get /v1/namespaces/{namespace}/status",
       "post /v1/namespaces/{namespace}/leases",
       "post /v1/namespaces/{namespace}/runs/{run}/report",
+      "put /v1/namespaces/{namespace}/labels",
     ]);
     const leaseOperation = body.paths["/v1/namespaces/{namespace}/leases"].post;
     expect(Object.keys(leaseOperation.responses)).toEqual(expect.arrayContaining(["201", "4XX", "5XX"]));

@@ -18,7 +18,7 @@ const holder = fc.record({
 const progress: fc.Arbitrary<Omit<Progress, "run"> & { readonly share: number }> = fc.record({
   share: fc.double({ min: 0, max: 0.999, noNaN: true }),
   lastSequence: fc.option(fc.integer({ min: 0, max: SEQUENCE_MAX })),
-  state: fc.constantFrom<Progress["state"]>("open", "exhausted", "closed"),
+  state: fc.constantFrom<Progress["state"]>("open", "exhausted", "closed", "burnt"),
   reportedAtMs: fc.integer({ min: 0, max: TIME_MAX_MS }),
 });
 
@@ -54,6 +54,7 @@ export function randomLedger(maxLength: number): fc.Arbitrary<readonly LeaseCopy
         leasedAtMs: timeMs,
         holder: who,
         coordinator,
+        nonce: leaseNonce,
         progress: withoutShare(reported),
       };
       copies.push({ entry, leaseNonce });

@@ -1,6 +1,6 @@
 /** Random scripts: what many callers might do to a store in a row, right and wrong. */
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf, type RunState } from "@callnumber/protocol/wire";
+import { ledgerIdOf, type NotedState, runOfLedgerId } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
@@ -94,8 +94,18 @@ const play = {
     ),
   recover: (name: Name, isForeign = false, floor = 0): Play =>
     stepOn(name, `recover, floor ${floor}`, isForeign, ({ recover }) => recover({ floor })),
+  advance: (name: Name, newer = 0, floor = 0, versions = 0): Play =>
+    stepOn(name, `advance ${versions}, floor ${floor}`, false, ({ advance }, { generation, mark }) =>
+      advance(runOfLedgerId(mark).version + versions, { floor, generationMin: atLeastZero(generation + newer) }),
+    ),
   init: (name: Name): Play => stepOn(name, "init", false, ({ init }) => init()),
-  report: (name: Name, ledgerId: number, who: number, lastSequence: number | null, state: RunState = "open"): Play => ({
+  report: (
+    name: Name,
+    ledgerId: number,
+    who: number,
+    lastSequence: number | null,
+    state: NotedState = "open",
+  ): Play => ({
     name: `report ${name} ${ledgerId} by ${who}: ${lastSequence} ${state}`,
     on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
   }),
@@ -184,7 +194,7 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc
-      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<RunState[]>("open", "exhausted", "closed"))
+      .tuple(name, run, fc.nat(1), sequence, fc.constantFrom<NotedState[]>("open", "exhausted", "closed", "burnt"))
       .map((parts) => play.report(...parts)),
   },
   { weight: 6, arbitrary: fc.tuple(name, run).map((parts) => play.find(...parts)) },
@@ -218,6 +228,12 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
     weight: 1,
     arbitrary: fc.tuple(made, seldom, fc.constantFrom(0, 0, 50, RUN_COUNT + 5)).map((parts) => play.recover(...parts)),
   },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(name, newer, floor, fc.constantFrom(0, 0, 0, 1))
+      .map(([where, ...rest]) => play.advance(where, ...rest)),
+  },
 );
 
 export function randomScript(length: number): fc.Arbitrary<readonly Play[]> {
@@ -236,6 +252,10 @@ export const scriptOfRefusals: readonly Play[] = [
   play.lease({ isForeign: true }),
   play.lease({ held: 1 }),
   ...Array.from({ length: 5 }, () => play.lease({ name: "end", runCount: 64 })),
+  play.advance("main"),
+  play.advance("end", 0, 0, 1),
+  play.advance("end"),
+  play.lease({ name: "end", runCount: 64 }),
   play.confirm("main"),
   play.claim("main"),
   play.lease(),

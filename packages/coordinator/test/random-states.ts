@@ -33,6 +33,7 @@ export const STEPS: readonly StepCommand["step"][] = [
   "resume",
   "recover",
   "init",
+  "advance",
 ];
 
 const UUID = "0189c0de-0000-4000-8000-000000000000";
@@ -143,7 +144,7 @@ const identity = fc.record({
   rate: fc.constantFrom(1, 2, 16),
   firstRun: fc.constantFrom(1, 2, 1000, RUN_MAX - BURST_RUNS, RUN_MAX - 200, RUN_MAX),
   /** How long ago the version's line began. */
-  ageMs: fc.constantFrom(0, 0, HOUR_MS, 24 * HOUR_MS, YEAR_MS, 2.1 * YEAR_MS, -HOUR_MS),
+  ageMs: fc.constantFrom(0, 0, HOUR_MS, 24 * HOUR_MS, YEAR_MS, 2.1 * YEAR_MS, -HOUR_MS, "end" as const, "end" as const),
 });
 
 const mark = fc.record({
@@ -222,6 +223,7 @@ const stepRecipe = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(1, 2, GENERATION_MAX) },
   ),
   markDelta: seldom(0, 1, -1, RUN_COUNT),
+  versionDelta: seldom(0, 1, -1),
   runCount: fc.constantFrom(1, 2, 63, 64, 200, RUN_MAX),
   secret: seldom(SECRET, "another", "-", sealOf(SECRET)),
   seal: fc.constantFrom(sealOf(SECRET), "moved", MOVED_THERE, MOVED_THERE, movedSeal("elsewhere"), "forked"),
@@ -252,6 +254,7 @@ const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } 
   resume: { phase: 2, seal: sealOf(SECRET), epoch: "other" },
   recover: { kind: "none" },
   init: { kind: "none", ledgerDeltas: [] },
+  advance: { epoch: "now" },
 };
 
 function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: FoundServer, bounds: Bounds): Play {
@@ -267,19 +270,23 @@ function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: FoundServer,
     ledger: recipe.ledger === "string" ? "string" : ledger.length === 0 ? "none" : ledger,
     holders: recipe.holders,
   };
-  const command = commandOf(step, { storeId: storeIdOf(id), markId, generation: recipe.generation });
+  const command = commandOf(step, { storeId: storeIdOf(id), markId, version, generation: recipe.generation });
   return { state, command, nowMs: server.timeMs + distanceMs(step.clock, bounds) };
 }
 
 /** An id whose line of the version began `ageMs` ago; or as long ago as can be, for versions that no store can have reached. */
 function idOf(
-  { rate, firstRun, ageMs }: { rate: number; firstRun: number; ageMs: number },
+  { rate, firstRun, ageMs }: { rate: number; firstRun: number; ageMs: number | "end" },
   version: number,
   timeMs: number,
 ): StoreIdFields {
   const atZero = { firstRun, rate, initialisedAtMs: 0 };
   const beginMs = version === 0 ? 0 : whenLineReaches(atZero, version - 1, RUN_MAX);
-  return { ...atZero, initialisedAtMs: Math.max(Math.round(timeMs - beginMs - ageMs), 0) };
+  const lastsMs = whenLineReaches(atZero, version, RUN_MAX) - beginMs;
+  return {
+    ...atZero,
+    initialisedAtMs: Math.max(Math.round(timeMs - beginMs - (ageMs === "end" ? lastsMs : ageMs)), 0),
+  };
 }
 
 function runOf(
@@ -348,7 +355,7 @@ function storeIdOf({ firstRun, initialisedAtMs, rate }: StoreIdFields, uuid = UU
 
 function commandOf(
   recipe: NamedStepRecipe,
-  known: { readonly storeId: string; readonly markId: number; readonly generation: number },
+  known: { readonly storeId: string; readonly markId: number; readonly version: number; readonly generation: number },
 ): StepCommand {
   const { isSilenceAccepted, runCount, nodeCount, secret, seal } = recipe;
   const storeIds = { own: known.storeId, other: known.storeId.replace(UUID, OTHER_UUID), none: "no-store-id" };
@@ -372,6 +379,11 @@ function commandOf(
     resume: commands.resume({ ...base, secret, mark, generation, nodeCount }),
     recover: commands.recover({ ...base, floor, generationMin, nodeCount, receiptKey: "0f".repeat(32) }),
     init: commands.init({ ...base, nodeCount: nodeCount ?? 1 }),
+    advance: commands.advance(Math.min(Math.max(known.version + recipe.versionDelta, 0), VERSION_COUNT - 1), {
+      ...base,
+      floor,
+      generationMin,
+    }),
   };
   return made[recipe.step];
 }

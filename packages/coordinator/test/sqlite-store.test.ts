@@ -265,5 +265,14 @@ test("a search through the ledger lets leases through that come meanwhile", asyn
 
 function entryOf(run: number): LedgerEntry {
   const leasedAtMs = 1_790_000_000_000 + run;
-  return { version: 0, firstRun: run, runCount: 1, leasedAtMs, holder, coordinator: "old", progress: null };
+  return {
+    version: 0,
+    firstRun: run,
+    runCount: 1,
+    leasedAtMs,
+    holder,
+    coordinator: "old",
+    nonce: LEASE_NONCE,
+    progress: null,
+  };
 }

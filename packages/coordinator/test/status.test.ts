@@ -33,6 +33,7 @@ const leaseOf = (firstRun: number): LedgerEntry => ({
   leasedAtMs: NOW_MS - 10,
   holder: { name: "x", host: "h", pid: 1, labels: {} },
   coordinator: "c",
+  nonce: "nonce-0123456789",
   progress: null,
 });
 

@@ -54,7 +54,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands } = await storeFrom();
       await store.step(NAMESPACE, commands.seal(sealOf(SECRET)));
       const steps = everyStepOf(commands).filter(({ step }) => step !== "resume" && step !== "recover");
-      expect(steps).toHaveLength(5);
+      expect(steps).toHaveLength(6);
       for (const command of steps) await refusesAndKeeps(store, command, { code: "store_sealed" });
     });
 
@@ -394,12 +394,13 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 }
 
 /** Every step that finds a record, none of which is refused by an open record of generation 0 that leased nothing. */
-function everyStepOf({ lease, touch, claim, confirm, seal, resume, recover }: StoreInHand["commands"]): StepCommand[] {
+function everyStepOf(commands: StoreInHand["commands"]): StepCommand[] {
+  const { lease, touch, claim, confirm, seal, resume, recover, advance } = commands;
   const asSealed = { secret: SECRET, mark: 0, generation: 0 };
-  return [lease(), touch(), claim(0), confirm(0), seal(sealOf(SECRET)), resume(asSealed), recover()];
+  return [lease(), touch(), claim(0), confirm(0), seal(sealOf(SECRET)), resume(asSealed), recover(), advance(0)];
 }
 
-async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {
+export async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {
   const before = await stateOf(store);
   await expect(store.step(NAMESPACE, command), command.step).rejects.toMatchObject(expected);
   expect(await stateOf(store)).toEqual(before);

@@ -7,7 +7,17 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
 import type { Store } from "../src/store.js";
-import { commandsFor, holder, NAMESPACE, RECEIPT_KEY, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { describeAdvance } from "./advance-contract.js";
+import {
+  commandsFor,
+  holder,
+  LEASE_NONCE,
+  NAMESPACE,
+  RECEIPT_KEY,
+  reportCommand,
+  storeIdFrom,
+} from "./commands-for-test.js";
+import { describeLabels } from "./labels-contract.js";
 import { describeSteps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
@@ -101,6 +111,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           () => store.step("other", commands.claim(0)),
           () => store.step("other", commands.confirm(0)),
           () => store.step("other", commands.seal("moved")),
+          () => store.step("other", commands.advance(0)),
           () => store.step("other", commands.resume({ secret: "s", mark: 0, generation: 0 })),
           () => store.report("other", 1, reportCommand()),
           () => store.findLease("other", 1),
@@ -303,6 +314,8 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
     });
 
     describeSteps(opened, traits);
+    describeLabels(opened, traits);
+    describeAdvance(opened);
 
     describe("the ledger", () => {
       test("holds each lease with all that was said of its holder, found by each of its runs", async () => {
@@ -317,6 +330,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           leasedAtMs,
           holder: odd,
           coordinator: "c-1",
+          nonce: LEASE_NONCE,
           progress: null,
         };
         for (const run of [10, 11, 12]) expect(await store.findLease(NAMESPACE, run)).toEqual(expected);
@@ -388,6 +402,27 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await progressOf(store)).toMatchObject({ run: 3, lastSequence: 100, state: "closed" });
         await store.report(NAMESPACE, 4, reportCommand({ lastSequence: 7, state: "open" }));
         expect(await progressOf(store)).toMatchObject({ run: 4, lastSequence: 7, state: "closed" });
+      });
+
+      test("of a coordinator that a lease is burnt stand below every word of its holder, whichever comes first", async () => {
+        const burnt = reportCommand({ lastSequence: null, state: "burnt" });
+        const { store, lease } = await withLease();
+        await store.report(NAMESPACE, 1, burnt);
+        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: null, state: "burnt" });
+        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "open" }));
+        const told = await progressOf(store);
+        expect(told).toMatchObject({ run: 1, lastSequence: null, state: "open" });
+        await store.report(NAMESPACE, 4, burnt);
+        expect(await progressOf(store)).toEqual(told);
+        // A note on a later run than the holder's report: the report is the holder's all the same.
+        await lease({ runCount: 4 });
+        await store.report(NAMESPACE, 8, burnt);
+        await store.report(NAMESPACE, 6, reportCommand({ lastSequence: 3 }));
+        expect((await store.findLease(NAMESPACE, 6))?.progress).toMatchObject({
+          run: 6,
+          lastSequence: 3,
+          state: "open",
+        });
       });
 
       test("are for one lease only", async () => {

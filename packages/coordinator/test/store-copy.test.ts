@@ -35,6 +35,7 @@ const copies: readonly LeaseCopy[] = [
     leasedAtMs: 1_790_000_000_000 + (firstRun as number),
     holder: holder,
     coordinator: "old",
+    nonce: leaseNonce as string,
     progress: firstRun === 4 ? { run: 4, lastSequence: 10, state: "open", reportedAtMs: 1_790_000_099_000 } : null,
   },
   leaseNonce: leaseNonce as string,
@@ -141,7 +142,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
   });
 
   const changed = (copy: LeaseCopy, entry: Partial<LeaseCopy["entry"]>, leaseNonce = copy.leaseNonce): LeaseCopy => ({
-    entry: { ...copy.entry, ...entry },
+    entry: { ...copy.entry, ...entry, nonce: leaseNonce },
     leaseNonce,
   });
   const others: readonly [what: string, copy: LeaseCopy][] = [

@@ -94,6 +94,7 @@ describe.each<[string, OpenForTest]>([
       "store_replaced",
       "store_sealed",
       "store_went_back",
+      "version_not_ended",
     ]);
   });
 });

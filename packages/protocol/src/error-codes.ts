@@ -15,6 +15,7 @@ export type ErrorCode =
   | "not_the_holder"
   | "run_beyond_mark"
   | "run_space_exhausted"
+  | "version_not_ended"
   | "line_reached"
   | "store_epoch_changed"
   | "store_claimed"
@@ -69,6 +70,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   not_the_holder: { httpStatus: 409, retry: "never" },
   run_beyond_mark: { httpStatus: 400, retry: "never" },
   run_space_exhausted: { httpStatus: 409, retry: "never" },
+  version_not_ended: { httpStatus: 409, retry: "never" },
   line_reached: { httpStatus: 503, retry: "later" },
   // A doubt: the coordinator settles it by itself, as soon as the store lets it.
   store_epoch_changed: { httpStatus: 503, retry: "later" },

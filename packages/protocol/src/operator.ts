@@ -7,6 +7,7 @@ import type { GuardAnswer, UseRate } from "./wire.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
+  labels: "/v1/namespaces/:namespace/labels",
   capacity: "/v1/namespaces/:namespace/capacity",
   history: "/v1/namespaces/:namespace/history",
   export: "/v1/namespaces/:namespace/export",
@@ -50,6 +51,7 @@ export const ALARM_NAMES = [
   "run_space_exhausted",
   "holder_share",
   "room_scarce",
+  "line_ending",
 ] as const;
 export type AlarmName = (typeof ALARM_NAMES)[number];
 
@@ -72,7 +74,10 @@ export interface HolderUse {
   readonly runCount: number;
   /** 0 to 1: of all runs looked at. */
   readonly share: number;
-  /** Runs that made fewer than 100 numbers, of those that are known to be ended. */
+  /**
+   * Runs that made fewer than 100 numbers, of those that are ended: closed by their holder, or left by a process that was followed by
+   * another one of the same name on the same host and was not heard of for ten minutes.
+   */
   readonly wastedRunCount: number;
   /** Runs that were leased and never left the coordinator. */
   readonly burntRunCount: number;
@@ -92,6 +97,7 @@ export interface CapacityAnswer {
   readonly callNumbersLeft: number;
   /** Runs that may be leased right now before the clock line is reached. */
   readonly roomRuns: number;
+  /** By how many runs a second the clock line rises. */
   readonly lineRunsPerSecond: number;
   /** When the clock line reaches the end of the run space: before that nothing can use it up. */
   readonly lineEndsAtMs: number;
@@ -103,7 +109,10 @@ export interface CapacityAnswer {
   readonly alarms: readonly Alarm[];
 }
 
-/** Runs leased over time: `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`. */
+/**
+ * Runs leased over time, counted lease by lease for the newest 10,000 leases; before those, runs that were passed over count too.
+ * `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`; the last step is not over yet.
+ */
 export interface HistoryAnswer {
   readonly namespace: string;
   readonly fromMs: number;
@@ -114,6 +123,22 @@ export interface HistoryAnswer {
 /** The query of the history route; `windowMs` is one of these. */
 export const HISTORY_WINDOWS_MS = [3_600_000, 86_400_000, 604_800_000] as const;
 export const HISTORY_STEP_COUNT = 60;
+
+export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** The last line of an export as NDJSON: without it the export was broken off. */
+export interface ExportEnd {
+  readonly end: true;
+  readonly leaseCount: number;
+  /** Ledger id up to which the ledger was looked through; null when nothing was there to look at. Go on with `fromRun` above it. */
+  readonly upToRun: number | null;
+}
+
+/** A namespace's labels, all of them: those that are not named are gone. */
+export interface LabelsRequest {
+  readonly labels: Readonly<Record<string, string>>;
+}
 
 /** What an archive's page for missing messages may know about a call number. */
 export interface PublicCallNumberAnswer {

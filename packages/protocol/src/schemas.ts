@@ -15,12 +15,14 @@ import {
 } from "./codec.js";
 import type {
   CallNumberFields,
+  CallNumberHint,
   ErrorAnswer,
   ErrorCode,
   GuardAnswer,
   Holder,
   InspectAnswer,
   Lease,
+  LeaseNeighbours,
   LeaseRequest,
   LedgerEntry,
   Progress,
@@ -37,6 +39,7 @@ import {
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
   LEASE_RUN_COUNT_MAX,
+  labelIn,
   NAMESPACE_PATTERN,
   NONCE_PATTERN,
   PAGE_LIMIT_DEFAULT,
@@ -76,16 +79,21 @@ export const ledgerIdSchema = z
   .min(0)
   .max(VERSION_COUNT * RUN_COUNT - 1);
 
+const labelName = z
+  .string()
+  .regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore");
+const labelValue = printable(LABEL_VALUE_LENGTH_MAX);
+
+/** Of a holder or of a namespace. */
+export const labelsSchema = z
+  .record(labelName, labelValue)
+  .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`);
+
 export const holderSchema = z.strictObject({
   name: printable(HOLDER_NAME_LENGTH_MAX),
   host: printable(HOST_LENGTH_MAX),
   pid: z.int().min(0).max(PID_MAX),
-  labels: z
-    .record(
-      z.string().regex(LABEL_NAME_PATTERN, "a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore"),
-      printable(LABEL_VALUE_LENGTH_MAX),
-    )
-    .refine((labels) => Object.keys(labels).length <= LABEL_COUNT_MAX, `at most ${LABEL_COUNT_MAX} labels`),
+  labels: labelsSchema,
 }) satisfies z.ZodType<Holder>;
 
 export const leaseRequestSchema = z.strictObject({
@@ -98,7 +106,8 @@ export const leaseRequestSchema = z.strictObject({
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
-const knownRunState = z.enum(["open", "exhausted", "closed", "unreported"]);
+const notedState = z.enum([...runState.options, "burnt"]);
+const knownRunState = z.enum([...notedState.options, "unreported"]);
 
 export const reportRequestSchema = z
   .strictObject({
@@ -125,7 +134,7 @@ export const leaseSchema = z.object({
 const progressSchema = z.object({
   run,
   lastSequence: sequence.nullable(),
-  state: runState,
+  state: notedState,
   reportedAtMs: timeMs,
 }) satisfies z.ZodType<Progress>;
 
@@ -136,6 +145,7 @@ export const ledgerEntrySchema = z.object({
   leasedAtMs: timeMs,
   holder: holderSchema,
   coordinator: z.string(),
+  nonce: z.string(),
   progress: progressSchema.nullable(),
 }) satisfies z.ZodType<LedgerEntry>;
 
@@ -148,11 +158,32 @@ export const runAnswerSchema = z.object({
   lease: ledgerEntrySchema,
 }) satisfies z.ZodType<RunAnswer>;
 
-/** Query of the runs route; numbers arrive as text. */
-export const runsQuerySchema = z.strictObject({
+const labelText = z.string().refine((text) => {
+  const [name, value] = labelIn(text);
+  return labelName.safeParse(name).success && labelValue.safeParse(value).success;
+}, "a label is asked for as name=value");
+const ledgerIdText = z.coerce.number().pipe(ledgerIdSchema);
+const timeText = z.coerce.number().pipe(timeMs);
+
+/** Which leases of a ledger are asked for; a lease must pass all that are given. Numbers arrive as text. */
+export const ledgerFilterShape = {
   holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
-  leasedFromMs: z.coerce.number().pipe(timeMs).optional(),
-  leasedToMs: z.coerce.number().pipe(timeMs).optional(),
+  host: printable(HOST_LENGTH_MAX).optional(),
+  /** `name=value`, once or several times. */
+  label: z
+    .preprocess((given) => (typeof given === "string" ? [given] : given), z.array(labelText).max(LABEL_COUNT_MAX))
+    .optional(),
+  /** What the ledger says of the lease as a whole. */
+  state: knownRunState.optional(),
+  leasedFromMs: timeText.optional(),
+  leasedToMs: timeText.optional(),
+  fromRun: ledgerIdText.optional(),
+  toRun: ledgerIdText.optional(),
+};
+
+/** Query of the runs route. */
+export const runsQuerySchema = z.strictObject({
+  ...ledgerFilterShape,
   cursor: z
     .string()
     .regex(/^\d{1,10}$/, "a cursor is what an earlier page gave as nextCursor")
@@ -167,6 +198,30 @@ export const runsAnswerSchema = z.object({
 }) satisfies z.ZodType<RunsAnswer>;
 
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberFields, z.ZodType>;
+/** Query of the call number route. */
+export const inspectQuerySchema = z.strictObject({
+  /** Whether the leases of the same process before and after are looked for, which costs up to 2,000 entries of the ledger. */
+  neighbours: z.enum(["yes", "no"]).default("yes"),
+});
+
+const hints = z
+  .array(
+    z.object({
+      callNumber: z.string(),
+      slip: z.enum(["surrounding", "look_alike", "case"]),
+      positions: z.array(z.int().min(0)).readonly(),
+      holder: z.string(),
+      verdict: z.enum(["reported", "unreported"]),
+    }) satisfies z.ZodType<CallNumberHint>,
+  )
+  .readonly();
+
+const neighboursSchema = z.object({
+  previous: ledgerEntrySchema.nullable(),
+  next: ledgerEntrySchema.nullable(),
+  explanation: z.string(),
+}) satisfies z.ZodType<LeaseNeighbours>;
+
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
 export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
@@ -175,12 +230,14 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     verdict: z.literal("malformed"),
     problem: z.enum(["wrong_length", "wrong_character", "beyond_greatest"]),
     position: z.int().min(0).nullable(),
+    hints,
   }),
-  z.object({ ...inspected, verdict: z.literal("other_version"), ...callNumberFields }),
+  z.object({ ...inspected, verdict: z.literal("other_version"), ...callNumberFields, hints }),
   z.object({
     ...inspected,
     verdict: z.literal("never_leased"),
     reason: z.enum(["above_mark", "below_first_run", "skipped"]),
+    hints,
     ...callNumberFields,
   }),
   z.object({
@@ -190,12 +247,13 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     state: knownRunState,
     lastSequence: sequence.nullable(),
     lease: ledgerEntrySchema,
+    neighbours: neighboursSchema.nullable(),
   }),
 ]) satisfies z.ZodType<InspectAnswer>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 
-const guardAnswerSchema = z.object({
+export const guardAnswerSchema = z.object({
   state: z.enum(["open", "in_doubt", "fenced"]),
   code: errorCode.nullable(),
   sinceMs: timeMs,

@@ -79,6 +79,12 @@ export interface Holder {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** Name and value of `name=value`, as filters ask for a label; a value may hold `=`. */
+export function labelIn(text: string): readonly [name: string, value: string] {
+  const [name = "", ...value] = text.split("=");
+  return [name, value.join("=")];
+}
+
 export interface LeaseRequest {
   /** 1 to 64 contiguous runs; the answer may hold fewer. */
   readonly runCount: number;
@@ -113,6 +119,9 @@ export interface Lease {
 /** `open`: goes on minting · `exhausted`: used to the last sequence · `closed`: will never be minted from again. */
 export type RunState = "open" | "exhausted" | "closed";
 
+/** `burnt`: leased in the store, and never handed out: only a coordinator notes it, and a word of the holder stands above it. */
+export type NotedState = RunState | "burnt";
+
 export interface ReportRequest {
   /** The nonce of the lease: only its holder knows it. */
   readonly nonce: string;
@@ -125,7 +134,7 @@ export interface ReportRequest {
 export interface Progress {
   readonly run: number;
   readonly lastSequence: number | null;
-  readonly state: RunState;
+  readonly state: NotedState;
   readonly reportedAtMs: number;
 }
 
@@ -138,12 +147,14 @@ export interface LedgerEntry {
   readonly holder: Holder;
   /** Name of the coordinator that granted it. */
   readonly coordinator: string;
+  /** Of the holder's request, as in the coordinator's log. Who knows it may report in the holder's name. */
+  readonly nonce: string;
   /** What the holder reported last; null when it has not reported. */
   readonly progress: Progress | null;
 }
 
 /** `unreported`: leased, and nothing was heard of it since. */
-export type KnownRunState = RunState | "unreported";
+export type KnownRunState = NotedState | "unreported";
 
 /** One run, as far as the coordinator knows it. */
 export interface RunAnswer {
@@ -170,6 +181,33 @@ export interface CallNumberFields {
   readonly sequence: number;
 }
 
+/**
+ * What a text may have been before a slip: another number that can exist, of a run that is leased. It is a guess, and the
+ * verdict on the text as typed stands beside it.
+ */
+export interface CallNumberHint {
+  readonly callNumber: string;
+  /**
+   * `surrounding`: only what stands around or between the characters is too much · `look_alike`: characters that look like others
+   * stand in their places · `case`: upper for lower case, or the other way round.
+   */
+  readonly slip: "surrounding" | "look_alike" | "case";
+  /** Indexes, in the text as typed, of the characters to change; empty for `surrounding`. */
+  readonly positions: readonly number[];
+  /** Name of the holder of its lease. */
+  readonly holder: string;
+  readonly verdict: "reported" | "unreported";
+}
+
+/** The leases that the same process got before and after a lease. */
+export interface LeaseNeighbours {
+  /** The nearest one of the same holder (name, host and pid); null when none was found. */
+  readonly previous: LedgerEntry | null;
+  readonly next: LedgerEntry | null;
+  /** Which they are; where one is null, whether there is none or how far it was looked for: for people. */
+  readonly explanation: string;
+}
+
 /** The five answers to "what is this call number?". */
 export type InspectAnswer = {
   readonly namespace: string;
@@ -181,11 +219,14 @@ export type InspectAnswer = {
       readonly problem: "wrong_length" | "wrong_character" | "beyond_greatest";
       /** Index of the wrong character, where one is wrong. */
       readonly position: number | null;
+      /** The likeliest first. */
+      readonly hints: readonly CallNumberHint[];
     }
-  | ({ readonly verdict: "other_version" } & CallNumberFields)
+  | ({ readonly verdict: "other_version"; readonly hints: readonly CallNumberHint[] } & CallNumberFields)
   | ({
       readonly verdict: "never_leased";
       readonly reason: "above_mark" | "below_first_run" | "skipped";
+      readonly hints: readonly CallNumberHint[];
     } & CallNumberFields)
   | ({
       /** `reported`: within what its holder reported. `unreported`: leased, but past what the holder reported. */
@@ -193,6 +234,8 @@ export type InspectAnswer = {
       readonly state: KnownRunState;
       readonly lastSequence: number | null;
       readonly lease: LedgerEntry;
+      /** Null when they were not asked for. */
+      readonly neighbours: LeaseNeighbours | null;
     } & CallNumberFields)
 );
 

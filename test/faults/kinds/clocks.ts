@@ -1,13 +1,13 @@
 /**
  * Clocks that lie, and the two ends that a run can come to: the clock line, and the end of the run space.
- * Guarantees: G2, G6 (docs/guarantees.md).
+ * Guarantees: G2, G6, G12 (docs/guarantees.md).
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
 import type { Fault } from "../fault.js";
 import { oneOf } from "../one-of.js";
 import { redisFault, shimmedFault } from "../redis-fault.js";
-import { mustRefuse, recover } from "../verbs.js";
+import { advance, mustRefuse, recover } from "../verbs.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_S = 24 * 3_600;
@@ -16,7 +16,7 @@ const MOVES_MS = [HOUR_MS, -HOUR_MS, 365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS];
 const TOGETHER_MS = 2_000;
 const BACKDATED_RATE = 16;
 const ROOM_LEFT_RUNS = 2_000;
-const RUNS_LEFT = 4_000;
+const RUNS_LEFT = 8_000;
 
 export const CLOCKS: readonly Fault[] = [
   redisFault({
@@ -67,13 +67,25 @@ export const CLOCKS: readonly Fault[] = [
   }),
   redisFault({
     number: 35,
-    name: "leases at the end of the run space",
+    name: "leases at the end of the run space, the version advanced by two operators at once, and again after a restore",
     store: { firstRun: RUN_MAX - RUNS_LEFT },
-    isLast: true,
+    injectionCountMax: 1,
     expected: ["run_space_exhausted"],
     inject: async (world) => {
       await world.untilSeen("run_space_exhausted", 5);
       if (world.received.greatest !== RUN_MAX) throw new Error(`it ended at run ${world.received.greatest}`);
+      const snapshot = await world.snapshot();
+      const typed = await Promise.allSettled([advance(world), advance(world)]);
+      if (typed.filter(({ status }) => status === "fulfilled").length !== 1)
+        throw new Error("both operators advanced, or none");
+      await world.untilLeasing();
+      await world.work(20);
+      if (world.received.greatest <= RUN_MAX) throw new Error("nothing was leased of the next version");
+      await world.server.kill("SIGKILL");
+      await world.restore(snapshot);
+      await world.server.start();
+      await world.untilSeenAgain("run_space_exhausted", 20);
+      await advance(world);
     },
   }),
 ];

@@ -45,6 +45,19 @@ export const COURSE = {
       return true;
     },
   },
+  /** At the end of a version. */
+  goOn: {
+    group: "course",
+    weight: 3,
+    play: (world, a) => {
+      const isEnded = world.importers.some(({ refusedWith }) => refusedWith?.code === "run_space_exhausted");
+      if (!isEnded || world.operator.isBusy) return false;
+      world.operatorRoute = a.one(world.hosts).route;
+      world.tell(() => `the operator types advance-version at server ${world.operatorRoute + 1}`);
+      world.operator.advance();
+      return true;
+    },
+  },
   /** As Sentinel tells it: who is not at a master goes to one. */
   findMaster: {
     group: "course",

@@ -1,4 +1,5 @@
 /** Every variant that the suite must catch: designs that were tried and failed, and the guard with one defence taken away. */
+import { ADVANCE_DENSE, ADVANCE_EARLY } from "./advance-dense.js";
 import { AGE_TIMES_RATE } from "./age-times-rate.js";
 import { JUMP_BEFORE_WAIT } from "./jump-before-wait.js";
 import { NO_CHECKSUM } from "./no-checksum.js";
@@ -19,6 +20,8 @@ export const VARIANTS: readonly Variant[] = [
   NO_PARTIAL_SYNC,
   NO_QUORUM,
   NO_FLOOR,
+  ADVANCE_DENSE,
+  ADVANCE_EARLY,
   REFUSE_ALWAYS,
   END_ALWAYS,
 ];

@@ -36,7 +36,7 @@ export function OverviewPage({ namespace }: { namespace: string }) {
           {(data) => (
             <>
               <GuardLine namespace={namespace} guard={data.guard} />
-              <Figures status={data} />
+              <Figures status={data} rates={capacity.data?.rates ?? data.rates} />
             </>
           )}
         </Answered>
@@ -62,7 +62,7 @@ export function OverviewPage({ namespace }: { namespace: string }) {
   );
 }
 
-function Figures({ status }: { status: StatusAnswer }) {
+function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: StatusAnswer }) {
   const { version, highWaterMark, runsUsed, runsLeft, callNumbersLeft, lastLeaseAtMs, guard, firstRun } = status;
   const share = runsUsed / (runsUsed + runsLeft);
   return (
@@ -104,13 +104,13 @@ function Figures({ status }: { status: StatusAnswer }) {
           <small>runs may be leased right now</small>
         </dd>
       </div>
-      <Forecast status={status} />
+      <Forecast rates={rates} />
     </dl>
   );
 }
 
 /** By each rate that there is: the short one says what happens now, the long one what it comes to. */
-function Forecast({ status: { rates } }: { status: StatusAnswer }) {
+function Forecast({ rates }: Pick<StatusAnswer, "rates">) {
   const nowMs = useNow();
   const used = rates.filter(({ runs }) => runs > 0);
   return (

@@ -5,7 +5,7 @@ import { labelsInWords } from "../words.js";
 import { Instant } from "./instant.js";
 
 export function LeaseFields({ lease }: { lease: LedgerEntry }) {
-  const { version, firstRun, runCount, leasedAtMs, holder, coordinator } = lease;
+  const { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce } = lease;
   return (
     <dl class="fields">
       <dt>Holder</dt>
@@ -26,6 +26,10 @@ export function LeaseFields({ lease }: { lease: LedgerEntry }) {
       <dd>{version}</dd>
       <dt>Coordinator</dt>
       <dd>{coordinator}</dd>
+      <dt>Nonce</dt>
+      <dd>
+        <code>{nonce}</code>
+      </dd>
     </dl>
   );
 }

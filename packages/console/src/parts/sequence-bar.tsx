@@ -50,11 +50,13 @@ const ENDS: Readonly<Record<KnownRunState, string>> = {
   open: "so far",
   exhausted: "used to the end",
   closed: "then closed: the rest is burnt",
+  burnt: "",
   unreported: "",
 };
 
 function progressInWords(state: KnownRunState, lastSequence: number | null): string {
   if (state === "unreported") return "nothing was reported yet";
+  if (state === "burnt") return "burnt: leased, and never handed out";
   if (state === "exhausted") return `all ${grouped(SEQUENCE_COUNT)} numbers, used to the end`;
   if (lastSequence === null) return state === "closed" ? "closed unused: the whole run is burnt" : "no number so far";
   return `${grouped(lastSequence + 1)} of ${grouped(SEQUENCE_COUNT)} numbers, ${ENDS[state]}`;

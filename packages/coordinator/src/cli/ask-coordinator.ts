@@ -1,11 +1,12 @@
 /** Questions to a coordinator over HTTP. The answers are checked by the same schemas that the coordinator answers by. */
+import { Readable } from "node:stream";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
 import type { z } from "zod";
 
 const TIMEOUT_MS = 10_000;
 
 /** A question that got no answer, with the code that says why. */
-class AskError extends Error {
+export class AskError extends Error {
   override readonly name = "AskError";
 
   constructor(
@@ -17,18 +18,35 @@ class AskError extends Error {
   }
 }
 
-/** @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
-export async function askCoordinator<T>(coordinator: string, path: string, schema: z.ZodType<T>): Promise<T> {
+/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
+export async function askCoordinator<T>(
+  coordinator: string,
+  path: string,
+  schema: z.ZodType<T>,
+  request: RequestInit = {},
+): Promise<T> {
   const base = baseOf(coordinator);
-  const { status, body } = await get(base, path);
+  const { status, body } = await send(base, path, request);
   const answer = schema.safeParse(body);
   if (status === 200 && answer.success) return answer.data;
-  const refusal = errorAnswerSchema.safeParse(body);
-  if (status !== 200 && refusal.success) throw new AskError(refusal.data.code, refusal.data.message);
-  throw new AskError(
-    "answer_not_understood",
-    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
-  );
+  throw refusalIn(base, status, body);
+}
+
+/**
+ * An answer of any length, as it comes. Its own errors are those of a connection that breaks.
+ * @throws AskError as `askCoordinator`, before the first byte.
+ */
+export async function streamFromCoordinator(
+  coordinator: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
+  const base = baseOf(coordinator);
+  const response = await fetch(base + path, { redirect: "error", signal: signal ?? null }).catch((error: unknown) => {
+    throw unreachable(base, error);
+  });
+  if (response.status !== 200) throw refusalIn(base, response.status, parseJson(await response.text()));
+  return response.body ?? Readable.from([]);
 }
 
 /** The message leaves the address out: it may hold a password. */
@@ -40,20 +58,34 @@ function baseOf(coordinator: string): string {
   return coordinator.replace(/\/+$/, "");
 }
 
-async function get(base: string, path: string): Promise<{ status: number; body: unknown }> {
+async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
   try {
-    const response = await fetch(base + path, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const init: RequestInit = { ...request, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const response = await fetch(base + path, init);
     const text = await response.text();
     return { status: response.status, body: parseJson(text) };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
-    throw new AskError(
-      "coordinator_unreachable",
-      `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
-      { cause: error },
-    );
+    throw unreachable(base, error);
   }
+}
+
+function refusalIn(base: string, status: number, body: unknown): AskError {
+  const refusal = errorAnswerSchema.safeParse(body);
+  if (status !== 200 && refusal.success) return new AskError(refusal.data.code, refusal.data.message);
+  return new AskError(
+    "answer_not_understood",
+    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
+  );
+}
+
+function unreachable(base: string, error: unknown): AskError {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+  return new AskError(
+    "coordinator_unreachable",
+    `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
+    { cause: error },
+  );
 }
 
 function parseJson(text: string): unknown {

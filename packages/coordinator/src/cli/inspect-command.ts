@@ -1,14 +1,15 @@
 /** `inspect`: what a call number is, and who made it. */
 
-import process from "node:process";
-import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
-import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
-import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
+import { once } from "node:events";
+import process, { stdout } from "node:process";
+import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { inspectMalformed } from "../inspection.js";
-import { askCoordinator } from "./ask-coordinator.js";
+import { canExist } from "../inspection.js";
+import { inputLines } from "./input-lines.js";
+import { type Asking, inspectText } from "./inspect-asking.js";
+import { inWords, tableHead, tableRow } from "./inspect-words.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
-import { labelsInWords, print, printJson } from "./print.js";
+import { print, printJson } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
@@ -16,57 +17,66 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Whether an archive can hold the number: what a script wants to know. */
-const CAN_EXIST: Readonly<Record<InspectAnswer["verdict"], boolean>> = {
-  malformed: false,
-  other_version: false,
-  never_leased: false,
-  reported: true,
-  unreported: true,
-};
+/** Lines of standard input that are asked about at the same time. */
+const ASKED_AT_ONCE = 16;
 
 export function inspectCommand(): Command {
   return new Command("inspect")
     .summary("what is this call number, and who made it?")
-    .description("Asks the coordinator about call numbers. The exit code is 1 when one of them can't be in an archive.")
-    .argument("<callnumber...>")
+    .description(
+      "Asks the coordinator about call numbers, or the addresses of pages that end with one. For what can't be a number of a " +
+        "message it says what it may have been meant for. The exit code is 1 when one of them can't be in an archive.",
+    )
+    .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
     .addOption(coordinatorOption())
     .addOption(namespaceOption())
-    .addHelpText("after", "\nExample:\n  $ callnumber inspect 2VznWE2i")
-    .action(async (callNumbers: readonly string[], { coordinator, namespace, json }: Options) => {
-      const answers: InspectAnswer[] = [];
-      for (const callNumber of callNumbers) {
-        answers.push(malformedOrNull(namespace, callNumber) ?? (await ask(coordinator, namespace, callNumber)));
-      }
-      if (json) printJson(answers);
-      else for (const answer of answers) print(inWords(answer));
-      if (!answers.every(({ verdict }) => CAN_EXIST[verdict])) process.exitCode = 1;
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
+        "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
+    )
+    .action(async (texts: readonly string[], { coordinator, namespace, json = false }: Options) => {
+      const asking = { coordinator, namespace };
+      const isBatch = texts.length === 1 && texts[0] === "-";
+      const allCanExist = isBatch ? await inspectInput(asking, json) : await inspectEach(asking, texts, json);
+      if (!allCanExist) process.exitCode = 1;
     });
 }
 
-/** What no call number is spelt like needs no coordinator, and some of it (`..`) can't even stand in a path. */
-function malformedOrNull(namespace: string, callNumber: string): InspectAnswer | null {
-  try {
-    decodeCallNumber(callNumber);
-    return null;
-  } catch (error) {
-    if (error instanceof CallNumberError) return inspectMalformed({ namespace, callNumber }, error);
-    throw error;
-  }
+type Place = Omit<Asking, "withNeighbours">;
+
+/** Answers whether all of them can exist. */
+async function inspectEach(place: Place, texts: readonly string[], asJson: boolean): Promise<boolean> {
+  const answers: InspectAnswer[] = [];
+  for (const text of texts) answers.push(await inspectText({ ...place, withNeighbours: true }, text));
+  if (asJson) printJson(answers);
+  else for (const answer of answers) print(inWords(answer));
+  return answers.every(canExist);
 }
 
-function ask(coordinator: string, namespace: string, callNumber: string): Promise<InspectAnswer> {
-  return askCoordinator(coordinator, pathOf("callNumber", { namespace, callNumber }), inspectAnswerSchema);
-}
-
-function inWords(answer: InspectAnswer): string {
-  const lines = [
-    `${JSON.stringify(answer.callNumber).slice(1, -1)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`,
-  ];
-  if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
-  if ("lease" in answer) {
-    const labels = labelsInWords(answer.lease.holder);
-    if (labels !== "") lines.push(`  labels ${labels}`);
+/** Answers in the order of the lines, each as soon as those before it are answered. White space around a text is passed over. */
+async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
+  const width = stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
+  let allCanExist = true;
+  const tell = async (asked: Promise<InspectAnswer>): Promise<void> => {
+    const answer = await asked;
+    allCanExist &&= canExist(answer);
+    const text = asJson ? JSON.stringify(answer) : tableRow(answer, width);
+    if (!stdout.write(`${text}\n`)) await once(stdout, "drain");
+  };
+  if (!asJson) print(tableHead(width));
+  const telling: Promise<void>[] = [];
+  let last = Promise.resolve();
+  for await (const line of inputLines()) {
+    const text = line.trim();
+    if (text === "") continue;
+    if (telling.length === ASKED_AT_ONCE) await telling.shift();
+    const asked = inspectText({ ...place, withNeighbours: false }, text);
+    last = last.then(() => tell(asked));
+    // Whoever fails is heard at its turn.
+    for (const promise of [asked, last]) promise.catch(() => {});
+    telling.push(last);
   }
-  return lines.join("\n");
+  await last;
+  return allCanExist;
 }

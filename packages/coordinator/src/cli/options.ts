@@ -39,8 +39,8 @@ export function switchOption(name: string, description: string): Option {
 }
 
 /** @throws InvalidArgumentError with the schema's own words. */
-export function checked<T>(schema: z.ZodType<T>, text: string): T {
-  const result = schema.safeParse(text);
+export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
+  const result = schema.safeParse(given);
   if (result.success) return result.data;
   throw new InvalidArgumentError(result.error.issues.map(({ message }) => message).join("; "));
 }
@@ -86,6 +86,12 @@ export function coordinatorOption(): Option {
   return checkedOption("--coordinator <url>", "address of the coordinator", schema).default(
     `http://127.0.0.1:${DEFAULT_PORT}`,
   );
+}
+
+/** How often something that goes on is asked for. Kept in milliseconds. */
+export function everyOption(): Option {
+  const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
+  return checkedOption("--every <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
 }
 
 export function holderOption(): Option {

@@ -1,4 +1,4 @@
-/** Words, tables and JSON on standard output. */
+/** Words and JSON on standard output. */
 import { stdout } from "node:process";
 import type { Holder } from "@callnumber/protocol/wire";
 
@@ -8,22 +8,6 @@ export function print(text: string): void {
 
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2));
-}
-
-/** Columns as wide as their widest cell; numbers to the right. */
-export function printTable(headings: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => String(row[column] ?? "").length)),
-  );
-  const line = (cells: readonly (string | number)[]) =>
-    cells
-      .map((cell, column) =>
-        typeof cell === "number" ? String(cell).padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join("  ")
-      .trimEnd();
-  print(line(headings));
-  for (const row of rows) print(line(row));
 }
 
 /** `name=value name=value`; empty for a holder without labels. */

@@ -27,15 +27,23 @@ export function runCommand(): Command {
     });
 }
 
-function inWords({ namespace, version, run, state, lastSequence, lease }: RunAnswer): string {
-  const { holder, firstRun, runCount, leasedAtMs, coordinator, progress } = lease;
+function inWords(answer: RunAnswer): string {
+  const { namespace, version, run, lastSequence, lease } = answer;
+  const { holder, firstRun, runCount, leasedAtMs, coordinator, nonce } = lease;
   const labels = labelsInWords(holder);
   return [
     `run ${run} of version ${version} in namespace ${namespace}`,
-    `  state        ${state}${progress === null ? "" : `, reported at ${instant(progress.reportedAtMs)}`}`,
+    `  state        ${stateInWords(answer)}`,
     `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
     `  leased       at ${instant(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${firstRun}-${firstRun + runCount - 1}`}`,
     `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
     ...(labels === "" ? [] : [`  labels       ${labels}`]),
+    `  nonce        ${nonce}`,
   ].join("\n");
+}
+
+function stateInWords({ state, lease: { progress } }: RunAnswer): string {
+  if (progress === null) return state;
+  const at = instant(progress.reportedAtMs);
+  return state === "burnt" ? `burnt: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
 }

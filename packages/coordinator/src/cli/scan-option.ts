@@ -72,9 +72,14 @@ export function floorsOf(archive: Scanned | undefined): readonly Floor[] {
   return archive === undefined ? [] : [{ from: whereabouts(archive), ledgerId: archive.greatest.ledgerId }];
 }
 
-/** @throws CoordinatorError `operator_needed` when the archive's greatest number is of a version that the namespace has not reached. */
-export function mustBeOfVersion(archive: Scanned | undefined, { namespace, found, witnessed }: RecoverPlan): void {
-  if (archive === undefined) return;
+/**
+ * A store that was put back may have forgotten that its version advanced; but it can't have done so before the clock line of that
+ * version began.
+ * @throws CoordinatorError `operator_needed` when the archive's greatest number is of a version that the namespace can't have reached.
+ */
+export function mustBeOfVersion(archive: Scanned | undefined, plan: RecoverPlan): void {
+  const { namespace, found, witnessed } = plan;
+  if (archive === undefined || plan.possibleAtMs === null) return;
   const version = found?.version ?? (witnessed && runOfLedgerId(witnessed.ledgerId).version);
   const { version: scannedVersion } = runOfLedgerId(archive.greatest.ledgerId);
   if (version === undefined || scannedVersion <= version) return;

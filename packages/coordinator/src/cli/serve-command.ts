@@ -15,7 +15,7 @@ import { RecentEvents } from "../recent-events.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
-import { announcement } from "./init-command.js";
+import { announcement } from "./make-namespace.js";
 import {
   acceptOption,
   checkedOption,
@@ -42,6 +42,7 @@ interface Options {
   readonly witnessFolder: string;
   readonly accept: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
+  readonly publicInspect?: boolean;
 }
 
 /** Words for the person at the terminal. */
@@ -89,6 +90,12 @@ export function serveCommand(): Command {
         "listen on an address that others reach, although nobody is asked for a token",
       ),
     )
+    .addOption(
+      switchOption(
+        "public-inspect",
+        "answer under /v1/public/ whether a call number can exist, and nothing else: for an archive's page about missing messages",
+      ),
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
@@ -129,7 +136,13 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
     if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
-    const server = await createServer({ coordinator, release: RELEASE, log: eventLog(events), events: recent });
+    const server = await createServer({
+      coordinator,
+      release: RELEASE,
+      log: eventLog(events),
+      events: recent,
+      publicInspect: options.publicInspect ?? false,
+    });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);

@@ -1,71 +1,98 @@
-/** `status`: how much is used, how much is left, how long it will last. */
+/** `status`: how much is used, how much is left, how long it will last; once, over and over, or as a verdict for monitoring. */
+import process from "node:process";
 import { statusAnswerSchema } from "@callnumber/protocol/schemas";
-import { type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
-import { Command } from "commander";
-import { askCoordinator } from "./ask-coordinator.js";
-import { coordinatorOption, namespaceOption } from "./options.js";
-import { grouped, instant, print, printJson } from "./print.js";
+import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
+import { Command, Option } from "commander";
+import { AskError, askCoordinator } from "./ask-coordinator.js";
+import { alarmsInALine, askCapacity } from "./capacity-command.js";
+import { paintFor } from "./colours.js";
+import { failureOf } from "./failure.js";
+import { coordinatorOption, everyOption, namespaceOption } from "./options.js";
+import { print, printJson } from "./print.js";
+import { checkLine, EXIT_CODES, type Verdict, verdictOf, verdictWithout } from "./status-check.js";
+import { statusInWords } from "./status-words.js";
+import { untilStopped } from "./until-stopped.js";
+import { watched } from "./watched.js";
 
 interface Options {
   readonly coordinator: string;
   readonly namespace: string;
+  readonly watch?: boolean;
+  readonly every: number;
+  readonly check?: boolean;
   readonly json?: boolean;
 }
-
-const HOUR_MS = 3_600_000;
 
 export function statusCommand(): Command {
   return new Command("status")
     .summary("high-water mark, runs left, forecast")
-    .description("Shows the state of a namespace.")
+    .description(
+      "Shows the state of a namespace. With --check: one line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need " +
+        "somebody · 2 it does not lease, or soon can't · 3 no coordinator answers.",
+    )
     .addOption(coordinatorOption())
     .addOption(namespaceOption())
-    .action(async ({ coordinator, namespace, json }: Options) => {
-      const status = await askCoordinator(coordinator, pathOf("status", { namespace }), statusAnswerSchema);
-      if (json) printJson(status);
-      else print(inWords(status));
+    .addOption(new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"))
+    .addOption(new Option("--watch", "look again and again, until Ctrl-C; with --json a line of JSON each time"))
+    .addOption(everyOption())
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber status --watch --every 5\n  $ callnumber status --check || mail -s callnumber operator",
+    )
+    .action(async (options: Options) => {
+      if (options.check) await check(options);
+      else if (options.watch) await watch(options);
+      else await show(options);
     });
 }
 
-function inWords(status: StatusAnswer): string {
-  const { namespace, store, coordinator, storeId, version, firstRun, runsUsed, runsLeft, callNumbersLeft } = status;
-  return [
-    `namespace ${namespace} on the ${store} store of coordinator ${coordinator}`,
-    `  store id           ${storeId}`,
-    `  version            ${version}, first run ${grouped(firstRun)}`,
-    `  high-water mark    ${highWaterMarkInWords(status)}`,
-    `  runs used          ${grouped(runsUsed)}`,
-    `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
-    `  guard              ${guardInWords(status.guard)}`,
-    `  room               ${grouped(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
-    ...status.rates.map(rateInWords),
-  ].join("\n");
+async function show(options: Options): Promise<void> {
+  const status = await statusFrom(options);
+  if (options.json) printJson(status);
+  else print(`${statusInWords(status, paintFor(false))}\n  alarms             ${await alarmsOf(options)}`);
 }
 
-function highWaterMarkInWords({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusAnswer): string {
-  if (runsUsed === 0) return "no run leased yet";
-  const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${instant(lastLeaseAtMs)}`;
-  return `run ${grouped(highWaterMark)}, ${when}`;
+/** What is known of the state is told all the same. */
+async function alarmsOf({ coordinator, namespace }: Options): Promise<string> {
+  return await askCapacity(coordinator, namespace).then(
+    ({ alarms }) => alarmsInALine(alarms),
+    (error: Error) => `not known: ${error.message}`,
+  );
 }
 
-function guardInWords({ state, code, sinceMs, explanation, generation, nodeCount }: GuardAnswer): string {
-  const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
-  if (state === "open") return `open since ${instant(sinceMs)}; generation ${generation}, ${nodes}`;
-  return `${state === "fenced" ? "FENCED" : "in doubt"} since ${instant(sinceMs)} (${code})\n      ${explanation}`;
+async function check(options: Options): Promise<void> {
+  const verdict = await verdictFrom(options);
+  process.exitCode = EXIT_CODES[verdict.state];
+  if (options.json) print(JSON.stringify({ ...verdict, exitCode: process.exitCode }));
+  else print(checkLine(verdict));
 }
 
-function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {
-  const hours = windowMs / HOUR_MS;
-  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
-  const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
-  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}${end}`;
+async function verdictFrom(options: Options): Promise<Verdict> {
+  try {
+    return verdictOf(await statusFrom(options));
+  } catch (error) {
+    if (error instanceof AskError) return verdictWithout(options.namespace, error);
+    throw error;
+  }
 }
 
-/** The day when it is near; the year when the day would only pretend to be exact. */
-function untilWhen(timeMs: number): string {
-  const date = new Date(timeMs);
-  const isNear = timeMs - Date.now() < 2 * 365 * 24 * HOUR_MS;
-  if (isNear) return date.toISOString().slice(0, 10);
-  const year = date.getUTCFullYear();
-  return `the year ${year < 10_000 ? year : grouped(year)}`;
+/** A coordinator that does not answer is shown like everything else: somebody is watching for just that. */
+async function watch(options: Options): Promise<void> {
+  const paint = paintFor(options.json === true);
+  const stopping = new AbortController();
+  void untilStopped().then(() => stopping.abort());
+  const look = async () => {
+    try {
+      const status = await statusFrom(options);
+      return options.json ? JSON.stringify(status) : statusInWords(status, paint);
+    } catch (error) {
+      if (!(error instanceof AskError)) throw error;
+      return options.json ? failureOf(error, true).trimEnd() : paint("red", failureOf(error, false).trimEnd());
+    }
+  };
+  await watched({ look, everyMs: options.every, asJson: options.json === true, signal: stopping.signal });
+}
+
+function statusFrom({ coordinator, namespace }: Options): Promise<StatusAnswer> {
+  return askCoordinator(coordinator, pathOf("status", { namespace }), statusAnswerSchema);
 }

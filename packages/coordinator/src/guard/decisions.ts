@@ -2,12 +2,13 @@
  * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
  * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
  * same for Redis, and random states are played on both and compared answer by answer.
- * Guarantees: G1 (docs/guarantees.md).
+ * Guarantees: G1, G12 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type {
+  AdvanceStep,
   ClaimStep,
   ConfirmStep,
   InitStep,
@@ -24,6 +25,7 @@ import {
   clocksOf,
   faultOfClocks,
   faultOfLedger,
+  faultOfMemory,
   faultOfServer,
   faultOfSilence,
   markIdOf,
@@ -57,6 +59,7 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
   resume: decideResume,
   recover: decideRecover,
   init: decideInit,
+  advance: decideAdvance,
 };
 
 /**
@@ -165,12 +168,13 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
+  const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
   const base: GuardRecord = kept ?? {
     namespace: situation.namespace,
     storeId: step.storeId,
     id,
-    version: runOfLedgerId(Math.max(step.floor, keys.ledgerMark)).version,
-    mark: id.firstRun - 1,
+    version: versionKnown,
+    mark: versionKnown === 0 ? id.firstRun - 1 : 0,
     changedAtMs: 0,
     epoch: NO_SEAL,
     generation: 0,
@@ -226,6 +230,28 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
   };
 }
 
+/**
+ * Onto the next version, at run 1 of it; not before the line of this one has passed its end. From then on no jump can land in
+ * this version any more, so a store that forgot the advance leases nothing until it has advanced again. A store in doubt may
+ * have done so before, and leased: it is left to be claimed, and jumps onto the line of the next version.
+ */
+function decideAdvance(situation: Situation, step: AdvanceStep): Written | Refusal {
+  const record = ours(situation, step, { mayBeSealed: false });
+  if (isRefusal(record)) return record;
+  const { id, version } = record;
+  if (version !== step.version) return refusal("RACED", record.generation);
+  if (version >= VERSION_MAX) return refusal("EXHAUSTED", version);
+  const earlyMs = whenLineReaches(id, version, RUN_MAX) - clocksOf(situation).earliestMs;
+  if (earlyMs > 0) return refusal("EARLY", earlyMs);
+  const fault = faultOfMemory(situation, record, step);
+  // Which only an operator may judge is no doubt that a jump settles.
+  if (fault?.word === "OPERATOR") return fault;
+  const generation = Math.max(record.generation, step.generationMin) + 1;
+  if (generation > GENERATION_MAX) return refusalOfGeneration();
+  const phase = fault === undefined ? PHASES.open : PHASES.claimed;
+  return { record: { ...inEpoch(record, situation), version: version + 1, mark: 0, generation, phase }, runCount: 0 };
+}
+
 /** A greater one could be written, but never be read again. */
 function refusalOfGeneration(): Refusal {
   return refusal("CORRUPT", "the generation has reached its end");
@@ -235,9 +261,10 @@ function refusalOfGeneration(): Refusal {
 function markAfterJump(situation: Situation, record: GuardRecord, floor: number): number | Refusal {
   const { id, version } = record;
   const target = lineAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
+  // First: whatever is known of a later version, an advance is the way on.
+  if (target >= RUN_MAX) return refusal("EXHAUSTED", version);
   const known = Math.max(markIdOf(record), floor, situation.keys.ledgerMark);
-  if (known > ledgerIdOf(version, target)) return refusal("OPERATOR", "line");
-  return target >= RUN_MAX ? refusal("EXHAUSTED", version) : target;
+  return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
 }
 
 function touched(record: GuardRecord, situation: Situation): GuardRecord {

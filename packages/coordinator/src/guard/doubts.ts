@@ -65,7 +65,15 @@ export function undoubted(
   },
 ): GuardRecord | Refusal {
   const record = ours(situation, step, { mayBeSealed: false });
-  if (isRefusal(record)) return record;
+  return isRefusal(record) ? record : (faultOfMemory(situation, record, step) ?? record);
+}
+
+/** What speaks against a record of ours, for a caller who remembers that much. */
+export function faultOfMemory(
+  situation: Situation,
+  record: GuardRecord,
+  step: { readonly floor: number; readonly generationMin: number },
+): Refusal | undefined {
   const { server, bounds, keys } = situation;
   const { latestMs } = clocksOf(situation);
   const { generation } = record;
@@ -78,7 +86,7 @@ export function undoubted(
   if (record.phase === PHASES.claimed) return refusal("PENDING", generation);
   if (latestMs - record.changedAtMs > bounds.gapMs) return refusal("GAP", generation);
   if (markIdOf(record) < Math.max(step.floor, keys.ledgerMark)) return refusal("ROLLBACK", generation);
-  return record;
+  return undefined;
 }
 
 export function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {

@@ -18,13 +18,14 @@ import { refused } from "../refusals.js";
 import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
+import { noteRefusedGrant } from "./burnt.js";
 import { mustBeFresh, mustCount } from "./judge.js";
 import { lineAt } from "./line.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { DAMAGED, isSameRemembrance, merged, type Remembrance, type Witness } from "./witness.js";
+import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
+import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -213,7 +214,7 @@ export class NamespaceGuard {
         if (this.#mustJump) await this.#jump();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
-        if (this.#state.state !== "open") this.#setState(openSince(this.#options.now()));
+        if (endsState(this.#state, outcome.after)) this.#setState(openSince(this.#options.now()));
         return outcome;
       } catch (error) {
         if (error instanceof CoordinatorError) this.#noteRefusal(error);
@@ -306,18 +307,21 @@ export class NamespaceGuard {
       throw asEmptied(error, namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    mustCount(outcome, command);
-    if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
+    try {
+      mustCount(outcome, command);
+      if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
+    } catch (error) {
+      noteRefusedGrant(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId, error });
+      throw error;
+    }
     this.#remember(outcome);
     await this.#noted();
     return outcome;
   }
 
   #remember({ after }: Outcome): void {
-    const { storeId, version, highWaterMark, generation, nodeCount } = after;
-    const seen = { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
-    const known = merged(this.#remembered, seen);
-    this.#remembered = { storeId: known.storeId, ledgerId: known.ledgerId, generation: known.generation, nodeCount };
+    const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
+    this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
   }
 
   /**
@@ -392,8 +396,4 @@ export class NamespaceGuard {
     const { code, explanation } = state;
     log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
   }
-}
-
-function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: NamespaceRecord): Remembrance {
-  return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
 }

@@ -1,6 +1,8 @@
 /** Whether a namespace leases, in words: from the last refusal to what an operator reads. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode, GuardAnswer } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
+import type { RecordAfter } from "../store.js";
 
 /** Doubts about the store's memory: a coordinator settles them by itself, by claim and confirm. */
 const DOUBTS: ReadonlySet<ErrorCode> = new Set([
@@ -37,6 +39,11 @@ export function isDoubt(error: unknown): error is CoordinatorError {
 
 export function openSince(sinceMs: number): GuardState {
   return { state: "open", code: null, sinceMs, explanation: "runs are leased" };
+}
+
+/** Whether a step that was done ends the state: of a run space at its end a touch still succeeds, and nothing is leased. */
+export function endsState({ code }: GuardState, { highWaterMark }: RecordAfter): boolean {
+  return code !== null && !(code === "run_space_exhausted" && highWaterMark >= RUN_MAX);
 }
 
 /** The state after a refusal; the same state keeps its beginning. */

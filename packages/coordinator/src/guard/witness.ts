@@ -2,6 +2,9 @@
  * What a coordinator remembers of a namespace outside the store, so that its own end does not end the memory. Losing it loses
  * a warning; it never moves a counter by itself.
  */
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import type { NamespaceRecord } from "../store.js";
+
 export interface Remembrance {
   readonly storeId: string;
   /** Ledger id of the greatest run seen. */
@@ -28,6 +31,13 @@ export const NO_WITNESS: Witness = {
   note: () => {},
   close: () => {},
 };
+
+/** What a record, or a step that has just written it, tells of a store. */
+export function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Remembrance {
+  return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
+}
+
+type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
 
 /** The greater of what is known of one store; of two stores, the first. */
 export function merged(one: Remembrance, other: Remembrance): Remembrance {

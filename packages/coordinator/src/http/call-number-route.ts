@@ -1,5 +1,5 @@
 /** `GET …/call-numbers/{callNumber}`: what a typed text stands for. A malformed one is an answer, not an error. */
-import { inspectAnswerSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { inspectAnswerSchema, inspectQuerySchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
@@ -13,9 +13,13 @@ export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
       schema: {
         summary: "Inspect a call number: malformed, other version, never leased, reported or unreported",
         params: z.object({ namespace: namespaceSchema, callNumber: z.string() }),
+        querystring: inspectQuerySchema,
         response: { 200: inspectAnswerSchema, ...errorResponses },
       },
     },
-    async ({ params }) => coordinator.inspect(params.namespace, params.callNumber),
+    async ({ params, query }) => {
+      const withNeighbours = query.neighbours === "yes";
+      return await coordinator.inspect(params.namespace, params.callNumber, { withNeighbours });
+    },
   );
 }

@@ -1,4 +1,6 @@
 /** `POST …/leases`: the one request that moves the mark. The body is read and checked whole before the store is asked. */
+
+import type { Socket } from "node:net";
 import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
@@ -19,8 +21,19 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
     },
     async (request, reply) => {
       const lease = await coordinator.lease(request.params.namespace, request.body);
+      if (isGone(request.raw.socket)) {
+        reply.hijack();
+        reply.raw.destroy();
+        coordinator.burn(lease, "requester_gone");
+        return lease;
+      }
       reply.code(201);
       return lease;
     },
   );
+}
+
+/** Before the first byte of the answer: then nobody has it, and nobody is sent it any more. */
+function isGone({ destroyed, writableEnded }: Socket): boolean {
+  return destroyed || writableEnded;
 }

@@ -11,13 +11,18 @@ import type { Coordinator } from "../coordinator.js";
 import { RecentEvents } from "../recent-events.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
+import { capacityRoute } from "./capacity-route.js";
 import { consoleRoute } from "./console-route.js";
 import { answerError, sendError } from "./error-answer.js";
 import { EventStreams } from "./event-streams.js";
 import { eventsRoute } from "./events-route.js";
+import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
+import { historyRoute } from "./history-route.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { namespacesRoutes } from "./namespaces-routes.js";
+import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
@@ -32,6 +37,8 @@ export interface ServerOptions {
   readonly log?: FastifyBaseLogger;
   /** What the event stream tells. Default: nothing. */
   readonly events?: RecentEvents;
+  /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
+  readonly publicInspect?: boolean;
 }
 
 export interface Server {
@@ -45,6 +52,7 @@ export async function createServer({
   coordinator,
   release,
   log,
+  publicInspect,
   events = new RecentEvents(),
 }: ServerOptions): Promise<Server> {
   const app = newApp(log);
@@ -90,8 +98,13 @@ export async function createServer({
     leaseRoute(routes, coordinator);
     reportRoute(routes, coordinator);
     runsRoutes(routes, coordinator);
+    exportRoute(routes, coordinator);
     callNumberRoute(routes, coordinator);
+    if (publicInspect) publicCallNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
+    namespacesRoutes(routes, coordinator, release);
+    capacityRoute(routes, coordinator);
+    historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams);
     consoleRoute(routes);

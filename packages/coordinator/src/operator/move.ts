@@ -5,6 +5,7 @@
  *   1 the source is sealed for good, for this target alone, and the quorum has the seal
  *   2 the ledger is copied, and compared, into a place that has no record, from which nothing can be leased
  *   3 the target's record is made on the clock line, above everything that the source leased, to be claimed by a coordinator
+ *   4 the labels are carried over: words for people, and nothing waits for them
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -34,6 +35,8 @@ export interface Moved {
   readonly wasDone: boolean;
 }
 
+/** Longer than the copying of any ledger takes. */
+const MOVE_MAX_MS = 24 * 3_600_000;
 /** Above every clock line. */
 const BEYOND_THE_LINE = ledgerIdOf(VERSION_MAX, RUN_MAX);
 
@@ -45,6 +48,7 @@ const BEYOND_THE_LINE = ledgerIdOf(VERSION_MAX, RUN_MAX);
 export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const plan = await planMove(options);
   if (plan.stage === "done") return await moved(options, plan, plan.source);
+  if (plan.stage === "new") versionMustGoOn(options, plan);
   await targetMustBeFit(options, plan);
   const sealed = await sealSource(options);
   await copyLedger(ledgersOf(options), plan.copiedUpTo);
@@ -53,6 +57,17 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   const { storeId, version, highWaterMark, generation, nodeCount } = after;
   options.target.witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return await moved(options, { ...plan, leaseCount }, sealed);
+}
+
+/** A move ends with a jump onto the line. Of a version whose line has passed its end there is none, and a seal is for good. */
+function versionMustGoOn({ namespace, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions, plan: MovePlan): void {
+  const { version } = runOfLedgerId(floorOf(plan));
+  if (whenLineReaches(idOf(plan.source), version, RUN_MAX) > now() + MOVE_MAX_MS + 2 * bounds.epsMs) return;
+  throw new CoordinatorError(
+    "run_space_exhausted",
+    `the clock line of version ${version} of namespace "${namespace}" has passed its last run, or is about to: the new store could lease ` +
+      'nothing of it. Nothing was changed. "callnumber advance-version" first; then the same again',
+  );
 }
 
 /**
@@ -121,11 +136,8 @@ function recovery({ nodeCount }: MoveOptions, { source, remembered }: MovePlan, 
   };
 }
 
-async function moved(
-  { namespace, target }: MoveOptions,
-  { leaseCount, stage }: MovePlan,
-  source: NamespaceRecord,
-): Promise<Moved> {
+async function moved(options: MoveOptions, { leaseCount, stage }: MovePlan, source: NamespaceRecord): Promise<Moved> {
+  const { namespace, target } = options;
   const record = await target.store.readNamespace(namespace);
   const { storeId } = source;
   const isAbove =
@@ -139,7 +151,21 @@ async function moved(
         "wrote there. Start no coordinator on it before the same move has succeeded",
     );
   }
+  await carryLabels(options);
   return { namespace, storeId, leaseCount, record, sourceMark: source.highWaterMark, wasDone: stage === "done" };
+}
+
+/** Last, as they belong to a record; those that the new store was given since stay. */
+async function carryLabels({ store, target, namespace }: MoveOptions): Promise<void> {
+  if (Object.keys(await target.store.readDescription(namespace)).length > 0) return;
+  const labels = await store.readDescription(namespace).catch(withoutLabels);
+  if (Object.keys(labels).length > 0) await target.store.describeNamespace(namespace, labels);
+}
+
+/** Labels that another hand has spoilt hold up nothing. */
+function withoutLabels(error: unknown): Readonly<Record<string, string>> {
+  if (error instanceof CoordinatorError && error.code === "store_corrupt") return {};
+  throw error;
 }
 
 function idOf({ storeId }: NamespaceRecord) {

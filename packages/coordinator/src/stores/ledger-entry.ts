@@ -23,18 +23,19 @@ export interface KeptEntry extends LedgerRange {
   readonly leasedAtMs: number;
   /** As `holderJsonOf` made it. */
   readonly holderJson: string;
+  readonly nonce: string;
   readonly progress: Progress | null;
 }
 
 /** In their order. Entries of one holder share it: a page names few holders, and reading their JSON is most of its cost. */
 export function ledgerEntriesOf(kept: readonly KeptEntry[]): LedgerEntry[] {
   const grantees = new Map<string, Grantee>();
-  return kept.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, progress }) => {
+  return kept.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress }) => {
     const grantee = grantees.get(holderJson) ?? (JSON.parse(holderJson) as Grantee);
     grantees.set(holderJson, grantee);
     const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
     const { holder, coordinator } = grantee;
-    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, progress };
+    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, nonce, progress };
   });
 }
 

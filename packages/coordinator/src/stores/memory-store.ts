@@ -3,7 +3,7 @@
  * trying things out, never for an archive.
  */
 import { randomUUID } from "node:crypto";
-import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
@@ -35,6 +35,7 @@ interface KeptNamespace {
   fields: KeptFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
+  labels?: Holder["labels"];
 }
 
 export interface MemoryStoreOptions {
@@ -78,7 +79,7 @@ export class MemoryStore implements Store {
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
     const ledger = kept?.ledger ?? [];
-    this.#namespaces.set(namespace, { fields: keptFields(record), ledger });
+    this.#namespaces.set(namespace, { ...kept, fields: keptFields(record), ledger });
     const after = recordAfter(record, command.nonce);
     if (command.step === "lease")
       ledger.push(keptLease(command, after.version, after.highWaterMark, runCount, after.changedAtMs));
@@ -162,12 +163,20 @@ export class MemoryStore implements Store {
     if (ledger.length > 0) this.#namespaces.set(namespace, { fields, ledger });
   }
 
+  async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
+    this.#namespaces.set(namespace, { ...this.#kept(namespace), labels });
+  }
+
+  async readDescription(namespace: string): Promise<Holder["labels"]> {
+    return this.#kept(namespace).labels ?? {};
+  }
+
   async close(): Promise<void> {}
 
   #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
-    const { fields, ledger } = this.#namespaces.get(namespace) ?? {};
-    if (fields === undefined || ledger === undefined) throw notInitialised(namespace);
-    return { fields, ledger };
+    const { fields, ...kept } = this.#namespaces.get(namespace) ?? { ledger: [] };
+    if (fields === undefined) throw notInitialised(namespace);
+    return { ...kept, fields };
   }
 
   #leaseAt(namespace: string, ledgerId: number): KeptLease | undefined {
@@ -185,7 +194,7 @@ function keptLease(
   leasedAtMs: number,
 ): KeptLease {
   const firstRun = lastRun - runCount + 1;
-  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress: null };
+  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce, progress: null };
   return { lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry };
 }
 

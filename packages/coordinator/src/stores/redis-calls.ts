@@ -74,6 +74,8 @@ function ownParametersOf(command: StepCommand): readonly (string | number)[] {
       return [command.floor, command.generationMin, command.nodeCount ?? 0, command.receiptKey];
     case "init":
       return [command.nodeCount, command.receiptKey];
+    case "advance":
+      return [command.floor, command.generationMin, command.version];
   }
 }
 

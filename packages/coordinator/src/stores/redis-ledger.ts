@@ -13,15 +13,22 @@ export interface NamespaceKeys {
   readonly ledger: string;
   readonly holders: string;
   readonly reports: string;
+  readonly labels: string;
 }
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
 export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   const key = (name: string) => `${prefix}{${namespace}}:${name}`;
-  return { record: key("record"), ledger: key("ledger"), holders: key("holders"), reports: key("reports") };
+  return {
+    record: key("record"),
+    ledger: key("ledger"),
+    holders: key("holders"),
+    reports: key("reports"),
+    labels: key("labels"),
+  };
 }
 
-const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed"];
+const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
 /** The leases in an answer of lua/leases.lua. */
 export function leasesIn(answer: unknown): readonly LeaseCopy[] {
@@ -31,11 +38,12 @@ export function leasesIn(answer: unknown): readonly LeaseCopy[] {
   );
   const leases = lines.map((line) => line.split(" "));
   const entries = ledgerEntriesOf(
-    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, , ...report]) => ({
+    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, nonce = "", ...report]) => ({
       lastLedgerId: Number(lastLedgerId),
       runCount: Number(runCount),
       leasedAtMs: Number(leasedAtMs),
       holderJson: jsonOf.get(holder) ?? "",
+      nonce,
       progress: progressIn(Number(lastLedgerId), report.map(Number)),
     })),
   );

@@ -2,13 +2,14 @@
  * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
  * Everything that changes is one script (lua/); this file carries its arguments and answers.
  */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import { lastLedgerIdOf } from "../lease-copy.js";
 import type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
+import { labelsIn, labelsText } from "./kept-labels.js";
 import { holdsRun } from "./ledger-entry.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
 import { clusterLookUp } from "./redis-cluster.js";
@@ -24,6 +25,8 @@ import { RedisSteps } from "./redis-steps.js";
 const QUORUM_TIMEOUT_MS = 1_000;
 /** More would make one script block the server for longer than others like. */
 const IMPORT_LEASES_MAX = 256;
+/** One text, so that labels are taken away without a right to delete. */
+const LABELS_FIELD = "json";
 
 type NodesOf = ServerUse["namespaces"][number];
 
@@ -179,6 +182,22 @@ export class RedisStore implements Store {
         connection.run("import", [record, ledger, holders, reports], [namespace, ...parameters], { namespace }),
       );
     }
+  }
+
+  async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
+    // No script: labels that outlive a record are harmless.
+    await this.readNamespace(namespace);
+    const { labels: key } = this.#keys(namespace);
+    await this.#ask(namespace, key, (redis) => redis.hset(key, LABELS_FIELD, labelsText(labels)));
+  }
+
+  async readDescription(namespace: string): Promise<Holder["labels"]> {
+    const { labels: key } = this.#keys(namespace);
+    const [text] = await Promise.all([
+      this.#ask(namespace, key, (redis) => redis.hget(key, LABELS_FIELD)),
+      this.readNamespace(namespace),
+    ]);
+    return labelsIn(text ?? "{}", namespace);
   }
 
   async close(): Promise<void> {

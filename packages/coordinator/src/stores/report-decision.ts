@@ -10,7 +10,8 @@ export interface ReportedLease {
 }
 
 /**
- * The progress to keep: the farther of the two, closed for good once either says so.
+ * The progress to keep: the farther of the two, closed for good once either says so. What a holder says stands above a
+ * coordinator's `burnt`, whichever came first.
  * @throws CoordinatorError `not_the_holder`.
  */
 export function decideReport(lease: ReportedLease, run: number, command: ReportCommand, nowMs: number): Progress {
@@ -18,9 +19,12 @@ export function decideReport(lease: ReportedLease, run: number, command: ReportC
   const told: Progress = { run, lastSequence: command.lastSequence, state: command.state, reportedAtMs: nowMs };
   const known = lease.progress;
   if (known === null) return told;
+  if (told.state === "burnt" && known.state !== "burnt") return known;
+  const reportedAtMs = Math.max(nowMs, known.reportedAtMs);
+  if (known.state === "burnt") return { ...told, reportedAtMs };
   const farther = isFarther(told, known) ? told : known;
   const isClosed = told.state === "closed" || known.state === "closed";
-  return { ...farther, state: isClosed ? "closed" : farther.state, reportedAtMs: Math.max(nowMs, known.reportedAtMs) };
+  return { ...farther, state: isClosed ? "closed" : farther.state, reportedAtMs };
 }
 
 /** Equally far counts as farther: then the later word on the state holds. */

@@ -130,8 +130,8 @@ function copiesOf(rows: readonly LeaseRow[]): readonly LeaseCopy[] {
 function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {
   return ledgerEntriesOf(
     rows.map((row) => {
-      const { leased_at_ms: leasedAtMs, holder_json: holderJson } = row;
-      return { ...rangeOf(row), leasedAtMs, holderJson, progress: progressOf(row) };
+      const { leased_at_ms: leasedAtMs, holder_json: holderJson, nonce } = row;
+      return { ...rangeOf(row), leasedAtMs, holderJson, nonce, progress: progressOf(row) };
     }),
   );
 }

@@ -3,7 +3,7 @@
  * one sync of the disk, and none is answered before it.
  */
 
-import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
 import type { Restart } from "../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
@@ -23,12 +23,14 @@ import type {
   Store,
 } from "../store.js";
 import { leasesToAppend } from "./import-decision.js";
+import { labelsIn, labelsText } from "./kept-labels.js";
 import { holderJsonOf } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
 import { unusable } from "./sqlite-faults.js";
 import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
 import { keepIdentity } from "./sqlite-file-identity.js";
+import { SqliteLabels } from "./sqlite-labels.js";
 import { SqliteLedger } from "./sqlite-ledger.js";
 import { SqliteLife } from "./sqlite-life.js";
 import { type Machine, thisMachine } from "./sqlite-machine.js";
@@ -65,6 +67,7 @@ export class SqliteStore implements Store {
   readonly #bounds: Bounds;
   readonly #records: SqliteRecords;
   readonly #ledger: SqliteLedger;
+  readonly #labels: SqliteLabels;
   readonly #life: SqliteLife;
   readonly #turns: SqliteTurns;
   /** Why nothing but `recover` is done; undefined once the file is the one that the store was made in. */
@@ -92,6 +95,7 @@ export class SqliteStore implements Store {
       });
       this.#records = new SqliteRecords(this.#file.database);
       this.#ledger = new SqliteLedger(this.#file.database);
+      this.#labels = new SqliteLabels(this.#file.database);
       this.#life = new SqliteLife({
         machine,
         marker: openRestartMarker(this.path, machine),
@@ -194,6 +198,17 @@ export class SqliteStore implements Store {
       const id = this.#records.idOf(namespace);
       for (const copy of missing) this.#ledger.addCopy(id, copy);
     });
+  }
+
+  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
+      this.#labels.set(this.#records.of(namespace).id, labelsText(labels));
+    });
+  }
+
+  async readDescription(namespace: string): Promise<Holder["labels"]> {
+    return this.#turns.read(() => labelsIn(this.#labels.of(this.#records.of(namespace).id) ?? "{}", namespace));
   }
 
   async close(): Promise<void> {

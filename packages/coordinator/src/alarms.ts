@@ -1,0 +1,154 @@
+/**
+ * What an operator should do before it hurts: alarms about one namespace, from its record and the leases of the last hour. Pure.
+ * Every threshold stands here, by name.
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import type { Alarm, AlarmName } from "@callnumber/protocol/operator";
+import { type ErrorCode, LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
+import { type RunSpace, runSpaceOf } from "./capacity.js";
+import { unusedRunCounts } from "./capacity-holders.js";
+import { type Look, runCountOf } from "./capacity-look.js";
+import { ROOM_SHARE } from "./guard/bounds.js";
+import type { NamespaceRecord } from "./store.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** What the alarms look back on. */
+export const ALARM_WINDOW_MS = HOUR_MS;
+
+/** Of a version's run space. */
+export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
+/** Room under the clock line that lasts less long is scarce. */
+export const ROOM_LASTS_MIN_MS = 6 * HOUR_MS;
+/** Below so much room, leases of the greatest size are cut short. */
+export const ROOM_FULL_RUNS = ROOM_SHARE * LEASE_RUN_COUNT_MAX;
+/** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
+export const UNUSED_RUNS_MIN = 30;
+export const UNUSED_RUNS_FACTOR = 4;
+/** So long before the clock line of a version reaches its last run. */
+export const LINE_ENDING_MS = 90 * DAY_MS;
+
+export interface AlarmSubject {
+  readonly record: NamespaceRecord;
+  /** The code that leases are refused with; null for none. */
+  readonly guardCode: ErrorCode | null;
+  /** The leases of the last hour, as far as they were looked at. */
+  readonly hour: Look;
+  readonly nowMs: number;
+}
+
+const LOOK = '"callnumber capacity" says until when the rest lasts, and who takes it';
+const PLAN = "Plan the step to the next version, and who types it (docs/capacity.md)";
+
+type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
+
+/** What is so now, the gravest first. */
+export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
+  const space = runSpaceOf(subject.record, subject.nowMs);
+  return (Object.entries(RAISES) as [AlarmName, Raise][])
+    .flatMap(([name, raise]) => {
+      const raised = raise(subject, space);
+      return raised === undefined ? [] : [{ name, ...raised }];
+    })
+    .sort((one, other) => GRAVITY.indexOf(one.severity) - GRAVITY.indexOf(other.severity));
+}
+
+const GRAVITY: readonly Alarm["severity"][] = ["critical", "warning", "notice"];
+
+const RAISES: Readonly<Record<AlarmName, Raise>> = {
+  run_space_exhausted: raiseExhausted,
+  runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
+  runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
+  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", LOOK, subject, space),
+  line_ending: raiseLineEnding,
+  room_scarce: raiseRoomScarce,
+  holder_share: raiseHolderShare,
+};
+
+function raiseExhausted({ record, guardCode }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
+  return {
+    severity: "critical",
+    explanation: `version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`,
+  };
+}
+
+function raiseUsed(
+  name: keyof typeof USED_SHARES,
+  severity: Alarm["severity"],
+  whatToDo: string,
+  { record }: AlarmSubject,
+  { usedShare, runsLeft }: RunSpace,
+): Omit<Alarm, "name"> | undefined {
+  if (usedShare < USED_SHARES[name]) return undefined;
+  const explanation = `${percent(usedShare)} of the run space of version ${record.version} is used, ${runsLeft} runs are left`;
+  return { severity, explanation: `${explanation}. ${whatToDo}` };
+}
+
+function wayOn({ version }: NamespaceRecord): string {
+  return version < VERSION_MAX
+    ? '"callnumber advance-version" goes on in the next version, once the clock line of this one has reached its end'
+    : "It is the last version: plan what comes next, another namespace or another layout";
+}
+
+/** Once the line has passed the end, there is nowhere in the version that a jump could land. */
+function raiseLineEnding({ record, nowMs }: AlarmSubject, { lineEndsAtMs }: RunSpace): Omit<Alarm, "name"> | undefined {
+  if (lineEndsAtMs - nowMs > LINE_ENDING_MS) return undefined;
+  const hasEnded = lineEndsAtMs <= nowMs;
+  const at = new Date(lineEndsAtMs).toISOString();
+  return {
+    severity: hasEnded ? "warning" : "notice",
+    explanation: `the clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first doubt about the store ends the version. ${wayOn(record)}`,
+  };
+}
+
+function raiseRoomScarce(
+  { record, hour, nowMs }: AlarmSubject,
+  { roomRuns, runsLeft, lineRunsPerSecond, lineEndsAtMs }: RunSpace,
+): Omit<Alarm, "name"> | undefined {
+  const takenRuns = runCountOf(hour.leases);
+  // At the end of the run space it is not the line that is near; and who takes nothing needs no room.
+  if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs || takenRuns === 0) return undefined;
+  const measuredMs = Math.max(nowMs - hour.completeFromMs, 1);
+  const netRunsPerMs = takenRuns / measuredMs - lineRunsPerSecond / 1000;
+  const lastsMs = netRunsPerMs > 0 ? roomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
+  const isCutShort = roomRuns < ROOM_FULL_RUNS;
+  if (lastsMs >= ROOM_LASTS_MIN_MS && !isCutShort) return undefined;
+  const [holder] = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
+  const told = [
+    `${roomRuns} runs may be leased before the clock line of version ${record.version} is reached, which rises by ${lineRunsPerSecond} a second`,
+    ...(lastsMs < ROOM_LASTS_MIN_MS
+      ? [`at the rate of the last hour (${takenRuns} runs) they last ${Math.round(lastsMs / 60_000)} minutes`]
+      : ["after a doubt that is usual, and passes"]),
+    ...(isCutShort ? [`leases of more than ${Math.max(Math.floor(roomRuns / ROOM_SHARE), 1)} runs are cut short`] : []),
+    `start fewer importers at once${holder === undefined ? "" : `; see what "${holder[0]}" does with its runs`}`,
+  ];
+  return { severity: lastsMs < ROOM_LASTS_MIN_MS ? "warning" : "notice", explanation: told.join(". ") };
+}
+
+/**
+ * Runs that made numbers are what a holder needed, and no share of anything; runs that nobody knows to be used are few for whoever
+ * uses up one after the other, and many for an importer that ends and is started again and again. Beside nobody there are no shares.
+ */
+function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
+  const [first, ...others] = unused;
+  if (first === undefined || others.length === 0) return undefined;
+  const [name, runs] = first;
+  const mean = others.reduce((sum, [, count]) => sum + count, 0) / others.length;
+  if (runs < UNUSED_RUNS_MIN || runs <= UNUSED_RUNS_FACTOR * mean) return undefined;
+  const own = hour.leases.filter(({ holder }) => holder.name === name);
+  const processes = new Set(own.map(({ holder }) => JSON.stringify([holder.host, holder.pid]))).size;
+  return {
+    severity: "warning",
+    explanation:
+      `in the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
+      `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
+      `"callnumber runs --holder ${JSON.stringify(name)}" shows its leases`,
+  };
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}

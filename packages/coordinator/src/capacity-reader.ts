@@ -1,0 +1,109 @@
+/**
+ * Capacity, history and alarms of the namespaces of one coordinator, for whoever asks: many askers of the same moment cost one look at
+ * the ledger. Looks at the alarms by itself, too, and tells the log when one begins and when it ends.
+ */
+import type { Alarm, CapacityAnswer, HistoryAnswer } from "@callnumber/protocol/operator";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import { ALARM_WINDOW_MS, alarmsOf } from "./alarms.js";
+import { AlarmsWatch } from "./alarms-watch.js";
+import { capacityOf } from "./capacity.js";
+import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
+import { historyOf } from "./history.js";
+import type { Log } from "./log.js";
+import { type RateWindow, rateWindowsMsOf } from "./status.js";
+import type { NamespaceRecord } from "./store.js";
+
+export interface CapacityReaderOptions {
+  readonly ledger: CapacityLedger;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Those that are served. */
+  readonly namespaces: () => Promise<Iterable<string>>;
+  /** The record as it stands, and the code that leases are refused with. */
+  readonly read: (namespace: string) => Promise<{ readonly record: NamespaceRecord; readonly code: ErrorCode | null }>;
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+/** How long an answer is given again. */
+export const KEPT_MS = 5_000;
+
+interface Kept {
+  readonly untilMs: number;
+  readonly answer: Promise<unknown>;
+}
+
+export class CapacityReader {
+  readonly #options: CapacityReaderOptions;
+  readonly #kept = new Map<string, Kept>();
+  readonly #watch: AlarmsWatch;
+
+  constructor(options: CapacityReaderOptions) {
+    this.#options = options;
+    const { log, namespaces } = options;
+    this.#watch = new AlarmsWatch({ log, namespaces, alarmsOf: (namespace) => this.alarms(namespace) });
+  }
+
+  /** @throws CoordinatorError as `Coordinator.status`. */
+  async capacity(namespace: string): Promise<CapacityAnswer> {
+    const { record } = await this.#options.read(namespace);
+    // Right after an operator's verb nobody is told what was so before.
+    const question = `capacity ${record.version} ${record.generation} ${namespace}`;
+    return await this.#once(question, () => this.#capacity(record));
+  }
+
+  /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
+  history(namespace: string, windowMs: number): Promise<HistoryAnswer> {
+    const { ledger, now } = this.#options;
+    return this.#once(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
+  }
+
+  /** @throws CoordinatorError as `Coordinator.status`. */
+  alarms(namespace: string): Promise<readonly Alarm[]> {
+    return this.#once(`alarms ${namespace}`, async () => {
+      const { ledger, now } = this.#options;
+      return await this.#alarmsIn(namespace, await lookBack(ledger, namespace, now() - ALARM_WINDOW_MS));
+    });
+  }
+
+  /** Looks at the alarms of every namespace now and then, until `stop`. */
+  start(): void {
+    this.#watch.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#watch.stop();
+  }
+
+  async #capacity(record: NamespaceRecord): Promise<CapacityAnswer> {
+    const { ledger, now } = this.#options;
+    const { namespace } = record;
+    const nowMs = now();
+    const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
+    const windows: RateWindow[] = [];
+    for (const windowMs of rateWindowsMsOf(record, nowMs)) {
+      const isLooked = look.completeFromMs <= nowMs - windowMs;
+      const oldest = isLooked ? undefined : await ledger.firstLeaseSince(namespace, nowMs - windowMs);
+      windows.push({ windowMs, oldest });
+    }
+    const alarms = await this.#alarmsIn(namespace, lookSince(look, nowMs - ALARM_WINDOW_MS));
+    return { ...capacityOf(record, look, windows, nowMs), alarms };
+  }
+
+  async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {
+    const { read, now } = this.#options;
+    const { record, code } = await read(namespace);
+    return alarmsOf({ record, guardCode: code, hour, nowMs: now() });
+  }
+
+  /** A failure is kept for nobody but those who wait for it. */
+  #once<T>(question: string, ask: () => Promise<T>): Promise<T> {
+    const nowMs = this.#options.now();
+    for (const [name, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#kept.delete(name);
+    const kept = this.#kept.get(question);
+    if (kept !== undefined) return kept.answer as Promise<T>;
+    const answer = ask();
+    this.#kept.set(question, { untilMs: nowMs + KEPT_MS, answer });
+    answer.catch(() => this.#kept.delete(question));
+    return answer;
+  }
+}

@@ -1,0 +1,109 @@
+/** `capacity`: what is used and left, how fast it goes and until when, who takes it, and what to do before it hurts. */
+import type { Alarm, CapacityAnswer, HolderUse } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { filledPath, type UseRate } from "@callnumber/protocol/wire";
+import { Command } from "commander";
+import { askCoordinator } from "./ask-coordinator.js";
+import { coordinatorOption, namespaceOption } from "./options.js";
+import { grouped, instant, print, printJson } from "./print.js";
+import type { Column } from "./table.js";
+import { terminalTable } from "./terminal-table.js";
+
+interface Options {
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly json?: boolean;
+}
+
+const HOUR_MS = 3_600_000;
+/** More would push what matters off the screen; --json has all. */
+const HOLDERS_SHOWN = 20;
+
+const HOLDER_COLUMNS: readonly Column<HolderUse>[] = [
+  { heading: "HOLDER", cellOf: ({ name }) => name, shrinksTo: 8, expendability: 0 },
+  { heading: "HOSTS", cellOf: hostsInWords, shrinksTo: 8, expendability: 5 },
+  { heading: "PROCESSES", cellOf: ({ processCount }) => processCount, expendability: 6 },
+  { heading: "LEASES", cellOf: ({ leaseCount }) => leaseCount, expendability: 4 },
+  { heading: "RUNS", cellOf: ({ runCount }) => runCount, expendability: 0 },
+  { heading: "SHARE", cellOf: ({ share }) => `${(share * 100).toFixed(1)} %`, expendability: 0 },
+  { heading: "WASTED", cellOf: ({ wastedRunCount }) => wastedRunCount, expendability: 1 },
+  { heading: "BURNT", cellOf: ({ burntRunCount }) => burntRunCount, expendability: 2 },
+  { heading: "LAST LEASE", cellOf: ({ lastLeaseAtMs }) => instant(lastLeaseAtMs), expendability: 3 },
+  {
+    heading: "LIVE",
+    cellOf: ({ isLive }) => (isLive ? "live" : ""),
+    styleOf: () => "green",
+    expendability: 2,
+  },
+];
+
+export function capacityCommand(): Command {
+  return new Command("capacity")
+    .summary("runs used and left, rates and forecasts, who takes them, alarms")
+    .description(
+      "Shows how much of a namespace's run space is used, how fast it goes, when it ends by that, who takes the runs and what becomes of " +
+        "them, and what should be done before it hurts (docs/capacity.md).",
+    )
+    .addOption(coordinatorOption())
+    .addOption(namespaceOption())
+    .action(async ({ coordinator, namespace, json }: Options) => {
+      const capacity = await askCapacity(coordinator, namespace);
+      if (json) return printJson(capacity);
+      print(inWords(capacity));
+      if (capacity.holders.length > 0) printHolders(capacity);
+    });
+}
+
+/** @throws as `askCoordinator`. */
+export function askCapacity(coordinator: string, namespace: string): Promise<CapacityAnswer> {
+  return askCoordinator(coordinator, filledPath(OPERATOR_ROUTES.capacity, { namespace }), capacityAnswerSchema);
+}
+
+/** Their names; the figures and what to do stand under `capacity`. */
+export function alarmsInALine(alarms: readonly Alarm[]): string {
+  return alarms.length === 0 ? "none" : alarms.map(({ name, severity }) => `${name} (${severity})`).join(", ");
+}
+
+function inWords(capacity: CapacityAnswer): string {
+  const { namespace, version, highWaterMark, runsUsed, runsLeft, usedShare, callNumbersLeft, alarms } = capacity;
+  const { roomRuns, lineRunsPerSecond, lineEndsAtMs } = capacity;
+  return [
+    `namespace ${namespace}, version ${version}, high-water mark ${grouped(highWaterMark)}`,
+    `  used               ${grouped(runsUsed)} runs, ${(usedShare * 100).toFixed(3)} %`,
+    `  left               ${grouped(runsLeft)} runs, for ${grouped(callNumbersLeft)} call numbers`,
+    `  room               ${grouped(roomRuns)} runs may be leased at once; the clock line rises by ${lineRunsPerSecond} a second`,
+    `  the line ends      ${instant(lineEndsAtMs)}: no version is used up before`,
+    ...capacity.rates.map(rateInWords),
+    ...(alarms.length === 0 ? ["  alarms             none"] : alarms.flatMap(alarmInWords)),
+  ].join("\n");
+}
+
+function rateInWords({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
+  const hours = windowMs / HOUR_MS;
+  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
+  const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
+  return `  ${window.padEnd(17)}  ${grouped(runs)} runs, ${grouped(Math.round(runsPerDay))} a day${end}`;
+}
+
+/** A date of five digits for the year is none that anybody knows. */
+function untilWhen(timeMs: number): string {
+  const year = new Date(timeMs).getUTCFullYear();
+  return year < 10_000 ? instant(timeMs).slice(0, 10) : `the year ${grouped(year)}`;
+}
+
+function alarmInWords({ name, severity, explanation }: Alarm): readonly string[] {
+  return [`  ${severity.toUpperCase().padEnd(17)}  ${name}`, `      ${explanation}`];
+}
+
+function printHolders({ holders, lookedAt }: CapacityAnswer): void {
+  const since = lookedAt.fromMs === null ? "" : ` since ${instant(lookedAt.fromMs)}`;
+  print(`\nof the newest ${grouped(lookedAt.leaseCount)} leases${since}`);
+  print(terminalTable(HOLDER_COLUMNS).linesOf(holders.slice(0, HOLDERS_SHOWN)).join("\n"));
+  const more = holders.length - HOLDERS_SHOWN;
+  if (more > 0) print(`and ${grouped(more)} more: --json has all`);
+}
+
+function hostsInWords({ hosts }: HolderUse): string {
+  return hosts.length > 1 ? `${hosts[0]} +${hosts.length - 1}` : (hosts[0] ?? "");
+}

@@ -1,0 +1,28 @@
+/** The newest leases that pass a filter, as many as are asked for, however many pages that takes. */
+import { runsAnswerSchema } from "@callnumber/protocol/schemas";
+import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
+import { askCoordinator } from "./ask-coordinator.js";
+
+export interface NewestQuestion {
+  readonly coordinator: string;
+  readonly namespace: string;
+  /** As `filterQuery` makes it. */
+  readonly filter: URLSearchParams;
+  readonly limit: number;
+}
+
+/** Newest first. Follows the cursor until there are enough: a filtered page may be short although more follow. */
+export async function newestLeases({ coordinator, namespace, filter, limit }: NewestQuestion): Promise<LedgerEntry[]> {
+  const leases: LedgerEntry[] = [];
+  let cursor: string | null = null;
+  do {
+    const query = new URLSearchParams(filter);
+    query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
+    if (cursor !== null) query.set("cursor", cursor);
+    const path = `${pathOf("runs", { namespace })}?${query}`;
+    const page: RunsAnswer = await askCoordinator(coordinator, path, runsAnswerSchema);
+    leases.push(...page.leases);
+    cursor = page.nextCursor;
+  } while (cursor !== null && leases.length < limit);
+  return leases;
+}

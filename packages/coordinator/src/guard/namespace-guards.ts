@@ -1,0 +1,86 @@
+/**
+ * The guards of all namespaces that a coordinator serves: each is made when it is first asked for, and kept from then on.
+ * Knows nothing of who asks.
+ */
+import { CoordinatorError } from "../errors.js";
+import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
+import type { Witness } from "./witness.js";
+
+type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness">;
+
+export class NamespaceGuards {
+  readonly #options: GuardOptions;
+  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+
+  constructor(options: GuardOptions, witnessOf: (namespace: string) => Witness) {
+    this.#options = options;
+    this.#witnessOf = witnessOf;
+  }
+
+  /**
+   * The guard is kept once it knows its store; before that every request may find out anew.
+   * @throws CoordinatorError as `NamespaceGuard.open`.
+   */
+  of(namespace: string): Promise<NamespaceGuard> {
+    const known = this.#guards.get(namespace);
+    if (known !== undefined) return known;
+    const opening = this.#open(namespace);
+    this.#guards.set(namespace, opening);
+    opening.catch(() => this.#guards.delete(namespace));
+    return opening;
+  }
+
+  /** Undefined for a namespace without a record: a name may outlive it, or stand before it. */
+  async ifMade(namespace: string): Promise<NamespaceGuard | undefined> {
+    try {
+      return await this.of(namespace);
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
+      throw error;
+    }
+  }
+
+  /** Those that the store lists, and those that it held before it was emptied. @throws CoordinatorError `store_unavailable`. */
+  async names(): Promise<ReadonlySet<string>> {
+    return new Set([...(await this.#options.store.listNamespaces()), ...this.#guards.keys()]);
+  }
+
+  /** Touches the record of every namespace; never rejects. */
+  async touchAll(): Promise<void> {
+    const tell = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
+    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+    const namespaces = await this.names().catch((error: Error) => {
+      tell(error);
+      return this.#guards.keys();
+    });
+    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
+  }
+
+  /** Lets go of the witnesses. */
+  async close(): Promise<void> {
+    for (const guard of await Promise.allSettled(this.#guards.values())) {
+      if (guard.status === "fulfilled") guard.value.close();
+    }
+  }
+
+  /** A refusal is kept by the guard as its state, and told there. */
+  async #touch(namespace: string): Promise<void> {
+    try {
+      await (await this.of(namespace)).touch();
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      this.#options.log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+    }
+  }
+
+  async #open(namespace: string): Promise<NamespaceGuard> {
+    const witness = this.#witnessOf(namespace);
+    try {
+      return await NamespaceGuard.open({ ...this.#options, namespace, witness });
+    } catch (error) {
+      witness.close();
+      throw error;
+    }
+  }
+}

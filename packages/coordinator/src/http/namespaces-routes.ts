@@ -1,0 +1,40 @@
+/** `GET /v1/namespaces`: which there are, and which one needs somebody. `PUT …/labels`: what people call one by. */
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import {
+  labelsRequestSchema,
+  namespaceDescriptionSchema,
+  namespacesAnswerSchema,
+} from "@callnumber/protocol/operator-schemas";
+import { namespaceSchema } from "@callnumber/protocol/schemas";
+import { z } from "zod";
+import type { Coordinator } from "../coordinator.js";
+import type { TypedApp } from "./app.js";
+import { errorResponses } from "./error-responses.js";
+
+export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
+  app.get(
+    OPERATOR_ROUTES.namespaces,
+    {
+      schema: {
+        summary: "List all namespaces, by name, also those whose record can't be read",
+        response: { 200: namespacesAnswerSchema, ...errorResponses },
+      },
+    },
+    async () => {
+      const { name, storeKind: store } = coordinator;
+      return { store, coordinator: name, release, namespaces: await coordinator.namespaces() };
+    },
+  );
+  app.put(
+    OPERATOR_ROUTES.labels,
+    {
+      schema: {
+        summary: "Give a namespace its labels, instead of those it had",
+        params: z.object({ namespace: namespaceSchema }),
+        body: labelsRequestSchema,
+        response: { 200: namespaceDescriptionSchema, ...errorResponses },
+      },
+    },
+    async ({ params, body }) => coordinator.labelNamespace(params.namespace, body.labels),
+  );
+}

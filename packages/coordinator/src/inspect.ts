@@ -1,0 +1,93 @@
+/**
+ * Asks the store what a call number is: which of the five answers it gets (inspection.ts), what it may have been meant for
+ * (inspect-slips.ts), and what else its process got (inspect-neighbours.ts). Knows the store only through `Store`.
+ */
+import { CallNumberError } from "@callnumber/protocol/codec";
+import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import type { NamespaceGuard } from "./guard/namespace-guard.js";
+import { neighboursOf } from "./inspect-neighbours.js";
+import { type Slip, slipsOf } from "./inspect-slips.js";
+import {
+  callNumberFieldsIn,
+  canExist,
+  inspectLeased,
+  inspectMalformed,
+  inspectNeverLeased,
+  inspectOtherVersion,
+} from "./inspection.js";
+import type { NamespaceRecord, Store } from "./store.js";
+
+export interface InspectOptions {
+  /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */
+  readonly withHints?: boolean;
+  /** Whether to look for the same process's leases: up to 1,000 on each side. Default true. */
+  readonly withNeighbours?: boolean;
+}
+
+/** Runs that are looked up for one text. */
+const HINT_COUNT_MAX = 16;
+
+/** @throws CoordinatorError `namespace_not_initialised`, and what else the record is refused with. */
+export async function inspectCallNumber(
+  store: Store,
+  namespace: string,
+  text: string,
+  { withHints = true, withNeighbours = true }: InspectOptions = {},
+): Promise<InspectAnswer> {
+  const subject = { namespace, callNumber: text };
+  const fields = callNumberFieldsIn(text);
+  const hintsFor = async (record: NamespaceRecord) => (withHints ? await hintsOf(store, record, text) : []);
+  if (fields instanceof CallNumberError) {
+    return inspectMalformed(subject, fields, await hintsFor(await store.readNamespace(namespace)));
+  }
+  const numbered = { ...subject, ...fields };
+  const ledgerId = ledgerIdOf(fields.version, fields.run);
+  const find = () => store.findLease(namespace, ledgerId);
+  // Asked together: one round trip to a store that is elsewhere.
+  const [record, found] = await Promise.all([store.readNamespace(namespace), find()]);
+  if (fields.version > record.version) return inspectOtherVersion(numbered, record, await hintsFor(record));
+  // Leased between the two, it would be taken for a run that was skipped.
+  const lease = found ?? (ledgerId <= markOf(record) ? await find() : undefined);
+  if (lease === undefined) return inspectNeverLeased(numbered, record, await hintsFor(record));
+  return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(store, namespace, lease) : null);
+}
+
+/**
+ * Whether a message can have the number; false only when none can. A store that is in doubt may have forgotten leases: then
+ * nothing above its mark is denied.
+ * @throws CoordinatorError as `inspectCallNumber`.
+ */
+export async function callNumberCanExist(
+  store: Store,
+  guard: NamespaceGuard,
+  namespace: string,
+  text: string,
+): Promise<boolean> {
+  const answer = await inspectCallNumber(store, namespace, text, { withHints: false, withNeighbours: false });
+  if (canExist(answer)) return true;
+  if (answer.verdict !== "never_leased") return false;
+  return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.remembered.ledgerId;
+}
+
+/** Other numbers that the text may have been meant for, and whose runs are leased. */
+async function hintsOf(store: Store, record: NamespaceRecord, text: string): Promise<readonly CallNumberHint[]> {
+  const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
+  const slips = slipsOf(text, range, HINT_COUNT_MAX);
+  const leases = await Promise.all(slips.map(({ ledgerId }) => store.findLease(record.namespace, ledgerId)));
+  const hints = slips.flatMap((slip, index) => {
+    const lease = leases[index];
+    return lease === undefined ? [] : [hintOf(slip, lease, record.namespace)];
+  });
+  return hints.sort((a, b) => a.positions.length - b.positions.length || a.verdict.localeCompare(b.verdict));
+}
+
+function hintOf({ callNumber, slip, positions }: Slip, lease: LedgerEntry, namespace: string): CallNumberHint {
+  const fields = callNumberFieldsIn(callNumber);
+  if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is spelt like no run`);
+  const { verdict } = inspectLeased({ namespace, callNumber, ...fields }, lease, null);
+  return { callNumber, slip, positions, holder: lease.holder.name, verdict };
+}
+
+function markOf({ version, highWaterMark }: NamespaceRecord): number {
+  return ledgerIdOf(version, highWaterMark);
+}

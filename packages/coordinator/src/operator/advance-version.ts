@@ -1,0 +1,134 @@
+/**
+ * Advance the version: when the run space of a version is at its end, numbering goes on at run 1 of the next one. First looks and plans,
+ * changes nothing; then does one step, which refuses whatever a lease is refused for, and whatever else could repeat a run.
+ * May be typed beside coordinators that run: they notice by themselves.
+ * Guarantees: G12 (docs/guarantees.md).
+ */
+import { RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { USED_SHARES } from "../alarms.js";
+import { CoordinatorError } from "../errors.js";
+import { freshNonce } from "../fresh-nonce.js";
+import { mustCount } from "../guard/judge.js";
+import { whenLineReaches } from "../guard/line.js";
+import { PHASES } from "../guard/record.js";
+import { DAMAGED, type Remembrance } from "../guard/witness.js";
+import { refused } from "../refusals.js";
+import { firstRunOfVersion } from "../status.js";
+import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
+import { parseStoreId } from "../store-id.js";
+import type { VerbOptions } from "./open-guard.js";
+
+export interface AdvanceOptions extends VerbOptions {
+  /** The operator gives up what is left of the version. */
+  readonly isBeforeItsEnd: boolean;
+  /** The operator has looked at the clock: a long silence was only that. */
+  readonly isClockChecked: boolean;
+}
+
+export interface AdvancePlan {
+  readonly namespace: string;
+  readonly storeId: string;
+  /** The record as found. */
+  readonly found: NamespaceRecord;
+  readonly witnessed: Remembrance | typeof DAMAGED | undefined;
+  /** Of the run space of the version, 0 to 1. */
+  readonly usedShare: number;
+  /** Runs of the version that will never be leased because of it. */
+  readonly givenUpRunCount: number;
+  readonly givenUpCallNumberCount: number;
+  /** When the clock line reaches the last run of the version: only then can it be done. */
+  readonly lineEndsAtMs: number;
+  /** The store is known to be in doubt: the version can't be leased from any more in any case. */
+  readonly isInDoubt: boolean;
+}
+
+/**
+ * Looks at what is there. Changes nothing.
+ * @throws CoordinatorError `store_replaced` when the witness knows another store; whatever the store says of the record.
+ */
+export async function planAdvance({ store, namespace, witness }: AdvanceOptions): Promise<AdvancePlan> {
+  const found = await store.readNamespace(namespace);
+  const witnessed = witness.read();
+  const { storeId, version, highWaterMark, generation, phase } = found;
+  const remembered = witnessed === DAMAGED ? undefined : witnessed;
+  if (remembered !== undefined && remembered.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  const firstRun = firstRunOfVersion(found);
+  const hasGoneBack =
+    remembered !== undefined &&
+    (remembered.ledgerId > ledgerIdOf(version, highWaterMark) || remembered.generation > generation);
+  return {
+    namespace,
+    storeId,
+    found,
+    witnessed,
+    usedShare: (highWaterMark - firstRun + 1) / (RUN_MAX - firstRun + 1),
+    givenUpRunCount: RUN_MAX - highWaterMark,
+    givenUpCallNumberCount: (RUN_MAX - highWaterMark) * SEQUENCE_COUNT,
+    lineEndsAtMs: whenLineReaches(id, version, RUN_MAX),
+    isInDoubt: phase === PHASES.claimed || witnessed === DAMAGED || hasGoneBack,
+  };
+}
+
+/** Why the plan is not to be carried out now; undefined when it may be. */
+export function refusalOf(
+  { namespace, found, usedShare, givenUpRunCount, lineEndsAtMs, isInDoubt }: AdvancePlan,
+  { isBeforeItsEnd, now = Date.now }: Pick<AdvanceOptions, "isBeforeItsEnd" | "now">,
+): CoordinatorError | undefined {
+  const { version } = found;
+  const where = `namespace "${namespace}" is at version ${version}${version > 0 ? " already" : ""}`;
+  if (version >= VERSION_MAX) {
+    return new CoordinatorError(
+      "run_space_exhausted",
+      `${where}, the last one: there is no next version. Nothing was changed. What comes next is another namespace, or another layout`,
+    );
+  }
+  if (lineEndsAtMs > now()) {
+    return new CoordinatorError(
+      "version_not_ended",
+      `${where}, whose clock line reaches its last run at ${new Date(lineEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
+        `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
+    );
+  }
+  if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isBeforeItsEnd) return undefined;
+  return new CoordinatorError(
+    "version_not_ended",
+    `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
+      "changed. If that is what you want: --before-its-end",
+  );
+}
+
+/**
+ * Does what was planned.
+ * @throws CoordinatorError every refusal of a lease but the doubts that a jump settles; `claim_raced` when the version changed since it was
+ *   planned; `version_not_ended`; `quorum_missing`: done on this server, and not known to be on the others.
+ */
+export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
+  const { store, namespace, witness, isClockChecked } = options;
+  const { found, witnessed } = plan;
+  const command: AdvanceStep = {
+    step: "advance",
+    storeId: plan.storeId,
+    nonce: freshNonce(),
+    isSilenceAccepted: isClockChecked,
+    version: found.version,
+    ...floorOf(found, witnessed),
+  };
+  const outcome = await store.step(namespace, command);
+  mustCount(outcome, command);
+  const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
+  const noted = Math.max(ledgerIdOf(version, highWaterMark), command.floor);
+  witness.note({ storeId, ledgerId: noted, generation, nodeCount });
+  return outcome;
+}
+
+/** A memory that can't be read any more might have known better than the store: the store is doubted. */
+function floorOf(
+  { generation }: NamespaceRecord,
+  witnessed: AdvancePlan["witnessed"],
+): Pick<AdvanceStep, "floor" | "generationMin"> {
+  if (witnessed === DAMAGED) return { floor: 0, generationMin: generation + 1 };
+  return { floor: witnessed?.ledgerId ?? 0, generationMin: witnessed?.generation ?? 0 };
+}

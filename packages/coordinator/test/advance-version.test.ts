@@ -1,0 +1,274 @@
+/**
+ * The verb that ends a version: when it is refused, that two at once or one typed twice do no harm, and that whatever is forgotten afterwards,
+ * no run is leased again.
+ * Guarantees: G12 (docs/guarantees.md).
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { describe, expect, test } from "vitest";
+import { CoordinatorError } from "../src/errors.js";
+import { BURST_RUNS } from "../src/guard/bounds.js";
+import type { GuardedLease } from "../src/guard/namespace-guard.js";
+import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
+import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
+import { moveNamespace } from "../src/operator/move.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+import { SettableStore } from "./settable-store.js";
+
+/** From here on the line of a new store has passed the end of the run space. */
+const PAST_THE_END = RUN_MAX - BURST_RUNS;
+const LATER_MS = 60_000;
+
+function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): AdvanceOptions {
+  const common = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, bounds: SHORT_BOUNDS };
+  return { ...common, isBeforeItsEnd: false, isClockChecked: false, ...own };
+}
+
+/** As the command does. */
+async function advance(world: World, own: Partial<AdvanceOptions> = {}) {
+  const options = asked(world, own);
+  const plan = await planAdvance(options);
+  const refusal = refusalOf(plan, options);
+  if (refusal !== undefined) throw refusal;
+  return await advanceVersion(options, plan);
+}
+
+/** A namespace that has leased its last run. */
+async function endedWorld(leaseCount = 3): Promise<World> {
+  const world = await newWorld({ firstRun: RUN_MAX - leaseCount + 1 });
+  const guard = await guardOn(world);
+  await leaseOf(guard, { runCount: leaseCount });
+  return world;
+}
+
+function memory(): Witness & { kept: Remembrance | typeof DAMAGED | undefined } {
+  return {
+    kept: undefined,
+    read() {
+      return this.kept;
+    },
+    note(remembrance) {
+      this.kept = remembrance;
+    },
+    close: () => {},
+  };
+}
+
+const idsOf = ({ version, firstRun, runCount }: GuardedLease) =>
+  Array.from({ length: runCount }, (_, offset) => ledgerIdOf(version, firstRun + offset));
+
+describe("advance-version", () => {
+  test("goes on at run 1 of the next version, beside coordinators that run, and their importers", async () => {
+    const world = await newWorld({ firstRun: RUN_MAX });
+    const [guard, other] = [await guardOn(world), await guardOn(world)];
+    const before = await leaseOf(guard);
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
+    const { after } = await advance(world);
+    expect(after).toMatchObject({ version: 1, highWaterMark: 0, generation: 1 });
+    const held = { lastRun: ledgerIdOf(0, RUN_MAX), receipt: before.receipt };
+    expect(await leaseOf(guard, { ...held, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
+    expect(await leaseOf(other, held)).toMatchObject({ version: 1, firstRun: 4 });
+  });
+
+  test("is refused while the clock line has not reached the last run, with when it will have", async () => {
+    const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
+    const refusal = advance(world, { isBeforeItsEnd: true });
+    await expect(refusal).rejects.toMatchObject({
+      code: "version_not_ended",
+      message: expect.stringContaining(new Date(world.clock.timeMs + 3_600_000).toISOString().slice(0, 16)),
+    });
+    expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+  });
+
+  test("below 95 % is refused, unless somebody gives up the rest", async () => {
+    const world = await newWorld({ firstRun: PAST_THE_END + 1 });
+    await leaseOf(await guardOn(world), { runCount: 64 });
+    await expect(advance(world)).rejects.toMatchObject({
+      code: "version_not_ended",
+      message: expect.stringContaining(`${BURST_RUNS - 64} runs would be given up`),
+    });
+    expect((await advance(world, { isBeforeItsEnd: true })).after.version).toBe(1);
+  });
+
+  test("typed twice says which version it is already, and changes nothing", async () => {
+    const world = await endedWorld();
+    await advance(world);
+    await expect(advance(world)).rejects.toMatchObject({
+      code: "version_not_ended",
+      message: expect.stringContaining("is at version 1 already"),
+    });
+    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "version_not_ended" });
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
+  });
+
+  test("typed by two at once is done once", async () => {
+    const world = await endedWorld();
+    const options = asked(world);
+    const plans = [await planAdvance(options), await planAdvance(options)];
+    const results = await Promise.allSettled(plans.map((plan) => advanceVersion(options, plan)));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ version: 1, generation: 1 });
+  });
+
+  test("whose answer is lost was done, and says so when it is typed again", async () => {
+    const world = await endedWorld();
+    world.store.alter = (outcome, { step }) => {
+      if (step === "advance") throw new CoordinatorError("store_unavailable", "the connection broke");
+      return outcome;
+    };
+    await expect(advance(world)).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(advance(world)).rejects.toMatchObject({ message: expect.stringContaining("version 1 already") });
+    expect(await leaseOf(await guardOn(world))).toMatchObject({ version: 1, firstRun: 1 });
+  });
+
+  test("that the quorum does not have is not done, as far as anybody can tell", async () => {
+    const world = await newWorld({ firstRun: RUN_MAX, nodeCount: 3 });
+    world.store.acknowledgedCount = 0;
+    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "quorum_missing" });
+  });
+
+  test("is refused in the last version, before a paused store, and by a witness of another store", async () => {
+    const world = await endedWorld();
+    const plan = await planAdvance(asked(world));
+    const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
+    expect(refusalOf(last, asked(world))).toMatchObject({ code: "run_space_exhausted" });
+    const witness = memory();
+    const other = await newWorld();
+    witness.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
+    await expect(advance(world, { witness })).rejects.toMatchObject({ code: "store_replaced" });
+    await (await guardOn(world)).seal("a".repeat(40));
+    await expect(advance(world)).rejects.toMatchObject({ code: "store_sealed" });
+    expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+  });
+});
+
+describe("a store that is put back to before the advance", () => {
+  /** Version 1 was leased from; then the store forgot that it had begun. Answers the runs that went out. */
+  async function forgetful(witness: Witness = NO_WITNESS) {
+    const world = await endedWorld();
+    const backup = world.store.backup();
+    await advance(world, { witness });
+    const guard = await guardOn(world, { witness });
+    const leased = [...idsOf(await leaseOf(guard, { runCount: 64 })), ...idsOf(await leaseOf(guard, { runCount: 64 }))];
+    world.store.restore(backup);
+    return { world, guard, leased };
+  }
+
+  test("leases nothing, whoever remembers: no jump lands in the version that has ended", async () => {
+    const { world, guard } = await forgetful();
+    // Within the same life of the server only who remembers notices, in another one everybody.
+    await expect(leaseOf(guard)).rejects.toMatchObject({
+      code: expect.stringMatching(/^(?:run_space_exhausted|operator_needed)$/),
+    });
+    world.store.server.epoch = "second:life:0";
+    for (const one of [guard, await guardOn(world)]) {
+      await expect(leaseOf(one)).rejects.toMatchObject({ code: expect.stringMatching(/exhausted|operator_needed/) });
+    }
+    expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
+  });
+
+  test("and advanced again leases above everything that went out before, although nobody remembers it", async () => {
+    const { world, leased } = await forgetful();
+    world.store.server.epoch = "second:life:0";
+    world.clock.timeMs += LATER_MS;
+    const guard = await guardOn(world);
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
+    await advance(world);
+    const lease = await leaseAfterJump(world, guard);
+    expect(lease.version).toBe(1);
+    expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
+    expect(lease.firstRun).toBeGreaterThan(lineOf(world, -LATER_MS, 1));
+  });
+
+  test("and advanced before any coordinator has met it is doubted too, by its epoch or by a witness", async () => {
+    const byEpoch = await forgetful();
+    byEpoch.world.store.server.epoch = "second:life:0";
+    const witness = memory();
+    const byWitness = await forgetful(witness);
+    for (const [{ world, leased }, own] of [
+      [byEpoch, {}],
+      [byWitness, { witness }],
+    ] as const) {
+      await advance(world, own);
+      expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
+      const lease = await leaseAfterJump(world, await guardOn(world, own));
+      expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
+    }
+  });
+
+  test("and whose witness can't be read any more is doubted", async () => {
+    const world = await endedWorld();
+    const witness = memory();
+    witness.kept = DAMAGED;
+    await advance(world, { witness });
+    expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
+  });
+
+  test("and recovered with a run of the version that it forgot goes on in that version, above it", async () => {
+    const { world, leased } = await forgetful();
+    const { clock, store, storeId } = world;
+    store.restore(new Map());
+    const options = {
+      store,
+      namespace: NAMESPACE,
+      storeId,
+      now: clock.now,
+      pause: clock.pause,
+      bounds: SHORT_BOUNDS,
+      watchMs: 0,
+      witness: NO_WITNESS,
+      nodeCount: undefined,
+      isClockChecked: false,
+    };
+    const withoutFloor = { ...options, floors: [] };
+    await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
+      code: "run_space_exhausted",
+    });
+    const withFloor = { ...options, floors: [{ from: "--floor", ledgerId: ledgerIdOf(1, 1) }] };
+    await recoverNamespace(withFloor, await planRecovery(withFloor));
+    const lease = await leaseAfterJump(world, await guardOn(world));
+    expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));
+  });
+});
+
+describe("at the end of a version", () => {
+  test("the guard stays fenced while the store is only touched, until the version was advanced", async () => {
+    const world = await endedWorld();
+    const told: string[] = [];
+    const note = (_: object, event: string) => void told.push(event);
+    const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
+    await guard.touch();
+    await guard.touch();
+    expect(guard.state).toMatchObject({ state: "fenced", code: "run_space_exhausted" });
+    await advance(world);
+    await guard.touch();
+    expect(guard.state.state).toBe("open");
+    expect(told).toEqual(["pin", "fenced", "open"]);
+  });
+
+  test("a copy that did not advance is called a fork by a receipt of the next version", async () => {
+    const world = await endedWorld();
+    const copy: World = { ...world, store: new SettableStore(world.clock) };
+    copy.store.restore(world.store.backup());
+    await advance(world);
+    const { version, firstRun, receipt } = await leaseOf(await guardOn(world));
+    const guard = await guardOn(copy);
+    await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), receipt })).rejects.toMatchObject({
+      code: "store_forked",
+    });
+  });
+
+  test("a move is refused before the old store is sealed: the new one could lease nothing", async () => {
+    const world = await endedWorld();
+    const target = { store: new SettableStore(world.clock), place: "elsewhere", witness: NO_WITNESS };
+    for (const { store } of [world, target]) store.exportLeases = (async () => []) as never;
+    const { store, clock } = world;
+    const options = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, target, nodeCount: 1 };
+    await expect(moveNamespace(options)).rejects.toMatchObject({ code: "run_space_exhausted" });
+    expect((await store.readNamespace(NAMESPACE)).phase).toBe(0);
+    await store.step(NAMESPACE, commandsFor(world.storeId).touch());
+  });
+});

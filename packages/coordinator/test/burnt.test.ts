@@ -1,0 +1,172 @@
+/** What was leased and never handed out stands in the ledger as burnt; and nothing else does. */
+import { connect } from "node:net";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { afterEach, describe, expect, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { createServer, type Server } from "../src/http/server.js";
+import type { Log } from "../src/log.js";
+import type { Outcome, ReportCommand, StepCommand } from "../src/store.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { holder, NAMESPACE } from "./commands-for-test.js";
+
+type Alter = (outcome: Outcome) => Outcome;
+
+/** A store whose answers to leases can be altered after they were done, and held back. */
+class AlteringStore extends MemoryStore {
+  alter: Alter = (outcome) => outcome;
+  gate: Promise<unknown> = Promise.resolve();
+  isReporting = true;
+  readonly reports: ReportCommand[] = [];
+  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
+    if (command.step !== "lease") return await super.step(namespace, command);
+    await this.gate;
+    return this.alter(await super.step(namespace, command));
+  }
+  override async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
+    this.reports.push(command);
+    if (!this.isReporting) throw new Error("not now");
+    await super.report(namespace, ledgerId, command);
+  }
+}
+
+const toEnd: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of toEnd.splice(0)) await end();
+});
+
+async function coordinatorOn(store: AlteringStore) {
+  const told: [event: string, fields: object][] = [];
+  const note = (fields: object, event: string) => void told.push([event, fields]);
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const coordinator = new Coordinator({ store, name: "test", log });
+  await coordinator.initNamespace(NAMESPACE);
+  const burnt = () => told.filter(([event]) => event === "burnt").map(([, fields]) => fields);
+  return { coordinator, told, burnt };
+}
+
+let asked = 0;
+const request = (runCount = 1) => {
+  const nonce = `nonce-of-request-${asked++}`;
+  return { runCount, nonce, holder, lastRun: null, receipt: null, sentAtMs: 1_700_000_000_000 };
+};
+
+async function statesIn(coordinator: Coordinator): Promise<readonly (string | undefined)[]> {
+  const { leases } = await coordinator.runs(NAMESPACE, { limit: 500 });
+  return leases.map(({ progress }: LedgerEntry) => progress?.state).reverse();
+}
+
+const unacknowledged: Alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nodeCount: 2 } });
+const restarted: Alter = ({ check, ...outcome }) => ({ ...outcome, check: { ...check, epoch: "another:life:0" } });
+
+describe("what the judge refuses", () => {
+  test.each([
+    ["quorum_missing", unacknowledged],
+    ["lease_burnt", restarted],
+  ])("as %s is burnt, with all its runs, in the ledger and in the log", async (code, alter) => {
+    const store = new AlteringStore();
+    const { coordinator, burnt } = await coordinatorOn(store);
+    await coordinator.lease(NAMESPACE, request());
+    store.alter = alter;
+    const refused = request(3);
+    await expect(coordinator.lease(NAMESPACE, refused)).rejects.toMatchObject({ code });
+    expect(await statesIn(coordinator)).toEqual([undefined, "burnt"]);
+    const { nonce } = refused;
+    expect(burnt()).toEqual([{ namespace: NAMESPACE, version: 0, firstRun: 2, runCount: 3, reason: code, nonce }]);
+    for (const run of [2, 3, 4]) {
+      expect(await coordinator.run(NAMESPACE, run)).toMatchObject({ state: "burnt", lastSequence: null });
+    }
+  });
+
+  test("is told by inspect in words: the number was not made", async () => {
+    const store = new AlteringStore();
+    const { coordinator } = await coordinatorOn(store);
+    store.alter = restarted;
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toThrow();
+    expect(await coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 1, sequence: 0 }))).toMatchObject({
+      verdict: "unreported",
+      state: "burnt",
+      explanation: expect.stringContaining("never handed out: this number was not made"),
+    });
+  });
+
+  test("is refused alike when it can't be noted, and no later", async () => {
+    const store = new AlteringStore();
+    const { coordinator, told } = await coordinatorOn(store);
+    store.alter = restarted;
+    store.isReporting = false;
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
+    expect(await statesIn(coordinator)).toEqual([undefined]);
+    expect(told.map(([event]) => event)).toContain("burnt_not_noted");
+  });
+
+  test("because the runs were leased before is not noted: somebody may have made their numbers", async () => {
+    const store = new AlteringStore();
+    const { coordinator, burnt } = await coordinatorOn(store);
+    await coordinator.lease(NAMESPACE, request(10));
+    store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, highWaterMark: 10 } });
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
+    expect([burnt(), store.reports]).toEqual([[], []]);
+  });
+
+  test("because the answer belongs to another step is not noted: its runs are another's", async () => {
+    const store = new AlteringStore();
+    const { coordinator, burnt } = await coordinatorOn(store);
+    store.alter = ({ after, ...outcome }) => ({ ...outcome, after: { ...after, nonce: "of-another-step" } });
+    await expect(coordinator.lease(NAMESPACE, request())).rejects.toMatchObject({ code: "lease_burnt" });
+    expect([burnt(), store.reports]).toEqual([[], []]);
+  });
+});
+
+describe("over HTTP", () => {
+  async function serverOn(store: AlteringStore) {
+    const at = await coordinatorOn(store);
+    const server: Server = await createServer({ coordinator: at.coordinator, release: "0.0.0" });
+    toEnd.push(() => server.stop());
+    const base = await server.listen({ host: "127.0.0.1", port: 0 });
+    return { ...at, base };
+  }
+
+  test("a lease whose requester is gone before it is answered is burnt", async () => {
+    const store = new AlteringStore();
+    const { coordinator, burnt, base } = await serverOn(store);
+    let open = () => {};
+    let arrived = () => {};
+    const hasArrived = new Promise<void>((resolve) => (arrived = resolve));
+    store.gate = new Promise<void>((resolve) => (open = resolve));
+    const step = store.step.bind(store);
+    store.step = (namespace, command) => {
+      if (command.step === "lease") arrived();
+      return step(namespace, command);
+    };
+    const body = JSON.stringify(request(2));
+    const socket = connect({ host: "127.0.0.1", port: Number(new URL(base).port) });
+    socket.write(
+      `POST /v1/namespaces/${NAMESPACE}/leases HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await hasArrived;
+    socket.destroy();
+    // The server has seen it when it has answered somebody who asked later.
+    await fetch(`${base}/healthz`);
+    await fetch(`${base}/healthz`);
+    open();
+    await expect.poll(burnt).toMatchObject([{ firstRun: 1, runCount: 2, reason: "requester_gone" }]);
+    await expect.poll(() => statesIn(coordinator)).toEqual(["burnt"]);
+  });
+
+  test("a lease that is answered is not burnt, and no holder may say that it is", async () => {
+    const { coordinator, burnt, base } = await serverOn(new AlteringStore());
+    const post = async (path: string, body: unknown) => {
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(base + path, { method: "POST", headers, body: JSON.stringify(body) });
+      return { status: answer.status, body: await answer.json() };
+    };
+    const { nonce, ...rest } = request();
+    const leased = await post(`/v1/namespaces/${NAMESPACE}/leases`, { nonce, ...rest });
+    expect(leased.status).toBe(201);
+    const report = { nonce, lastSequence: null, state: "burnt" };
+    const told = await post(`/v1/namespaces/${NAMESPACE}/runs/1/report`, report);
+    expect(told).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+    expect([burnt(), await statesIn(coordinator)]).toEqual([[], [undefined]]);
+  });
+});

@@ -1,0 +1,256 @@
+/** Figures on use and waste, where each can be counted by hand; and that many askers cost one look. */
+import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import { describe, expect, test } from "vitest";
+import { AlarmsWatch } from "../src/alarms-watch.js";
+import { capacityOf, runSpaceOf } from "../src/capacity.js";
+import { holderUses, LIVE_MS, WASTED_BELOW_NUMBERS } from "../src/capacity-holders.js";
+import { LOOK_LEASES_MAX, lookBack } from "../src/capacity-look.js";
+import { CapacityReader, KEPT_MS } from "../src/capacity-reader.js";
+import { CoordinatorError } from "../src/errors.js";
+import { lineAt, whenLineReaches } from "../src/guard/line.js";
+import type { Log } from "../src/log.js";
+import { rateWindowsMsOf } from "../src/status.js";
+import { parseStoreId } from "../src/store-id.js";
+import {
+  DAY_MS,
+  HOUR_MS,
+  type LeaseWords,
+  leaseOf,
+  leasesInARow,
+  ledgerOf,
+  MINUTE_MS,
+  markOf,
+  NOW_MS,
+  recordOf,
+} from "./ledger-for-capacity.js";
+
+const WEEK_MS = 7 * DAY_MS;
+const AN_EXHAUSTED = { state: "exhausted", lastSequence: 16_383 } as const;
+
+describe("the run space", () => {
+  test("of a version is told from its first run on, with what is left and the end of its line", () => {
+    const record = recordOf({ firstRun: 101, highWaterMark: 300, lifeMs: DAY_MS });
+    const id = parseStoreId(record.storeId);
+    if (id === undefined) throw new Error("no store id");
+    expect(runSpaceOf(record, NOW_MS)).toEqual({
+      runsUsed: 200,
+      runsLeft: RUN_MAX - 300,
+      usedShare: 200 / (RUN_MAX - 100),
+      callNumbersLeft: (RUN_MAX - 300) * 16_384,
+      roomRuns: lineAt(id, 0, NOW_MS) - 300,
+      lineRunsPerSecond: 2,
+      lineEndsAtMs: whenLineReaches(id, 0, RUN_MAX),
+    });
+    expect(runSpaceOf({ ...record, version: 1, highWaterMark: 0 }, NOW_MS)).toMatchObject({
+      runsUsed: 0,
+      runsLeft: RUN_MAX,
+    });
+    expect(runSpaceOf({ ...record, version: 1, highWaterMark: RUN_MAX }, NOW_MS)).toMatchObject({
+      usedShare: 1,
+      runsLeft: 0,
+    });
+  });
+
+  test("has no more room than runs", () => {
+    expect(runSpaceOf(recordOf({ highWaterMark: RUN_MAX - 5, lifeMs: 20 * 365 * DAY_MS }), NOW_MS).roomRuns).toBe(5);
+  });
+});
+
+describe("rates", () => {
+  test("count leases, and no run that a jump passed over", async () => {
+    const leases = leasesInARow([
+      { agoMs: 6 * DAY_MS, runCount: 10 },
+      { agoMs: 2 * HOUR_MS, runCount: 20 },
+      { agoMs: MINUTE_MS, firstRun: 1_000_000, runCount: 30 },
+    ]);
+    const { rates } = await capacityFrom(leases);
+    expect(rates.map(({ windowMs, runs }) => [windowMs, runs])).toEqual([
+      [HOUR_MS, 30],
+      [DAY_MS, 50],
+      [WEEK_MS, 60],
+    ]);
+    const runsLeft = RUN_MAX - 1_000_029;
+    expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS + Math.floor((runsLeft / 30) * HOUR_MS));
+  });
+
+  test("of a window that holds too many leases are told from the mark", async () => {
+    const [old, fresh] = [50, LOOK_LEASES_MAX];
+    const leases = leasesInARow([
+      ...Array.from({ length: old }, (): LeaseWords => ({ agoMs: 2 * HOUR_MS })),
+      ...Array.from({ length: fresh }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
+    ]);
+    const { rates, lookedAt } = await capacityFrom(leases);
+    expect(lookedAt).toEqual({ leaseCount: LOOK_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
+    expect(rates.map(({ runs }) => runs)).toEqual([fresh, old + fresh, old + fresh]);
+  });
+
+  test("go on over an advance of the version", async () => {
+    const leases = [
+      leaseOf({ agoMs: 30 * MINUTE_MS, firstRun: RUN_MAX - 4, runCount: 5 }),
+      leaseOf({ agoMs: MINUTE_MS, version: 1, firstRun: 1, runCount: 7 }),
+    ];
+    const record = recordOf({ version: 1, highWaterMark: 7, lifeMs: 30 * DAY_MS });
+    const look = await lookBack(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
+    const windows = rateWindowsMsOf(record, NOW_MS).map((windowMs) => ({ windowMs, oldest: undefined }));
+    expect(capacityOf(record, look, windows, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
+  });
+
+  async function capacityFrom(leases: ReturnType<typeof leasesInARow>) {
+    const reader = readerOf(leases);
+    return await reader.capacity("main");
+  }
+});
+
+describe("a holder", () => {
+  test("is one name, whatever its hosts and processes; who took most stands first", () => {
+    const leases = leasesInARow([
+      { holder: { name: "a", host: "z", pid: 1 }, agoMs: HOUR_MS },
+      { holder: { name: "a", host: "y", pid: 1 }, runCount: 2, agoMs: LIVE_MS },
+      { holder: { name: "b", pid: 1 }, runCount: 5, agoMs: LIVE_MS - 1 },
+      { holder: { name: "b", pid: 2 }, runCount: 2, agoMs: LIVE_MS - 1 },
+    ]);
+    expect(holderUses(leases.toReversed(), NOW_MS)).toMatchObject([
+      { name: "b", hosts: ["h"], processCount: 2, leaseCount: 2, runCount: 7, share: 0.7, isLive: true },
+      { name: "a", hosts: ["y", "z"], processCount: 2, leaseCount: 2, runCount: 3, share: 0.3, isLive: false },
+    ]);
+  });
+
+  test("is live while it reports", () => {
+    const report = { progress: { reportedAtMs: NOW_MS - MINUTE_MS } };
+    expect(holderUses([leaseOf({ agoMs: DAY_MS, ...report })], NOW_MS)).toMatchObject([{ isLive: true }]);
+  });
+
+  const lease = { firstRun: 11, runCount: 4, agoMs: HOUR_MS };
+  test.each<[string, LeaseWords["progress"], object]>([
+    ["nothing is known of it", null, { wastedRunCount: 0 }],
+    ["it goes on in the third", { run: 13, lastSequence: 3 }, { wastedRunCount: 0 }],
+    ["it was closed unused", { state: "closed" }, { wastedRunCount: 4 }],
+    [
+      "it was closed in the third, early",
+      { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 2 },
+      { wastedRunCount: 2 },
+    ],
+    [
+      "it was closed in the third, late",
+      { run: 13, state: "closed", lastSequence: WASTED_BELOW_NUMBERS - 1 },
+      { wastedRunCount: 1 },
+    ],
+    ["it used up the last", { run: 14, ...AN_EXHAUSTED }, { wastedRunCount: 0 }],
+    ["it never left the coordinator", { state: "burnt" as "closed" }, { wastedRunCount: 0, burntRunCount: 4 }],
+  ])("wastes the runs of a lease that made fewer than 100 numbers: %s", (_, progress, expected) => {
+    const [use] = holderUses([leaseOf({ ...lease, progress: progress ?? null })], NOW_MS);
+    expect(use).toMatchObject({ burntRunCount: 0, ...expected });
+  });
+
+  test("that ended and was started again wastes what it left, once it is silent for long enough", () => {
+    const started = (agoMs: number) =>
+      holderUses(
+        leasesInARow([
+          { agoMs: agoMs + MINUTE_MS, holder: { pid: 1 }, runCount: 3, progress: { run: 2 } },
+          { agoMs, holder: { pid: 2 } },
+        ]).toReversed(),
+        NOW_MS,
+      )[0]?.wastedRunCount;
+    expect(started(LIVE_MS)).toBe(2);
+    expect(started(LIVE_MS - MINUTE_MS - 1)).toBe(0);
+  });
+});
+
+describe("asking", () => {
+  test("many times at once costs one look, and a little later another one", async () => {
+    const leases = leasesInARow(Array.from({ length: 250 }, () => ({ agoMs: MINUTE_MS })));
+    const ledger = ledgerOf(leases);
+    const clock = { nowMs: NOW_MS };
+    const reader = readerOf(leases, { ledger, now: () => clock.nowMs });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => reader.capacity("main")));
+    expect(new Set(answers).size).toBe(1);
+    const looked = ledger.asked.count;
+    clock.nowMs += KEPT_MS - 1;
+    await reader.capacity("main");
+    expect(ledger.asked.count).toBe(looked);
+    clock.nowMs += 1;
+    await reader.capacity("main");
+    expect(ledger.asked.count).toBe(2 * looked);
+  });
+
+  test("again after a failure asks again", async () => {
+    let isAway = true;
+    const record = recordOf({ highWaterMark: 0 });
+    const reader = readerOf([], {
+      read: async () => {
+        if (isAway) throw new CoordinatorError("store_unavailable", "away");
+        return { record, code: null };
+      },
+    });
+    await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
+    isAway = false;
+    expect(await reader.capacity("main")).toMatchObject({ runsUsed: 0, alarms: [] });
+  });
+
+  test("of a ledger of a million leases looks at a bounded part of it", async () => {
+    let asked = 0;
+    const ledger = {
+      async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
+        asked += limit;
+        const from = Math.min(belowLedgerId, 1_000_001) - 1;
+        return Array.from({ length: limit }, (__, index) => leaseOf({ firstRun: from - index }));
+      },
+      firstLeaseSince: async () => leaseOf({ firstRun: 1 }),
+    };
+    await readerOf([], { ledger }).capacity("main");
+    expect(asked).toBe(LOOK_LEASES_MAX);
+  });
+});
+
+describe("the watch", () => {
+  test("tells the log when an alarm begins and when it has ended, once each", async () => {
+    const told: [string, object][] = [];
+    const note = (fields: object, event: string) => void told.push([event, fields]);
+    const log: Log = { debug: () => {}, info: note, warn: note, error: note };
+    const state = { share: 0, code: null as ErrorCode | null };
+    const watch = new AlarmsWatch({
+      log,
+      namespaces: async () => ["main"],
+      alarmsOf: async () => {
+        if (state.code !== null) throw new CoordinatorError(state.code, "away");
+        const reader = readerOf([], {
+          read: async () => ({ record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }), code: null }),
+        });
+        return await reader.alarms("main");
+      },
+    });
+    const look = async (share: number, code: ErrorCode | null = null) => {
+      Object.assign(state, { share, code });
+      await Promise.all([watch.look(), watch.look()]);
+      return told.splice(0).map(([event, fields]) => [event, (fields as { name: string }).name]);
+    };
+    expect(await look(0.4)).toEqual([]);
+    expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
+    expect(await look(0.81)).toEqual([["alarm", "runs_used_80"]]);
+    expect(await look(0.82)).toEqual([]);
+    // What can't be read is neither a beginning nor an end.
+    expect(await look(0.82, "store_unavailable")).toEqual([]);
+    expect(await look(0)).toEqual([
+      ["alarm_ended", "runs_used_80"],
+      ["alarm_ended", "runs_used_50"],
+    ]);
+    expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
+  });
+});
+
+function readerOf(
+  leases: ReturnType<typeof leasesInARow>,
+  own: Partial<ConstructorParameters<typeof CapacityReader>[0]> = {},
+): CapacityReader {
+  const silent = () => {};
+  const record = recordOf({ highWaterMark: markOf(leases) % RUN_COUNT });
+  return new CapacityReader({
+    ledger: ledgerOf(leases),
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    now: () => NOW_MS,
+    namespaces: async () => ["main"],
+    read: async () => ({ record, code: null }),
+    ...own,
+  });
+}

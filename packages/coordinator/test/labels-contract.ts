@@ -1,0 +1,59 @@
+/** The part of a store's contract that is about a namespace's labels: words for people, which no step looks at. */
+import { describe, expect, test } from "vitest";
+import type { Store } from "../src/store.js";
+import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
+import type { OpenOptions, StoreTraits } from "./store-contract.js";
+import { withNamespace } from "./store-in-hand.js";
+
+type Opened = (options?: OpenOptions) => Promise<{ readonly store: Store; readonly reopen: () => Promise<Store> }>;
+
+export function describeLabels(opened: Opened, { remembers }: StoreTraits): void {
+  describe("labels", () => {
+    test("are none before any are given, and afterwards those that were given last", async () => {
+      const { store } = await opened();
+      await withNamespace(store);
+      expect(await store.readDescription(NAMESPACE)).toEqual({});
+      const labels = { team: "mail", archive: 'Ä "quoted" {brace} 書, a=b' };
+      await store.describeNamespace(NAMESPACE, labels);
+      expect(await store.readDescription(NAMESPACE)).toEqual(labels);
+      await store.describeNamespace(NAMESPACE, { archive: "lists" });
+      expect(await store.readDescription(NAMESPACE)).toEqual({ archive: "lists" });
+      await store.describeNamespace(NAMESPACE, {});
+      expect(await store.readDescription(NAMESPACE)).toEqual({});
+    });
+
+    test("belong to one namespace, and only to one that was made", async () => {
+      const { store } = await opened();
+      await withNamespace(store);
+      await withNamespace(store, { namespace: "other", storeId: storeIdFrom(1) });
+      await store.describeNamespace("other", { archive: "lists" });
+      expect(await store.readDescription(NAMESPACE)).toEqual({});
+      for (const ask of [
+        () => store.describeNamespace("unmade", { archive: "lists" }),
+        () => store.readDescription("unmade"),
+      ]) {
+        await expect(ask()).rejects.toMatchObject({ code: "namespace_not_initialised" });
+      }
+      expect(await store.listNamespaces()).toEqual([NAMESPACE, "other"]);
+    });
+
+    test("change nothing that a step looks at, and no step changes them", async () => {
+      const { store } = await opened();
+      const { lease, read, jump } = await withNamespace(store);
+      await lease({ runCount: 3 });
+      const before = await read();
+      await store.describeNamespace(NAMESPACE, { archive: "lists" });
+      expect(await read()).toEqual(before);
+      expect((await lease()).firstRun).toBe(4);
+      await jump();
+      expect(await store.readDescription(NAMESPACE)).toEqual({ archive: "lists" });
+    });
+
+    test.runIf(remembers)("outlive the process", async () => {
+      const { store, reopen } = await opened();
+      await withNamespace(store);
+      await store.describeNamespace(NAMESPACE, { archive: "lists" });
+      expect(await (await reopen()).readDescription(NAMESPACE)).toEqual({ archive: "lists" });
+    });
+  });
+}

@@ -1,0 +1,109 @@
+/** Labels where they are kept: what older stores, other hands, backups and moves do with them. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { expect, test } from "vitest";
+import { NO_WITNESS } from "../src/guard/witness.js";
+import { moveNamespace } from "../src/operator/move.js";
+import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
+import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { newStore } from "./embedded-place.js";
+import { coordinatorOf, embeddedPlace, leaseOf, type MakePlace, memoryPlace, redisPlace } from "./places-for-move.js";
+import { clientAt, newStoreAt } from "./redis-for-test.js";
+import { init, recentStoreId } from "./steps-for-move.js";
+
+const LABELS = { archive: "lists", team: "mail" };
+
+function change(path: string, sql: string): unknown[] {
+  const database = new DatabaseSync(path);
+  try {
+    return sql.startsWith("SELECT") ? database.prepare(sql).all() : [database.exec(sql)];
+  } finally {
+    database.close();
+  }
+}
+
+const TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
+
+test("an embedded store of a release without labels opens, and stays as it is until some are given", async () => {
+  const { path, open } = await newStore();
+  const before = change(path, TABLES);
+  expect(JSON.stringify(before)).not.toContain("labels");
+  const store = open();
+  expect(await store.readDescription(NAMESPACE)).toEqual({});
+  await store.close();
+  expect(change(path, TABLES)).toEqual(before);
+  const again = open();
+  await again.describeNamespace(NAMESPACE, LABELS);
+  expect(await again.readDescription(NAMESPACE)).toEqual(LABELS);
+});
+
+test("a backup of an embedded store holds its labels", async () => {
+  const { path, folder, open } = await newStore();
+  const store = open();
+  await store.describeNamespace(NAMESPACE, LABELS);
+  const backup = join(folder, "backup.db");
+  backupSqliteFile(path, backup);
+  expect(change(backup, "SELECT json FROM namespace_labels")).toEqual([{ json: JSON.stringify(LABELS) }]);
+  await rm(backup);
+});
+
+test.each(["", "[]", "7", '{"a":7}', "{"])(
+  "labels that another hand has made %j are refused, and nothing else is",
+  async (text) => {
+    const { path, open } = await newStore();
+    const store = open();
+    await store.describeNamespace(NAMESPACE, LABELS);
+    await store.close();
+    change(path, `UPDATE namespace_labels SET json = '${text}'`);
+    const again = open();
+    await expect(again.readDescription(NAMESPACE)).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringContaining("namespaces describe"),
+    });
+    const [described] = await coordinatorOf(again).namespaces();
+    expect(described).toMatchObject({ labels: {}, record: { firstRun: 1 }, guard: { state: "open" } });
+    expect(described?.guard.explanation).toContain("labels");
+    await again.describeNamespace(NAMESPACE, LABELS);
+    expect(await again.readDescription(NAMESPACE)).toEqual(LABELS);
+  },
+);
+
+test("Redis keeps them in one field of one hash, in the namespace's slot", async () => {
+  const place = await redisPlace();
+  const { store } = await newStoreAt(place.url);
+  await store.describeNamespace(NAMESPACE, LABELS);
+  const prefix = new URL(place.url).searchParams.get("prefix");
+  expect(await clientAt(place.url).hgetall(`${prefix}{${NAMESPACE}}:labels`)).toEqual({ json: JSON.stringify(LABELS) });
+});
+
+const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
+  ["memory to memory", memoryPlace, memoryPlace],
+  ["embedded to Redis", embeddedPlace, redisPlace],
+  ["Redis to embedded", redisPlace, embeddedPlace],
+];
+
+test.each(PAIRS)(
+  "a move from %s carries them over; typed again, it leaves those that were given since",
+  async (_, makeSource, makeTarget) => {
+    const [from, to] = [await makeSource(), await makeTarget()];
+    const [source, target] = [await from.open(), await to.open()];
+    await init(source, recentStoreId());
+    await leaseOf(coordinatorOf(source));
+    await source.describeNamespace(NAMESPACE, LABELS);
+    const moving = {
+      store: source,
+      namespace: NAMESPACE,
+      witness: NO_WITNESS,
+      bounds: SHORT_BOUNDS,
+      nodeCount: 1,
+      target: { store: target, place: to.place, witness: NO_WITNESS },
+    };
+    await moveNamespace(moving);
+    expect(await target.readDescription(NAMESPACE)).toEqual(LABELS);
+    await leaseOf(coordinatorOf(target));
+    await target.describeNamespace(NAMESPACE, { archive: "others" });
+    expect(await moveNamespace(moving)).toMatchObject({ wasDone: true });
+    expect(await target.readDescription(NAMESPACE)).toEqual({ archive: "others" });
+  },
+);

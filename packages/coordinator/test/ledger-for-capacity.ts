@@ -1,0 +1,104 @@
+/** A ledger as a list of leases, for what is computed from it: so that each instant can be chosen. */
+import { type Holder, type LedgerEntry, ledgerIdOf, type Progress } from "@callnumber/protocol/wire";
+import { type CapacityLedger, lastLedgerIdOf } from "../src/capacity-look.js";
+import type { NamespaceRecord } from "../src/store.js";
+import { newStoreId } from "../src/store-id.js";
+
+export const NOW_MS = 1_800_000_000_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+export interface LeaseWords {
+  readonly firstRun?: number;
+  readonly runCount?: number;
+  readonly version?: number;
+  /** How long before now. */
+  readonly agoMs?: number;
+  readonly holder?: Partial<Holder>;
+  readonly progress?: Partial<Progress> | null;
+}
+
+export function leaseOf({
+  firstRun = 1,
+  runCount = 1,
+  version = 0,
+  agoMs = 0,
+  holder,
+  progress = null,
+}: LeaseWords): LedgerEntry {
+  return {
+    version,
+    firstRun,
+    runCount,
+    leasedAtMs: NOW_MS - agoMs,
+    holder: { name: "importer", host: "h", pid: 1, labels: {}, ...holder },
+    coordinator: "c",
+    nonce: "a-nonce-of-capacity",
+    progress:
+      progress === null
+        ? null
+        : { run: firstRun, lastSequence: null, state: "open", reportedAtMs: NOW_MS - agoMs, ...progress },
+  };
+}
+
+/** One lease after the other, from run 1 on; the newest comes last. */
+export function leasesInARow(words: readonly LeaseWords[]): LedgerEntry[] {
+  let next = 1;
+  return words.map((word) => {
+    const lease = leaseOf({ ...word, firstRun: word.firstRun ?? next });
+    next = lease.firstRun + lease.runCount;
+    return lease;
+  });
+}
+
+/** `leases` by rising run; counts how often it is asked. */
+export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { readonly asked: { count: number } } {
+  const newestFirst = leases.toReversed();
+  const asked = { count: 0 };
+  return {
+    asked,
+    async listLeases(_, { belowLedgerId, limit }) {
+      asked.count++;
+      const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) < belowLedgerId);
+      return from === -1 ? [] : newestFirst.slice(from, from + limit);
+    },
+    async firstLeaseSince(_, timeMs) {
+      asked.count++;
+      return leases.find(({ leasedAtMs }) => leasedAtMs >= timeMs);
+    },
+  };
+}
+
+export function recordOf({
+  highWaterMark,
+  version = 0,
+  firstRun = 1,
+  lifeMs = 30 * DAY_MS,
+  rate = 2,
+}: {
+  readonly highWaterMark: number;
+  readonly version?: number;
+  readonly firstRun?: number;
+  readonly lifeMs?: number;
+  readonly rate?: number;
+}): NamespaceRecord {
+  return {
+    namespace: "main",
+    storeId: newStoreId({ firstRun, initialisedAtMs: NOW_MS - lifeMs, rate }),
+    version,
+    firstRun,
+    highWaterMark,
+    changedAtMs: NOW_MS,
+    generation: 0,
+    phase: 0,
+    seal: "-",
+    nodeCount: 1,
+    receiptKey: "",
+  };
+}
+
+/** The mark behind a ledger. */
+export function markOf(leases: readonly LedgerEntry[]): number {
+  return Math.max(0, ...leases.map(({ version, firstRun, runCount }) => ledgerIdOf(version, firstRun + runCount - 1)));
+}

@@ -1,0 +1,188 @@
+/** Pages and exports of a ledger against the plain meaning of a filter, on random ledgers. */
+import { setImmediate as turn } from "node:timers/promises";
+import { type KnownRunState, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { lastLedgerIdOf } from "../src/lease-copy.js";
+import { exportedSteps } from "../src/ledger-export.js";
+import type { LedgerFilter } from "../src/ledger-filter.js";
+import { ledgerPage } from "../src/ledger-page.js";
+import type { LedgerReader } from "../src/ledger-reader.js";
+import type { LeaseCopy } from "../src/store.js";
+import { holder, NAMESPACE } from "./commands-for-test.js";
+import { randomLedger } from "./random-ledgers.js";
+
+/** A list of leases, read as a store lets its ledger be read. */
+class ListedLedger implements LedgerReader {
+  lookedAt = 0;
+  constructor(readonly copies: readonly LeaseCopy[]) {}
+
+  async findLease(): Promise<never> {
+    throw new Error("pages and exports look for no single run");
+  }
+
+  async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
+    const below = this.copies.filter(({ entry }) => lastLedgerIdOf(entry) < belowLedgerId);
+    return this.#looked(below.slice(-limit).reverse()).map(({ entry }) => entry);
+  }
+
+  async firstLeaseSince(_: string, timeMs: number) {
+    return this.copies.find(({ entry }) => entry.leasedAtMs >= timeMs)?.entry;
+  }
+
+  async exportLeases(_: string, { afterLedgerId, limit }: { afterLedgerId: number; limit: number }) {
+    return this.#looked(this.copies.filter(({ entry }) => lastLedgerIdOf(entry) > afterLedgerId).slice(0, limit));
+  }
+
+  #looked<T>(found: readonly T[]): readonly T[] {
+    this.lookedAt += found.length;
+    return found;
+  }
+}
+
+/** The meaning of each condition, in the plainest way. */
+const MEANINGS: { readonly [K in keyof LedgerFilter]-?: (entry: LedgerEntry, asked: never) => boolean } = {
+  holder: (entry, asked: string) => entry.holder.name === asked,
+  host: (entry, asked: string) => entry.holder.host === asked,
+  label: ({ holder: { labels } }, asked: readonly string[]) => {
+    const theirs = new Set(Object.entries(labels).map(([name, value]) => `${name}=${value}`));
+    return asked.every((label) => theirs.has(label));
+  },
+  state: (entry, asked: KnownRunState) => (entry.progress === null ? "unreported" : entry.progress.state) === asked,
+  leasedFromMs: (entry, asked: number) => entry.leasedAtMs >= asked,
+  leasedToMs: (entry, asked: number) => entry.leasedAtMs < asked,
+  fromRun: (entry, asked: number) => runsOf(entry).some((run) => run >= asked),
+  toRun: (entry, asked: number) => runsOf(entry).some((run) => run <= asked),
+};
+
+function runsOf({ version, firstRun, runCount }: LedgerEntry): number[] {
+  return Array.from({ length: runCount }, (_, index) => ledgerIdOf(version, firstRun + index));
+}
+
+function isMeant(filter: LedgerFilter, entry: LedgerEntry): boolean {
+  return Object.entries(filter).every(([name, asked]) => {
+    const holds = MEANINGS[name as keyof LedgerFilter] as (entry: LedgerEntry, asked: unknown) => boolean;
+    return asked === undefined || holds(entry, asked);
+  });
+}
+
+async function allPages(ledger: LedgerReader, filter: LedgerFilter, limit: number): Promise<readonly LedgerEntry[]> {
+  const leases: LedgerEntry[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await ledgerPage(ledger, NAMESPACE, { ...filter, limit, cursor });
+    expect(page.leases.length).toBeLessThanOrEqual(limit);
+    leases.push(...page.leases);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return leases;
+}
+
+async function exported(ledger: LedgerReader, filter: LedgerFilter) {
+  const leases: LedgerEntry[] = [];
+  let upToRun = -1;
+  for await (const step of exportedSteps(ledger, NAMESPACE, filter)) {
+    leases.push(...step.leases);
+    ({ upToRun } = step);
+  }
+  return { leases, upToRun };
+}
+
+/** Bounds that fall on leases, beside them and between them; values that some have. */
+function filterOver(copies: readonly LeaseCopy[]): fc.Arbitrary<LedgerFilter> {
+  const near = (values: readonly number[]) =>
+    fc
+      .tuple(fc.constantFrom(0, ...values), fc.integer({ min: -2, max: 2 }))
+      .map(([value, by]) => Math.max(value + by, 0));
+  const run = near(copies.flatMap(({ entry }) => [ledgerIdOf(entry.version, entry.firstRun), lastLedgerIdOf(entry)]));
+  const time = near(copies.map(({ entry }) => entry.leasedAtMs));
+  // All conditions at once would leave nothing to compare.
+  const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
+    fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+  return fc.record({
+    holder: seldom(fc.constantFrom("importer", "Büro für Listen", "nobody")),
+    host: seldom(fc.constantFrom("mail-1", "mail-2")),
+    label: seldom(fc.subarray(["archive=lists", "b=2", 'a="\\\n'])),
+    state: seldom(fc.constantFrom<KnownRunState>("open", "exhausted", "closed", "burnt", "unreported")),
+    leasedFromMs: seldom(time),
+    leasedToMs: seldom(time),
+    fromRun: seldom(run),
+    toRun: seldom(run),
+  });
+}
+
+const asked = randomLedger(60).chain((copies) =>
+  fc.record({ copies: fc.constant(copies), filter: filterOver(copies), limit: fc.integer({ min: 1, max: 20 }) }),
+);
+
+describe("a filter", () => {
+  test("gives what it means, newest first in pages and oldest first in an export", async () => {
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ copies, filter, limit }) => {
+        const ledger = new ListedLedger(copies);
+        const meant = copies.map(({ entry }) => entry).filter((entry) => isMeant(filter, entry));
+        expect(await allPages(ledger, filter, limit)).toEqual(meant.toReversed());
+        expect((await exported(ledger, filter)).leases).toEqual(meant);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("is also looked through up to the run that the export tells: what comes later lies above it", async () => {
+    await fc.assert(
+      fc.asyncProperty(asked, fc.nat(60), async ({ copies, filter }, there) => {
+        const { fromRun: _from, toRun: _to, leasedToMs: _until, ...endless } = filter;
+        const before = await exported(new ListedLedger(copies.slice(0, there)), endless);
+        const after = await exported(new ListedLedger(copies), { ...endless, fromRun: before.upToRun + 1 });
+        const meant = copies.map(({ entry }) => entry).filter((entry) => isMeant(endless, entry));
+        expect([...before.leases, ...after.leases]).toEqual(meant);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function longLedger(leaseCount: number): ListedLedger {
+  return new ListedLedger(
+    Array.from({ length: leaseCount }, (_, index) => {
+      const [nonce, firstRun, leasedAtMs] = [`nonce-of-lease-${index}`, index + 1, 1_790_000_000_000 + index];
+      const entry = { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce, progress: null };
+      return { entry, leaseNonce: nonce };
+    }),
+  );
+}
+
+describe("the work", () => {
+  test("of one page is bounded, however rare what is asked for: it is empty, and has a cursor", async () => {
+    const ledger = longLedger(25_000);
+    const page = await ledgerPage(ledger, NAMESPACE, { holder: "nobody", limit: 20 });
+    expect(page).toEqual({ leases: [], nextCursor: "15001" });
+    expect(ledger.lookedAt).toBe(10_000);
+  });
+
+  test("of a page within bounds does not look at what lies outside of them", async () => {
+    const ledger = longLedger(25_000);
+    const page = await ledgerPage(ledger, NAMESPACE, { host: "mail-1", fromRun: 12_001, toRun: 12_003, limit: 20 });
+    expect(page.leases.map(({ firstRun }) => firstRun)).toEqual([12_003, 12_002, 12_001]);
+    expect(ledger.lookedAt).toBeLessThanOrEqual(200);
+    const times = { leasedFromMs: 1_790_000_000_100, leasedToMs: 1_790_000_000_103 };
+    ledger.lookedAt = 0;
+    expect((await exported(ledger, times)).leases.map(({ firstRun }) => firstRun)).toEqual([101, 102, 103]);
+    expect(ledger.lookedAt).toBeLessThanOrEqual(250);
+  });
+
+  test("of an export leaves a turn to others between any two steps", async () => {
+    let turns = 0;
+    const others = new AbortController();
+    const count = async () => {
+      for (; !others.signal.aborted; turns++) await turn();
+    };
+    const counted = count();
+    let steps = 0;
+    for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) steps++;
+    others.abort();
+    await counted;
+    expect(steps).toBeGreaterThanOrEqual(5);
+    expect(turns).toBeGreaterThanOrEqual(steps);
+  });
+});

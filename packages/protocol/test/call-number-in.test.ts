@@ -1,0 +1,34 @@
+/** What people paste instead of a call number, and which number is in it. */
+import { callNumberIn } from "@callnumber/protocol/call-number-in";
+import { expect, test } from "vitest";
+
+test.each([
+  ["2VznWE2i", "2VznWE2i"],
+  ["https://lists.example.org/message/2VznWE2i", "2VznWE2i"],
+  ["  https://lists.example.org/message/2VznWE2i\n", "2VznWE2i"],
+  ["https://lists.example.org/message/2VznWE2i/", "2VznWE2i"],
+  ["https://lists.example.org/message/2VznWE2i/raw?from=dxlGgaI3#03KOE60u", "2VznWE2i"],
+  ["https://lists.example.org/03KOE60u/message/2VznWE2i", "2VznWE2i"],
+  ["HTTPS://lists.example.org/2%56znWE2i", "2VznWE2i"],
+  ["/message/2VznWE2i", "2VznWE2i"],
+  ["lists.example.org/2VznWE2i", "2VznWE2i"],
+])("%j holds %s", (text, callNumber) => {
+  expect(callNumberIn(text)).toBe(callNumber);
+});
+
+test.each([
+  "",
+  "2VznWE2",
+  " 2VznWE2i",
+  "2VznWE2i.",
+  "https://archives/",
+  "https://archives?2VznWE2i",
+  "https://lists.example.org/message/2VznWE2",
+  "https://lists.example.org/100%/2VznWE2",
+])("%j holds none", (text) => {
+  expect(callNumberIn(text)).toBeNull();
+});
+
+test("eight characters that stand for nothing are still what was meant: what is wrong with them is told elsewhere", () => {
+  expect(callNumberIn("https://lists.example.org/zzzzzzzz")).toBe("zzzzzzzz");
+});
