@@ -1,5 +1,5 @@
 /**
- * Makes a fresh clone ready to run: dependencies installed, TypeScript built. The npm scripts demo, test and check begin here.
+ * Makes a fresh clone ready to run: dependencies installed, TypeScript built, the console built. The npm scripts demo, test and check begin here.
  * Uses Node alone, since nothing is installed yet, and knows nothing of what is run afterwards.
  * A second run touches no network: npx would ask the registry even for a version it has, so a stamp decides.
  */
@@ -7,11 +7,14 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const STAMP = join(ROOT, "node_modules", ".bootstrap-stamp");
+const CONSOLE_STAMP = join(ROOT, "node_modules", ".console-stamp");
+const CONSOLE = join("packages", "console");
+const BUILT_CONSOLE = join(ROOT, "packages", "coordinator", "dist", "console", "index.html");
 const TSC = join(ROOT, "node_modules", "typescript", "bin", "tsc");
 
 /**
@@ -40,6 +43,7 @@ const manifest = JSON.parse(read("package.json"));
 refuseOldNode();
 await install();
 await build();
+await buildConsole();
 
 function refuseOldNode() {
   const [floorMajor, floorMinor] = manifest.engines.node.match(/\d+/g).map(Number);
@@ -77,6 +81,33 @@ async function build() {
   });
   const written = output.match(/^TSFILE: .*\.js$/gm);
   if (written) console.log(`Built ${written.length} ${written.length === 1 ? "file" : "files"}.`);
+}
+
+/** The operators' page: only when something that it is made of has changed. */
+async function buildConsole() {
+  const inputs = hashOfConsoleInputs();
+  if (existsSync(CONSOLE_STAMP) && readFileSync(CONSOLE_STAMP, "utf8") === inputs && existsSync(BUILT_CONSOLE)) return;
+  rmSync(CONSOLE_STAMP, { force: true });
+  const vite = join(ROOT, CONSOLE, "node_modules", "vite", "bin", "vite.js");
+  await run(process.execPath, [vite, "build", "--logLevel", "warn", join(ROOT, CONSOLE)], {
+    advice: ["The console was not built. The output above says why."],
+  });
+  writeFileSync(CONSOLE_STAMP, inputs);
+  console.log("Built the console.");
+}
+
+/** Its own files, what it takes from the protocol, and the versions of what it is built with. */
+function hashOfConsoleInputs() {
+  const hash = createHash("sha256");
+  for (const folder of [CONSOLE, join("packages", "protocol", "src")]) {
+    const names = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+      .filter((name) => !/[\\/](node_modules|dist)[\\/]/.test(name));
+    for (const name of names.sort()) hash.update(`${name}\n${read(name)}\n`);
+  }
+  hash.update(read("pnpm-lock.yaml"));
+  return hash.digest("hex");
 }
 
 /** Everything that decides what an install puts into node_modules. */

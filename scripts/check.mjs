@@ -16,13 +16,13 @@ const STEPS = [
   ["formatter", "biome", ["ci", "--linter-enabled=false", "--colors=off"]],
   ["dead code", "knip", []],
   ["names and lengths", process.execPath, ["scripts/style.mjs"]],
-  ["weight of codec and client", process.execPath, ["scripts/size.mjs"]],
+  ["weight of codec, client and console", process.execPath, ["scripts/size.mjs"]],
   // Through npm: publint would ask for a pnpm on PATH, which a fresh machine has not.
   ...PUBLISHED.map((name) => [`package ${name}`, "publint", ["--strict", "--pack", "npm", `packages/${name}`]]),
 ];
 
 /** The steps whose figures are worth a look although they passed. */
-const SHOWN = new Set(["weight of codec and client"]);
+const SHOWN = new Set(["weight of codec, client and console"]);
 
 const failed = [];
 for (const [name, command, parameters] of STEPS) {

@@ -25,6 +25,6 @@ if (breaches.length > 0) process.exit(1);
 
 function sourceFiles(folder) {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => join(folder, name));
 }

@@ -119,6 +119,19 @@ const RULES: readonly Rule[] = [
     forbidden: /\/cli\//,
   },
   {
+    because:
+      "the page in a browser takes what is agreed from the protocol, draws with two small libraries, and knows nothing of a coordinator's insides",
+    files: /^packages\/console\/src\//,
+    allowed:
+      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks|uplot|uplot\/dist\/uPlot\.min\.css)$/,
+  },
+  {
+    because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
+    files:
+      /^packages\/console\/src\/(advice|call-number-text|circumstances|event-words|namespace-colour|run-state|words)\./,
+    forbidden: /^(preact|uplot)|\/(live|ask|route|use-answer)$|\/(parts|pages)\//,
+  },
+  {
     because: "an example uses what a user can use: the packages by their public names",
     files: /^examples\//,
     forbidden: /^packages\//,
@@ -168,7 +181,7 @@ describe("the architecture", () => {
   });
 
   test("no import goes round in a circle", () => {
-    const importsOf = new Map(sources.map(({ path, imports }) => [path.replace(/\.ts$/, ""), imports]));
+    const importsOf = new Map(sources.map(({ path, imports }) => [path.replace(/\.tsx?$/, ""), imports]));
     const done = new Set<string>();
     const visit = (name: string, way: readonly string[]): void => {
       if (way.includes(name)) expect.fail(`circle: ${[...way.slice(way.indexOf(name)), name].join(" → ")}`);
@@ -187,12 +200,12 @@ describe("the architecture", () => {
 
 function sourceFiles(folder: string): SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => {
       const path = relative(REPOSITORY, join(folder, name)).replaceAll("\\", "/");
       const text = readFileSync(join(folder, name), "utf8");
       // Types alone leave no trace at run time, but they are knowledge too: they count.
-      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(
+      const specifiers = [...text.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"\s]+)"/g)].map(
         ([, name_]) => name_ as string,
       );
       return { path, text, imports: specifiers.map((specifier) => fromRoot(path, specifier)) };

@@ -9,6 +9,7 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   unsupported_media_type: "a bad request over HTTP",
   run_not_leased: "a question about a run",
   not_the_holder: "a report by somebody else",
+  too_many_streams: "people who watch",
   shutting_down: "a coordinator that is told to stop",
   store_too_old: "no server so old is at hand: its text is tested with made-up versions",
   internal_error: "a bug",

@@ -16,6 +16,7 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   body_too_large: "of HTTP",
   unsupported_media_type: "of HTTP",
   internal_error: "of HTTP",
+  too_many_streams: "of HTTP",
   shutting_down: "of HTTP",
   namespace_already_initialised: "init is typed once",
   run_not_leased: "nobody reports or looks up",

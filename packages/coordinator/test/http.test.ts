@@ -420,6 +420,7 @@ describe("the surface", () => {
     ).toEqual([
       "get /healthz",
       "get /readyz",
+      "get /v1/events",
       "get /v1/namespaces",
       "get /v1/namespaces/{namespace}/call-numbers/{callNumber}",
       "get /v1/namespaces/{namespace}/capacity",

@@ -46,6 +46,7 @@ export type ErrorCode =
   | "store_locked"
   | "store_missing"
   | "store_unavailable"
+  | "too_many_streams"
   | "shutting_down"
   | "internal_error";
 
@@ -103,6 +104,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_locked: { httpStatus: 503, retry: "never" },
   store_missing: { httpStatus: 503, retry: "never" },
   store_unavailable: { httpStatus: 503, retry: "later" },
+  too_many_streams: { httpStatus: 503, retry: "later" },
   shutting_down: { httpStatus: 503, retry: "later" },
   internal_error: { httpStatus: 500, retry: "never" },
 };

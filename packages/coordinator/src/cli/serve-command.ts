@@ -3,12 +3,14 @@
 import { createServer as createProbe, isIP } from "node:net";
 import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { type Logger, pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
 import { createServer } from "../http/server.js";
+import { RecentEvents } from "../recent-events.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -115,6 +117,8 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const events = new EventHub(log);
+  const recent = new RecentEvents();
+  events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -135,15 +139,18 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       coordinator,
       release: RELEASE,
       events,
+      recentEvents: recent,
       publicInspect: options.publicInspect ?? false,
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
+    say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     coordinator.startTouching();
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    recent.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
     await flushed(log);

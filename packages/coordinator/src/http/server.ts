@@ -11,11 +11,15 @@ import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
+import { RecentEvents } from "../recent-events.js";
 import { withinTrace } from "../trace-context.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { capacityRoute } from "./capacity-route.js";
+import { consoleRoute } from "./console-route.js";
 import { type Refusals, refusalsTold } from "./error-answer.js";
+import { EventStreams } from "./event-streams.js";
+import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { historyRoute } from "./history-route.js";
@@ -37,6 +41,8 @@ export interface ServerOptions {
   readonly release: string;
   /** The hub that the coordinator logs to: refusals go there too, and the metrics count what passes. Default: a silent one. */
   readonly events?: EventHub;
+  /** What the event stream tells; whoever makes it subscribes it to the hub. Default: nothing. */
+  readonly recentEvents?: RecentEvents;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -52,11 +58,13 @@ export async function createServer({
   coordinator,
   release,
   events = new EventHub(SILENT_LOG),
+  recentEvents = new RecentEvents(),
   publicInspect = false,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
   const app = newApp(refusals);
   const metrics = new Metrics({ coordinator, events, release });
+  const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
@@ -107,6 +115,8 @@ export async function createServer({
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
+    eventsRoute(routes, streams);
+    consoleRoute(routes);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
   metricsRoute(app, metrics);
@@ -116,6 +126,8 @@ export async function createServer({
     listen: (address) => app.listen(address),
     async stop() {
       isStopping = true;
+      // A stream has no end of its own to wait for.
+      streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
       metrics.close();

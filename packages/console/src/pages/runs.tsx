@@ -1,0 +1,140 @@
+/** The ledger: every lease, newest first, filtered, a page at a time. Filters and page stand in the address. */
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { filledPath, type LedgerEntry, ledgerIdOf, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
+import { addressAtCoordinator } from "../ask.js";
+import { runs } from "../event-words.js";
+import { Answered } from "../parts/answered.js";
+import { stepAmongRows } from "../parts/arrow-keys.js";
+import { Instant } from "../parts/instant.js";
+import { RunFilterForm } from "../parts/run-filter-form.js";
+import { LeaseBar } from "../parts/sequence-bar.js";
+import { addressOf, type Route } from "../route.js";
+import { filtersIn, queryOf } from "../run-filters.js";
+import { useAnswer } from "../use-answer.js";
+import { dateAndTime, labelsInWords } from "../words.js";
+
+export function RunsPage({ route }: { route: Route }) {
+  const { namespace, query } = route;
+  const filters = filtersIn(query);
+  const cursor = query.get("cursor") ?? "";
+  const path = `${pathOf("runs", { namespace })}?${queryOf(filters, cursor)}`;
+  // Later pages stay as they are: nothing is ever put between.
+  const answer = useAnswer<RunsAnswer>(path, cursor === "" ? namespace : undefined);
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <>
+      <h1 tabIndex={-1}>Runs</h1>
+      <RunFilterForm key={query.toString()} namespace={namespace} filters={filters} />
+      <Answered answer={answer} what="list of leases">
+        {({ leases, nextCursor }) => (
+          <>
+            {leases.length === 0 ? (
+              <Nothing isFiltered={isFiltered} hasMore={nextCursor !== null} namespace={namespace} />
+            ) : (
+              <LeasesTable namespace={namespace} leases={leases} />
+            )}
+            <nav class="pager" aria-label="Pages of the list">
+              {cursor !== "" && <a href={addressOf(namespace, "runs", "", filters)}>Newest</a>}
+              {nextCursor !== null && (
+                <a href={addressOf(namespace, "runs", "", { ...filters, cursor: nextCursor })}>Older</a>
+              )}
+            </nav>
+          </>
+        )}
+      </Answered>
+      <Export namespace={namespace} filters={filters} isFiltered={isFiltered} />
+    </>
+  );
+}
+
+function LeasesTable({ namespace, leases }: { namespace: string; leases: readonly LedgerEntry[] }) {
+  return (
+    // biome-ignore lint: arrow keys are an extra; each link is reached by Tab as well
+    <table class="leases" onKeyDown={stepAmongRows}>
+      <thead>
+        <tr>
+          <th scope="col">Runs</th>
+          <th scope="col">Holder</th>
+          <th scope="col">Leased</th>
+          <th scope="col" class="more">
+            How far
+          </th>
+          <th scope="col" class="more">
+            By
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {leases.map((lease) => {
+          const { version, firstRun, runCount, leasedAtMs, holder, coordinator, progress } = lease;
+          return (
+            <tr key={ledgerIdOf(version, firstRun)}>
+              <th scope="row">
+                <a data-row href={addressOf(namespace, "runs", ledgerIdOf(version, firstRun))}>
+                  {runs(firstRun, runCount).replace(/^runs? /, "")}
+                </a>
+                {version > 0 && <small>version {version}</small>}
+              </th>
+              <td>
+                {holder.name}
+                <small>
+                  {holder.host}, pid {holder.pid}
+                </small>
+                <small>{labelsInWords(holder.labels)}</small>
+              </td>
+              <td>
+                <Instant atMs={leasedAtMs} />
+                <small class="more">{dateAndTime(leasedAtMs)}</small>
+                <small class="less">{progress?.state ?? "unreported"}</small>
+              </td>
+              <td class="more">
+                <span class={`badge ${progress?.state ?? "unreported"}`}>{progress?.state ?? "unreported"}</span>
+                <LeaseBar lease={lease} />
+              </td>
+              <td class="more">{coordinator}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Nothing({ isFiltered, hasMore, namespace }: { isFiltered: boolean; hasMore: boolean; namespace: string }) {
+  if (hasMore) return <p>None of the leases looked at so far fits. Older ones may.</p>;
+  if (isFiltered) {
+    return (
+      <p>
+        No lease fits. <a href={addressOf(namespace, "runs")}>Show all</a>
+      </p>
+    );
+  }
+  return (
+    <p>
+      No run was leased yet. <a href={addressOf(namespace)}>How to begin</a>
+    </p>
+  );
+}
+
+interface ExportProperties {
+  readonly namespace: string;
+  readonly filters: Readonly<Record<string, string>>;
+  readonly isFiltered: boolean;
+}
+
+function Export({ namespace, filters, isFiltered }: ExportProperties) {
+  const address = (format: string) =>
+    `${addressAtCoordinator(filledPath(OPERATOR_ROUTES.export, { namespace }))}?${new URLSearchParams({ format, ...filters })}`;
+  return (
+    <p class="quiet export">
+      Take {isFiltered ? "all that fit" : "the whole ledger"} along:{" "}
+      <a href={address("csv")} download={`${namespace}.csv`}>
+        CSV
+      </a>
+      {", "}
+      <a href={address("ndjson")} download={`${namespace}.ndjson`}>
+        NDJSON
+      </a>
+    </p>
+  );
+}

@@ -1,0 +1,35 @@
+/** Every field of a lease. */
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { runs } from "../event-words.js";
+import { labelsInWords } from "../words.js";
+import { Instant } from "./instant.js";
+
+export function LeaseFields({ lease }: { lease: LedgerEntry }) {
+  const { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce } = lease;
+  return (
+    <dl class="fields">
+      <dt>Holder</dt>
+      <dd>{holder.name}</dd>
+      <dt>Host</dt>
+      <dd>{holder.host}</dd>
+      <dt>Process</dt>
+      <dd>{holder.pid}</dd>
+      <dt>Labels</dt>
+      <dd>{labelsInWords(holder.labels) || "none"}</dd>
+      <dt>Leased</dt>
+      <dd>
+        <Instant atMs={leasedAtMs} isFull />
+      </dd>
+      <dt>Runs</dt>
+      <dd>{runs(firstRun, runCount).replace(/^runs? /, "")}</dd>
+      <dt>Version</dt>
+      <dd>{version}</dd>
+      <dt>Coordinator</dt>
+      <dd>{coordinator}</dd>
+      <dt>Nonce</dt>
+      <dd>
+        <code>{nonce}</code>
+      </dd>
+    </dl>
+  );
+}

@@ -1,0 +1,69 @@
+/**
+ * Addresses within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a
+ * `#`, so that they hold behind any path and need nothing of the server.
+ */
+import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
+import { useEffect, useState } from "preact/hooks";
+
+const PAGES = ["overview", "runs", "inspect", "recovery"] as const;
+export type PageName = (typeof PAGES)[number];
+
+export interface Route {
+  readonly namespace: string;
+  readonly page: PageName;
+  /** What comes after the page: a run, a call number, a code; empty for none. */
+  readonly subject: string;
+  readonly query: URLSearchParams;
+}
+
+function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [namespace = "", page = "", ...rest] = path.split("/").map(decoded);
+  return {
+    namespace: NAMESPACE_PATTERN.test(namespace) ? namespace : DEFAULT_NAMESPACE,
+    page: PAGES.find((name) => name === page) ?? "overview",
+    subject: rest.join("/"),
+    query: new URLSearchParams(query),
+  };
+}
+
+/** Page and subject default to the overview and none; empty values of the query are left out. */
+export function addressOf(
+  namespace: string,
+  page: PageName = "overview",
+  subject: string | number = "",
+  query: Readonly<Record<string, string>> = {},
+): string {
+  const parts = [namespace, ...(page === "overview" ? [] : [page]), ...(subject === "" ? [] : [String(subject)])];
+  const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
+  return `#/${parts.map(encodeURIComponent).join("/")}${asked && `?${asked}`}`;
+}
+
+/** The present route; follows links, and the browser's back and forward. */
+export function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const follow = () => setHash(location.hash);
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  return parseRoute(hash);
+}
+
+/** Goes there; with `isSameStep` the browser's back skips the place left. */
+export function go(address: string, isSameStep = false): void {
+  if (!isSameStep) {
+    location.hash = address;
+    return;
+  }
+  history.replaceState(null, "", address);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * `/console/`: the operators' page, as the build left it in this package. Its few files are read once, at the start, so that no
+ * request ever names a file; and nothing but these pages gets the strict policy that browsers keep for them.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { TypedApp } from "./app.js";
+
+const BUILT_FOLDER = fileURLToPath(new URL("../../dist/console/", import.meta.url));
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Everything from here and nothing from anywhere else; nobody may frame it, and no form leaves it. */
+const PAGE_HEADERS = {
+  "content-security-policy":
+    "default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+} as const;
+
+/** The names of built scripts and styles change with their content. */
+const FOR_EVER = "public, max-age=31536000, immutable";
+
+const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>The console was not built. Build it with <code>npm run bootstrap</code>, and start the coordinator again.</p></html>`;
+
+export function consoleRoute(app: TypedApp): void {
+  const root = OPERATOR_ROUTES.console;
+  // Relative, so that it holds behind a path prefix, too.
+  app.get(root.slice(0, -1), { schema: { hide: true } }, async (_request, reply) =>
+    reply.code(308).headers(PAGE_HEADERS).header("location", "console/").send(),
+  );
+  const files = builtFiles();
+  const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
+  app.get(root, { schema: { hide: true } }, async (request, reply) =>
+    sendFile(request, reply.header("cache-control", "no-cache"), page),
+  );
+  for (const file of files) {
+    if (file.path === "index.html") continue;
+    const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";
+    app.get(`${root}${file.path}`, { schema: { hide: true } }, async (request, reply) =>
+      sendFile(request, reply.header("cache-control", keeping), file),
+    );
+  }
+}
+
+class BuiltFile {
+  #gzipped: Buffer | undefined;
+
+  /** @param path from the page's own address, with forward slashes. */
+  constructor(
+    readonly path: string,
+    readonly content: Buffer,
+  ) {}
+
+  /** Compressed when it is first asked for: a coordinator that nobody looks at has no use for it. */
+  get gzipped(): Buffer {
+    this.#gzipped ??= gzipSync(this.content, { level: 9 });
+    return this.#gzipped;
+  }
+}
+
+/** None when the package was not built whole: then the page says so, and leasing goes on. */
+function builtFiles(): readonly BuiltFile[] {
+  try {
+    return readdirSync(BUILT_FOLDER, { recursive: true, encoding: "utf8" })
+      .filter((path) => Object.hasOwn(CONTENT_TYPES, extname(path)))
+      .map((path) => new BuiltFile(path.replaceAll("\\", "/"), readFileSync(join(BUILT_FOLDER, path))));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile): FastifyReply {
+  const takesGzip = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  reply
+    .headers(PAGE_HEADERS)
+    .header("vary", "accept-encoding")
+    .type(CONTENT_TYPES[extname(file.path)] as string);
+  return takesGzip ? reply.header("content-encoding", "gzip").send(file.gzipped) : reply.send(file.content);
+}

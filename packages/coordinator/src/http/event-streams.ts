@@ -1,0 +1,113 @@
+/**
+ * The open event streams: server-sent events to every page and terminal that watches. Memory is bounded: so many streams, so many
+ * bytes waiting for each; who reads too slowly is cut off, comes back by itself, and is told what it missed.
+ */
+import type { ServerResponse } from "node:http";
+import type { OperatorEvent } from "@callnumber/protocol/operator";
+import type { RecentEvents } from "../recent-events.js";
+
+export const STREAM_COUNT_MAX = 64;
+/** Holds all that is kept for a stream that begins; a reader so far behind later is no reader. */
+const WAITING_BYTES_MAX = 1024 * 1024;
+/** Below what proxies take for silence. */
+const HEARTBEAT_EVERY_MS = 15_000;
+/** How long a browser waits before it comes back. */
+const RETRY_MS = 2_000;
+
+export interface StreamWishes {
+  /** Events of this namespace, and those that concern all; undefined for every namespace. */
+  readonly namespace: string | undefined;
+  /** `Last-Event-ID`: what followed it is told first. */
+  readonly lastEventId: string | undefined;
+  /** Tells first what is still known, to one who comes for the first time. */
+  readonly wantsRecent: boolean;
+}
+
+interface Stream {
+  readonly response: ServerResponse;
+  readonly namespace: string | undefined;
+}
+
+export class EventStreams {
+  readonly #recent: RecentEvents;
+  readonly #streams = new Set<Stream>();
+  readonly #unwatch: () => void;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+
+  constructor(recent: RecentEvents) {
+    this.#recent = recent;
+    this.#unwatch = recent.watch((event) => this.#tellAll(event));
+  }
+
+  /** Whether one more stream may begin. */
+  get hasRoom(): boolean {
+    return this.#streams.size < STREAM_COUNT_MAX;
+  }
+
+  /** Takes over the answer, whose headers are sent, until its reader leaves, is too slow, or all streams end. */
+  begin(response: ServerResponse, wishes: StreamWishes): void {
+    const stream = { response, namespace: wishes.namespace };
+    this.#streams.add(stream);
+    response.once("close", () => this.#forget(stream));
+    // A broken connection is not worth a word: its close comes next.
+    response.on("error", () => {});
+    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS).unref();
+    response.write(`retry: ${RETRY_MS}\n\n`);
+    this.#tellPast(stream, wishes);
+  }
+
+  /** Ends every stream at once, and begins to hold nothing more. */
+  close(): void {
+    this.#unwatch();
+    clearInterval(this.#heartbeat);
+    for (const { response } of this.#streams) response.end();
+  }
+
+  #tellPast(stream: Stream, { lastEventId, wantsRecent }: StreamWishes): void {
+    if (lastEventId === undefined) {
+      if (wantsRecent) for (const event of this.#recent.all()) this.#tell(stream, event);
+      return;
+    }
+    const { events, isComplete } = this.#recent.since(this.#idIn(lastEventId));
+    if (!isComplete) stream.response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
+    for (const event of events) this.#tell(stream, event);
+  }
+
+  /** An id of an earlier process means nothing here: as if far too much had been missed. */
+  #idIn(lastEventId: string): number {
+    const [life, id = ""] = lastEventId.split("-");
+    return life === this.#recent.life && /^\d{1,15}$/.test(id) ? Number(id) : Number.POSITIVE_INFINITY;
+  }
+
+  #tellAll(event: OperatorEvent): void {
+    if (this.#streams.size === 0) return;
+    const text = this.#textOf(event);
+    for (const stream of this.#streams) this.#tell(stream, event, text);
+  }
+
+  #tell({ response, namespace }: Stream, event: OperatorEvent, text?: string): void {
+    if (namespace !== undefined && event.namespace !== null && event.namespace !== namespace) return;
+    this.#write(response, text ?? this.#textOf(event));
+  }
+
+  #beat(): void {
+    for (const { response } of this.#streams) this.#write(response, ":\n\n");
+  }
+
+  #write(response: ServerResponse, text: string): void {
+    if (response.destroyed) return;
+    if (response.writableLength > WAITING_BYTES_MAX) response.destroy();
+    else response.write(text);
+  }
+
+  #textOf(event: OperatorEvent): string {
+    return `id: ${this.#recent.life}-${event.id}\ndata: ${JSON.stringify(event)}\n\n`;
+  }
+
+  #forget(stream: Stream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+  }
+}

@@ -1,0 +1,45 @@
+/** `GET /v1/events`: what happens in this coordinator, as it happens. */
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { namespaceSchema } from "@callnumber/protocol/schemas";
+import { z } from "zod";
+import { CoordinatorError } from "../errors.js";
+import type { TypedApp } from "./app.js";
+import { errorResponses } from "./error-responses.js";
+import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
+
+export function eventsRoute(app: TypedApp, streams: EventStreams): void {
+  app.get(
+    OPERATOR_ROUTES.events,
+    {
+      // It would be a stream without a word.
+      exposeHeadRoute: false,
+      schema: {
+        summary:
+          "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",
+        querystring: z.strictObject({
+          namespace: namespaceSchema.optional(),
+          recent: z.enum(["yes", "no"]).default("no").describe("tell first what is still known"),
+        }),
+        response: { ...errorResponses },
+      },
+    },
+    (request, reply) => {
+      if (!streams.hasRoom) {
+        throw new CoordinatorError("too_many_streams", `${STREAM_COUNT_MAX} event streams are open already; close one`);
+      }
+      const lastEventId = request.headers["last-event-id"];
+      reply.hijack();
+      reply.raw.writeHead(200, {
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+        // A proxy that waits for the end of the answer would wait for ever.
+        "x-accel-buffering": "no",
+      });
+      streams.begin(reply.raw, {
+        namespace: request.query.namespace,
+        lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
+        wantsRecent: request.query.recent === "yes",
+      });
+    },
+  );
+}

@@ -1,0 +1,110 @@
+/** The last events, as they are kept for whoever watches: numbered, bounded, without secrets, floods in sums. */
+import { describe, expect, test } from "vitest";
+import { EventHub } from "../src/events.js";
+import { SILENT_LOG } from "../src/log.js";
+import { NOTABLE_EVENT_COUNT, RECENT_EVENT_COUNT, RecentEvents, TOLD_PER_SECOND_MAX } from "../src/recent-events.js";
+
+function watched() {
+  const clock = { nowMs: 1_000_000 };
+  const recent = new RecentEvents(() => clock.nowMs);
+  const hub = new EventHub(SILENT_LOG);
+  hub.subscribe(recent.take);
+  return { clock, recent, hub };
+}
+
+const lease = { namespace: "main", firstRun: 1, runCount: 2, nonce: "the-secret-of-its-holder" };
+
+describe("the recent events", () => {
+  test("are numbered from one, without gaps, and say namespace and code beside their fields", () => {
+    const { recent, hub } = watched();
+    hub.info({ namespace: "main", storeId: "s" }, "init");
+    hub.warn({ namespace: "main", code: "store_forked", explanation: "two copies" }, "fenced");
+    hub.warn({ reason: "away" }, "touch_failed");
+    expect(recent.all()).toEqual([
+      { id: 1, atMs: 1_000_000, level: "info", event: "init", namespace: "main", code: null, fields: { storeId: "s" } },
+      {
+        id: 2,
+        atMs: 1_000_000,
+        level: "warn",
+        event: "fenced",
+        namespace: "main",
+        code: "store_forked",
+        fields: { explanation: "two copies" },
+      },
+      {
+        id: 3,
+        atMs: 1_000_000,
+        level: "warn",
+        event: "touch_failed",
+        namespace: null,
+        code: null,
+        fields: { reason: "away" },
+      },
+    ]);
+  });
+
+  test("leave out what debugs, and never tell the nonce of a lease or the stack of an error", () => {
+    const { recent, hub } = watched();
+    hub.debug({ namespace: "main" }, "report");
+    hub.info(lease, "lease");
+    hub.error({ err: new Error("with a stack"), path: "/v1" }, "internal_error");
+    expect(JSON.stringify(recent.all())).not.toMatch(/secret|stack/);
+    expect(recent.all().map(({ event, fields }) => [event, fields])).toEqual([
+      ["lease", { firstRun: 1, runCount: 2 }],
+      ["internal_error", { path: "/v1" }],
+    ]);
+  });
+
+  test("tell so many leases of a second one by one, and all beyond in one sum for each namespace", () => {
+    const { clock, recent, hub } = watched();
+    for (let count = 0; count < TOLD_PER_SECOND_MAX + 30; count++) hub.info(lease, "lease");
+    for (let count = 0; count < 5; count++) hub.info({ ...lease, namespace: "lists" }, "lease");
+    expect(recent.all()).toHaveLength(TOLD_PER_SECOND_MAX);
+    clock.nowMs += 1_000;
+    hub.info(lease, "lease");
+    const after = recent.all().slice(TOLD_PER_SECOND_MAX);
+    expect(after.map(({ event, namespace, fields }) => [event, namespace, fields])).toEqual([
+      ["leases", "main", { leaseCount: 30, runCount: 60 }],
+      ["leases", "lists", { leaseCount: 5, runCount: 10 }],
+      ["lease", "main", { firstRun: 1, runCount: 2 }],
+    ]);
+  });
+
+  test("tell the sum although nothing follows", () => {
+    const { recent, hub } = watched();
+    for (let count = 0; count < TOLD_PER_SECOND_MAX + 1; count++)
+      hub.info({ code: "not_found", reason: "no" }, "refusal");
+    recent.close();
+    expect(recent.all().at(-1)).toMatchObject({ event: "refusals", code: "not_found", fields: { refusalCount: 1 } });
+  });
+
+  test("go on where a reader stopped, and say so when that is too long ago", () => {
+    const { clock, recent, hub } = watched();
+    const lease_ = () => {
+      clock.nowMs += 1_000;
+      hub.info(lease, "lease");
+    };
+    for (let count = 0; count < 3; count++) lease_();
+    expect(recent.since(1)).toMatchObject({ isComplete: true, events: [{ id: 2 }, { id: 3 }] });
+    expect(recent.since(3)).toEqual({ isComplete: true, events: [] });
+    expect(recent.since(4).isComplete).toBe(false);
+    for (let count = 0; count < RECENT_EVENT_COUNT; count++) lease_();
+    expect(recent.since(3)).toMatchObject({ isComplete: true });
+    expect(recent.since(2)).toMatchObject({ isComplete: false });
+    expect(recent.all()).toHaveLength(RECENT_EVENT_COUNT);
+  });
+
+  test("keep what the guard did, however many leases follow, and no more of it than they say", () => {
+    const { clock, recent, hub } = watched();
+    for (let count = 0; count < NOTABLE_EVENT_COUNT + 50; count++) hub.warn({ namespace: "main", mark: count }, "jump");
+    for (let count = 0; count < 2 * RECENT_EVENT_COUNT; count++) {
+      clock.nowMs += 100;
+      hub.info(lease, "lease");
+    }
+    const jumps = recent.all().filter(({ event }) => event === "jump");
+    expect(jumps).toHaveLength(NOTABLE_EVENT_COUNT);
+    expect(jumps.at(-1)?.fields).toEqual({ mark: NOTABLE_EVENT_COUNT + 49 });
+    const ids = recent.all().map(({ id }) => id);
+    expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+});

@@ -1,0 +1,80 @@
+/** What befalls a real store is seen on the page as it happens, with nobody reloading anything. */
+import { join } from "node:path";
+import { pathOf } from "@callnumber/protocol/wire";
+import { Redis } from "ioredis";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite-restart-marker.js";
+import { callnumber, folderForTest, serve } from "../processes/command.js";
+import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
+import { mustBeAccessible } from "./accessibility.js";
+import { CHROMIUM, launchChromium, newPage, screenshot } from "./browser.js";
+import { lease } from "./leases-for-console.js";
+
+let browser: Browser;
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await launchChromium();
+});
+
+afterAll(() => browser?.close());
+
+describe.skipIf(CHROMIUM === undefined)("the page", () => {
+  test("tells a doubt that was settled: what it was, and from where to where it jumped", async () => {
+    const path = join(await folderForTest(), "store.db");
+    const first = await serve(`sqlite:${path}`, "--create");
+    await lease(first.url, { name: "importer" });
+    const { page } = await newPage(browser, new URL(first.url).origin);
+    await page.goto(`${first.url}/console/#/main/recovery`);
+    await page.getByText("Nothing to do.").waitFor();
+    await first.stop("SIGKILL");
+    // As after a power loss: the machine's memory is another one.
+    removeRestartMarker(path);
+    await serve(`sqlite:${path}`, "--port", new URL(first.url).port);
+    await page.getByText(/^jumped from run 1 to run [\d,]+, because of store_/).waitFor();
+    await page.getByText(/^in doubt: /).waitFor();
+    await page.getByText("Nothing to do.").waitFor();
+    await screenshot(page, "after-a-jump");
+  });
+
+  test("tells that the store was emptied, and what to type with the store id that is remembered", async ({ skip }) => {
+    const unavailable = ownServerUnavailable();
+    if (unavailable !== undefined) skip(unavailable);
+    const { url: storeUrl } = await startRedisServer();
+    await callnumber(["init", "--store", storeUrl]);
+    const { url } = await serve(storeUrl);
+    const { storeId } = await lease(url, { name: "importer" });
+    const { page } = await newPage(browser, new URL(url).origin);
+    await page.goto(`${url}/console/#/main`);
+    await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+    const redis = new Redis(storeUrl);
+    await redis.flushall();
+    redis.disconnect();
+    // An importer asks, and is refused; whoever watches sees why.
+    await fetch(`${url}${pathOf("leases", { namespace: "main" })}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        runCount: 1,
+        nonce: "nonce-of-this-request",
+        holder: { name: "importer", host: "mail-1", pid: 1, labels: {} },
+        lastRun: null,
+        receipt: null,
+        sentAtMs: Date.now(),
+      }),
+    });
+    await page
+      .locator(".events")
+      .getByText(/^fenced: /)
+      .waitFor();
+    await page.getByRole("link", { name: "Recovery", exact: true }).click();
+    await page.locator(".notice-title", { hasText: "Leasing is fenced" }).waitFor();
+    await page
+      .locator(".steps code")
+      .getByText(`callnumber recover --store STORE_URL --namespace main --store-id ${storeId} --floor 1`)
+      .first()
+      .waitFor();
+    await mustBeAccessible(page);
+    await screenshot(page, "emptied");
+  });
+});

@@ -1,0 +1,91 @@
+/** Answers that a young store has no reason to give: alarms, many holders, a namespace whose store was emptied. */
+import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
+import type { Page } from "playwright-core";
+
+const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
+
+export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
+  const emptied =
+    'the store holds namespace "lists" no more, and run 65735 was leased from it: it was emptied, or it is another one. Nothing is ' +
+    `leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${STORE_ID} --floor 65735"`;
+  const answer: NamespacesAnswer = {
+    store: "redis",
+    coordinator: "mail-1",
+    release: "0.1.0",
+    namespaces: [
+      {
+        namespace: "lists",
+        labels: { team: "lists" },
+        record: null,
+        guard: { state: "fenced", code: "store_emptied", sinceMs: nowMs - 900_000, explanation: emptied },
+      },
+      {
+        namespace: "main",
+        labels: { team: "archive" },
+        record: {
+          storeId: STORE_ID,
+          version: 0,
+          firstRun: 1,
+          highWaterMark: 120_034,
+          runsUsed: 120_034,
+          runsLeft: 1_073_621_789,
+          lineRunsPerSecond: 2,
+        },
+        guard: { state: "open", code: null, sinceMs: nowMs - 90_000_000, explanation: "runs are leased" },
+      },
+    ],
+  };
+  await page.route("**/v1/namespaces", (route) => route.fulfill({ json: answer }));
+}
+
+export async function answerWithAlarms(page: Page, nowMs = Date.now()): Promise<void> {
+  const holder = {
+    hosts: ["mail-1.example.org", "mail-2.example.org"],
+    processCount: 41,
+    leaseCount: 41,
+    wastedRunCount: 39,
+    burntRunCount: 2,
+  };
+  const answer: CapacityAnswer = {
+    namespace: "main",
+    version: 0,
+    highWaterMark: 869_730_877,
+    runsUsed: 869_730_877,
+    runsLeft: 204_010_946,
+    usedShare: 0.81,
+    callNumbersLeft: 204_010_946 * 16_384,
+    roomRuns: 12,
+    lineRunsPerSecond: 2,
+    lineEndsAtMs: nowMs + 102_005_473_000,
+    rates: [],
+    lookedAt: { leaseCount: 10_000, fromMs: nowMs - 86_400_000 },
+    holders: [
+      { ...holder, name: "crash-looper", runCount: 7_345, share: 0.7345, lastLeaseAtMs: nowMs - 1_000, isLive: true },
+      { ...holder, name: "backfill", runCount: 2_655, share: 0.2655, lastLeaseAtMs: nowMs - 40_000_000, isLive: false },
+    ],
+    alarms: [
+      {
+        name: "runs_used_80",
+        severity: "warning",
+        explanation: "81 % of the runs of version 0 are used. Plan the next version now.",
+      },
+      {
+        name: "holder_share",
+        severity: "critical",
+        explanation: "crash-looper took 73 % of all runs of the last day. Look whether it crashes and starts again.",
+      },
+    ],
+  };
+  await page.route("**/v1/namespaces/*/capacity", (route) => route.fulfill({ json: answer }));
+}
+
+/** Leases over time that are worth a chart. */
+export async function answerWithHistory(page: Page, nowMs = Date.now()): Promise<void> {
+  await page.route("**/v1/namespaces/*/history*", (route) => {
+    const windowMs = Number(new URL(route.request().url()).searchParams.get("windowMs"));
+    const runs = Array.from({ length: 60 }, (_, index) =>
+      Math.round(6 + 6 * Math.sin(index / 7) + ((index * 7919) % 5)),
+    );
+    return route.fulfill({ json: { namespace: "main", fromMs: nowMs - windowMs, stepMs: windowMs / 60, runs } });
+  });
+}
