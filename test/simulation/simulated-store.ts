@@ -160,6 +160,14 @@ export class SimulatedStore implements Store {
 
   async importLeases(): Promise<void> {}
 
+  async readArchived(): Promise<never> {
+    throw new Error("a simulated store keeps no ledger");
+  }
+
+  async cutLedger(): Promise<never> {
+    throw new Error("a simulated store keeps no ledger");
+  }
+
   async close(): Promise<void> {}
 
   get #server(): Server {

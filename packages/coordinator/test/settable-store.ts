@@ -95,6 +95,8 @@ export class SettableStore implements Store {
   firstLeaseSince = keepsNoLedger;
   exportLeases = keepsNoLedger;
   importLeases = keepsNoLedger;
+  readArchived = keepsNoLedger;
+  cutLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];
   }
