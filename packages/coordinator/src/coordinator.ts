@@ -39,11 +39,15 @@ import {
   inspectNeverLeased,
   inspectOtherVersion,
 } from "./inspection.js";
+import { reportInTime } from "./late-report.js";
+import { Ledger } from "./ledger.js";
+import type { LedgerArchive } from "./ledger-archive/ledger-archive.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
+import { rateWindowsOf } from "./rate-windows.js";
 import { notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
-import { rateWindowsMsOf, statusOf } from "./status.js";
+import { statusOf } from "./status.js";
 import type { NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 
@@ -52,6 +56,8 @@ export interface CoordinatorOptions {
   /** How this coordinator is called in the ledger. */
   readonly name: string;
   readonly log?: Log;
+  /** Where the older part of ledgers stands. Default: nothing was archived. */
+  readonly ledgerArchive?: LedgerArchive | undefined;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
@@ -84,6 +90,7 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 export class Coordinator {
   readonly name: string;
   readonly #store: Store;
+  readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #now: () => number;
   readonly #guardOptions: Omit<NamespaceGuardOptions, "namespace" | "witness">;
@@ -97,6 +104,7 @@ export class Coordinator {
     store,
     name,
     log = SILENT_LOG,
+    ledgerArchive,
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
@@ -107,6 +115,7 @@ export class Coordinator {
   }: CoordinatorOptions) {
     this.name = name;
     this.#store = store;
+    this.#ledger = new Ledger(store, ledgerArchive);
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
@@ -189,7 +198,7 @@ export class Coordinator {
 
   /**
    * Notes how far a holder got in a run, named by its ledger id.
-   * @throws CoordinatorError `run_not_leased`, `not_the_holder`.
+   * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     mustBeLedgerId(ledgerId);
@@ -198,7 +207,7 @@ export class Coordinator {
     if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
-    await this.#store.report(namespace, ledgerId, { nonce, lastSequence, state });
+    await reportInTime(this.#store, this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
@@ -206,7 +215,7 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     mustBeLedgerId(ledgerId);
     mustBeNamespace(namespace);
-    const lease = await this.#store.findLease(namespace, ledgerId);
+    const lease = await this.#ledger.findLease(namespace, ledgerId);
     if (lease === undefined) throw notLeased(namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
@@ -215,7 +224,7 @@ export class Coordinator {
   /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     mustBeNamespace(namespace);
-    return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+    return { namespace, ...(await ledgerPage(this.#ledger, namespace, query)) };
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
@@ -228,7 +237,7 @@ export class Coordinator {
       return inspectMalformed(subject, fields);
     }
     const ledgerId = ledgerIdOf(fields.version, fields.run);
-    const find = () => this.#store.findLease(namespace, ledgerId);
+    const find = () => this.#ledger.findLease(namespace, ledgerId);
     // Asked together: one round trip to a store that is elsewhere.
     const [record, found] = await Promise.all([this.#store.readNamespace(namespace), find()]);
     if (fields.version > record.version) return inspectOtherVersion({ ...subject, ...fields }, record);
@@ -247,12 +256,10 @@ export class Coordinator {
     const nowMs = this.#now();
     const guard = await this.#guardOf(namespace);
     const record = await guard.showRecord();
-    const windowsMs = rateWindowsMsOf(record, nowMs);
-    const [[newest], ...oldest] = await Promise.all([
-      this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
-      ...windowsMs.map((windowMs) => this.#store.firstLeaseSince(namespace, nowMs - windowMs)),
+    const [[newest], windows] = await Promise.all([
+      this.#ledger.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
+      rateWindowsOf(this.#ledger, record, nowMs),
     ]);
-    const windows = windowsMs.map((windowMs, index) => ({ windowMs, oldest: oldest[index] }));
     const status = statusOf(record, newest, windows, nowMs);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
     return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };

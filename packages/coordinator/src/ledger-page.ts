@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
-import type { Store } from "./store.js";
+import type { LedgerReader } from "./ledger.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
@@ -31,12 +31,12 @@ export interface LedgerPage {
   readonly nextCursor: string | null;
 }
 
-export async function ledgerPage(store: Store, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
+export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
   const leases: LedgerEntry[] = [];
-  let below = await startOf(store, namespace, query);
+  let below = await startOf(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
     const limit = query.holder !== undefined ? SCAN_STEP : query.limit - leases.length;
-    const found = await store.listLeases(namespace, { belowLedgerId: below, limit });
+    const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
     for (const entry of found) {
       if (entry.leasedAtMs < (query.leasedFromMs ?? 0)) return { leases, nextCursor: null };
       below = lastLedgerIdOf(entry);
@@ -52,10 +52,10 @@ export async function ledgerPage(store: Store, namespace: string, query: LedgerQ
 }
 
 /** Below this ledger id the page begins. */
-async function startOf(store: Store, namespace: string, { cursor, leasedToMs }: LedgerQuery): Promise<number> {
+async function startOf(ledger: LedgerReader, namespace: string, { cursor, leasedToMs }: LedgerQuery): Promise<number> {
   if (cursor !== undefined) return Number(cursor);
   if (leasedToMs === undefined) return ABOVE_ALL_LEDGER_IDS;
-  const firstTooLate = await store.firstLeaseSince(namespace, leasedToMs);
+  const firstTooLate = await ledger.firstLeaseSince(namespace, leasedToMs);
   return firstTooLate === undefined ? ABOVE_ALL_LEDGER_IDS : lastLedgerIdOf(firstTooLate);
 }
 

@@ -3,6 +3,7 @@
  * plain lines, oldest lease first. Pure.
  */
 import { randomBytes } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gunzipSync, gzip } from "node:zlib";
 import { lastLedgerIdOf } from "../lease-copy.js";
@@ -51,24 +52,27 @@ export async function archiveFileOf(
 }
 
 /**
- * All leases of a whole file, after every check that there is: checksum, index, each block, order, range.
+ * All leases of a whole file, after every check that there is: checksum, index, each block, order, range. Lets others go first
+ * after each block.
  * @throws CoordinatorError `ledger_archive_unavailable` for the first thing that is wrong.
  */
-export function leasesInFile(name: ArchiveName, bytes: Uint8Array): readonly LeaseCopy[] {
+export async function leasesInFile(name: ArchiveName, bytes: Uint8Array): Promise<readonly LeaseCopy[]> {
   if (checksumOf(bytes) !== name.checksum) throw damagedFile(name.name, "its checksum is not the one in its name");
   const length = indexLengthAt(bytes);
   const index = length === undefined ? undefined : indexIn(bytes.subarray(Math.max(bytes.length - length, 0)));
   if (length === undefined || index === undefined || index.end !== bytes.length - length) {
     throw damagedFile(name.name, "it has no index");
   }
-  const leases = index.blocks.flatMap((block, at) => {
+  const leases: LeaseCopy[] = [];
+  for (const [at, block] of index.blocks.entries()) {
     const found = leasesInBlock(name.name, bytes.subarray(...spanOf(index, at)));
     const { entry } = found.at(-1) as LeaseCopy;
     if (lastLedgerIdOf(entry) !== block.lastLedgerId || entry.leasedAtMs !== block.lastLeasedAtMs) {
       throw damagedFile(name.name, `block ${at} is not the one in the index`);
     }
-    return found;
-  });
+    leases.push(...found);
+    await turn();
+  }
   if (leases.length !== index.leaseCount) throw damagedFile(name.name, "it does not hold as many leases as it says");
   try {
     mustFit(name, leases);
@@ -78,13 +82,18 @@ export function leasesInFile(name: ArchiveName, bytes: Uint8Array): readonly Lea
   return leases;
 }
 
+/** A lease as a file holds it: equal texts are equal leases, with the same progress. */
+export function lineOf({ entry, leaseNonce }: LeaseCopy): string {
+  return JSON.stringify({ entry, leaseNonce });
+}
+
 /** From where to where the block stands. */
 export function spanOf({ blocks, end }: ArchiveIndex, block: number): readonly [begin: number, end: number] {
   return [blocks[block]?.offset ?? end, blocks[block + 1]?.offset ?? end];
 }
 
 /** @throws CoordinatorError `ledger_archive_unavailable`. */
-export function leasesInBlock(name: string, member: Uint8Array): readonly LeaseCopy[] {
+function leasesInBlock(name: string, member: Uint8Array): readonly LeaseCopy[] {
   return linesInBlock(name, member).map(leaseIn);
 }
 
@@ -102,7 +111,7 @@ export function leaseIn(line: string): LeaseCopy {
 }
 
 function textOf(leases: readonly LeaseCopy[]): string {
-  return leases.map(({ entry, leaseNonce }) => `${JSON.stringify({ entry, leaseNonce })}\n`).join("");
+  return leases.map((copy) => `${lineOf(copy)}\n`).join("");
 }
 
 function mustFit({ first, last }: ArchiveRange, leases: readonly LeaseCopy[]): void {

@@ -85,9 +85,13 @@ export class ArchivePieces {
   /** Ledger ids of the last runs of all leases in a late file, rising. */
   async idsIn(file: ArchiveName): Promise<Float64Array> {
     return await this.#lateIds.get(file.name, async () => {
-      const leases = leasesInFile(file, await this.#disk.readWhole(join(this.#folder, file.name)));
-      return Float64Array.from(leases, ({ entry }) => lastLedgerIdOf(entry));
+      return Float64Array.from(await this.whole(file), ({ entry }) => lastLedgerIdOf(entry));
     });
+  }
+
+  /** All of a file, checked. */
+  async whole(file: ArchiveName): Promise<readonly LeaseCopy[]> {
+    return await leasesInFile(file, await this.#disk.readWhole(join(this.#folder, file.name)));
   }
 
   /** @throws CoordinatorError `ledger_archive_unavailable` for a damaged one; the system's error for one that can't be read. */

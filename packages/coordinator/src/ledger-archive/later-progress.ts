@@ -1,6 +1,5 @@
 /** Which of two accounts of one lease is the later one, and whether a lease has ended. Pure. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import type { LeaseCopy } from "../store.js";
 
 /** Reports never take progress back, so the farther of the two is the later one; the first when they are equal. */
 export function laterOf<Copy extends { readonly entry: LedgerEntry }>(one: Copy, other: Copy): Copy {
@@ -17,7 +16,7 @@ export function laterOf<Copy extends { readonly entry: LedgerEntry }>(one: Copy,
 }
 
 /** Whether nobody mints from any of its runs any more: its holder will report nothing new. */
-export function hasEnded({ entry }: LeaseCopy): boolean {
+export function hasEnded({ entry }: { readonly entry: LedgerEntry }): boolean {
   const { progress, runCount, firstRun } = entry;
   if (progress === null || progress.state === "open") return false;
   return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;

@@ -33,16 +33,17 @@ const LOOK_AGAIN = Symbol("look again");
 export class NamespaceArchive {
   /** Where its files are. */
   readonly folder: string;
-  readonly #root: string;
+  readonly root: string;
   readonly #disk: ArchiveDisk;
-  readonly #pieces: ArchivePieces;
+  /** For whoever knows which file. */
+  readonly pieces: ArchivePieces;
   #listing: { readonly listing: ArchiveListing; readonly readAtMs: number } | undefined;
 
   constructor(disk: ArchiveDisk, root: string, namespace: string, storeUuid: string) {
     this.#disk = disk;
-    this.#root = root;
+    this.root = root;
     this.folder = join(root, namespace, storeUuid);
-    this.#pieces = new ArchivePieces(disk, this.folder);
+    this.pieces = new ArchivePieces(disk, this.folder);
   }
 
   /**
@@ -55,7 +56,7 @@ export class NamespaceArchive {
       const isMissing = segments.length === 0 && ledgerId >= 1 && ledgerId <= through;
       if (isMissing && !isFresh) return LOOK_AGAIN;
       if (isMissing) throw this.#missing(ledgerId);
-      const found = await Promise.all(segments.map((file) => this.#pieces.leaseHolding(file, ledgerId)));
+      const found = await Promise.all(segments.map((file) => this.pieces.leaseHolding(file, ledgerId)));
       const [first, ...others] = found.filter((copy) => copy !== undefined);
       if (first === undefined) return undefined;
       const [latest] = await this.#withLate(listing, [others.reduce(laterOf<LeaseCopy>, first)]);
@@ -69,7 +70,7 @@ export class NamespaceArchive {
       const { listing } = attempt;
       const segments = listing.segments.filter(({ first }) => first < belowLedgerId);
       const newestFirst = [...segments].sort((one, other) => other.last - one.last);
-      const read = (file: ArchiveName) => this.#pieces.below(file, belowLedgerId, limit);
+      const read = (file: ArchiveName) => this.pieces.below(file, belowLedgerId, limit);
       const page = await pageOf(newestFirst, limit, read, (file, id) => file.last < id, -1);
       const oldest = page.length < limit ? 1 : idOf(page.at(-1) as LeaseCopy);
       return await this.#proven(attempt, page, oldest, Math.min(belowLedgerId - 1, through));
@@ -80,7 +81,7 @@ export class NamespaceArchive {
   async after(afterLedgerId: number, limit: number, through: number): Promise<readonly LeaseCopy[]> {
     return await this.#asked(async (attempt) => {
       const segments = attempt.listing.segments.filter(({ last }) => last > afterLedgerId);
-      const read = (file: ArchiveName) => this.#pieces.after(file, afterLedgerId, limit);
+      const read = (file: ArchiveName) => this.pieces.after(file, afterLedgerId, limit);
       const page = await pageOf(segments, limit, read, (file, id) => file.first > id, 1);
       const newest = page.length < limit ? through : Math.min(idOf(page.at(-1) as LeaseCopy), through);
       return await this.#proven(attempt, page, afterLedgerId + 1, newest);
@@ -90,21 +91,39 @@ export class NamespaceArchive {
   /** The oldest lease granted at a time or later: times rise with ledger ids. */
   async firstSince(timeMs: number, through: number): Promise<LeaseCopy | undefined> {
     return await this.#asked(async (attempt) => {
-      const { segments } = attempt.listing;
+      // By their ends: what is true of the last lease of one is true of the last leases of all behind it.
+      const segments = [...attempt.listing.segments].sort((one, other) => one.last - other.last);
       let [low, high] = [0, segments.length];
       while (low < high) {
         const middle = (low + high) >>> 1;
-        const { blocks } = await this.#pieces.index(segments[middle] as ArchiveName);
+        const { blocks } = await this.pieces.index(segments[middle] as ArchiveName);
         if ((blocks.at(-1)?.lastLeasedAtMs ?? 0) >= timeMs) high = middle;
         else low = middle + 1;
       }
-      const file = segments[low];
-      const found = file && (await this.#pieces.firstSince(file, timeMs));
+      let page: readonly LeaseCopy[] = [];
+      for (const file of segments.slice(low)) {
+        if (page[0] !== undefined && file.first > idOf(page[0])) continue;
+        const copy = await this.pieces.firstSince(file, timeMs);
+        if (copy !== undefined) page = mergedPage(page, [copy], 1).slice(0, 1);
+      }
+      const [found] = page;
       const before = (segments[low - 1]?.last ?? 0) + 1;
       const upTo = found === undefined ? through : Math.min(idOf(found), through);
-      const proven = await this.#proven(attempt, found === undefined ? [] : [found], before, upTo);
+      const proven = await this.#proven(attempt, page, before, upTo);
       return proven === LOOK_AGAIN ? LOOK_AGAIN : proven[0];
     });
+  }
+
+  /** The greatest ledger id that files cover: beyond what the store says, where the store was restored. */
+  async reach(): Promise<number> {
+    return await this.#asked(async ({ listing }) => listing.last);
+  }
+
+  /** The folder as it is now. @throws CoordinatorError when no file covers what was handed over last: it is another folder. */
+  async mustCover(through: number): Promise<ArchiveListing> {
+    const listing = await this.look();
+    if (through > 0 && listing.covering(through).length === 0) throw this.#missing(through);
+    return listing;
   }
 
   /** The folder as it is now. */
@@ -113,10 +132,8 @@ export class NamespaceArchive {
     let names: readonly string[] | undefined;
     try {
       names = await this.#disk.list(this.folder);
-      if (names === undefined && (await this.#disk.list(this.#root)) === undefined) {
-        throw archiveUnavailable(
-          `the ledger folder ${this.#root} is not there. Mount or make it, or say the right one`,
-        );
+      if (names === undefined && (await this.#disk.list(this.root)) === undefined) {
+        throw archiveUnavailable(`the ledger folder ${this.root} is not there. Mount or make it, or say the right one`);
       }
     } catch (error) {
       throw this.#unreadable(error);
@@ -162,11 +179,11 @@ export class NamespaceArchive {
     const latest = [...page];
     for (const file of late) {
       if (!page.some((copy) => idOf(copy) >= file.first && idOf(copy) <= file.last)) continue;
-      const ids = await this.#pieces.idsIn(file);
+      const ids = await this.pieces.idsIn(file);
       for (const [index, copy] of latest.entries()) {
         const id = idOf(copy);
         if (ids[firstIndex(ids.length, (at) => (ids[at] as number) >= id)] !== id) continue;
-        const told = await this.#pieces.leaseHolding(file, id);
+        const told = await this.pieces.leaseHolding(file, id);
         if (told !== undefined) latest[index] = laterOf(copy, told);
       }
     }

@@ -1,0 +1,119 @@
+/**
+ * The whole ledger of a namespace: what stands in the store, and what was archived, read as one, each lease once. Where a lease may
+ * stand in an archive that can't be read, it answers with an error, never as if the lease had not been.
+ * Knows the store and the archive as ports.
+ */
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "./lease-copy.js";
+import { archiveUnavailable } from "./ledger-archive/archive-fault.js";
+import { hasEnded, laterOf } from "./ledger-archive/later-progress.js";
+import type { LedgerArchive } from "./ledger-archive/ledger-archive.js";
+import { mergedPage, type NamespaceArchive } from "./ledger-archive/namespace-archive.js";
+import type { ArchivedPart, LeaseCopy, Store } from "./store.js";
+
+/** How a ledger is read. All reject, besides as the store does, with `ledger_archive_unavailable`. */
+export type LedgerReader = Pick<Store, "findLease" | "listLeases" | "firstLeaseSince" | "exportLeases">;
+
+export class Ledger implements LedgerReader {
+  readonly #store: Store;
+  readonly #archive: LedgerArchive | undefined;
+
+  /** @param archive undefined: nothing was ever archived, or this coordinator was not told where. */
+  constructor(store: Store, archive: LedgerArchive | undefined) {
+    this.#store = store;
+    this.#archive = archive;
+  }
+
+  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    const hot = await this.#store.findLease(namespace, ledgerId);
+    const isWhole = hot !== undefined && (this.#archive === undefined || hasEnded({ entry: hot }));
+    if (isWhole) return hot;
+    // Asked for after the lease was not there: what was cut meanwhile is archived by now.
+    const { archive, through } = await this.#archived(namespace);
+    if (archive === undefined) {
+      if (ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
+      return hot;
+    }
+    if (hot === undefined) return (await archive.find(ledgerId, through))?.entry;
+    // A store that was restored knows an older account; that nobody can tell a later one is no reason to tell none.
+    const archived = await archive.find(ledgerId, through).catch(() => undefined);
+    return archived === undefined ? hot : laterOf({ entry: hot }, { entry: archived.entry }).entry;
+  }
+
+  async listLeases(
+    namespace: string,
+    page: { readonly belowLedgerId: number; readonly limit: number },
+  ): Promise<readonly LedgerEntry[]> {
+    const { belowLedgerId, limit } = page;
+    // The store answers in order: how much is archived is not older than the page.
+    const [entries, { archive, through }] = await Promise.all([
+      this.#store.listLeases(namespace, page),
+      this.#archived(namespace),
+    ]);
+    const oldest = entries[limit - 1];
+    const reach = await reachOf(archive, through);
+    if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return entries;
+    if (archive === undefined) throw noFolder(namespace, through);
+    const hot = entries.map((entry) => ({ entry }));
+    const archived = (await archive.below(belowLedgerId, limit, through)).map(({ entry }) => ({ entry }));
+    return mergedPage(hot, archived, -1)
+      .slice(0, limit)
+      .map(({ entry }) => entry);
+  }
+
+  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
+    const [hot, { archive, through }] = await Promise.all([
+      this.#store.firstLeaseSince(namespace, timeMs),
+      this.#archived(namespace),
+    ]);
+    const reach = await reachOf(archive, through);
+    if (reach === 0) return hot;
+    const [behind] = await this.#store.exportLeases(namespace, { afterLedgerId: reach, limit: 1 });
+    // Times rise with ledger ids: all that is archived is older.
+    if (behind !== undefined && behind.entry.leasedAtMs < timeMs) return hot;
+    if (archive === undefined) throw noFolder(namespace, through);
+    const archived = await archive.firstSince(timeMs, through);
+    const [first] = mergedPage(asPage(hot), asPage(archived?.entry), 1);
+    return first?.entry;
+  }
+
+  async exportLeases(
+    namespace: string,
+    page: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LeaseCopy[]> {
+    const { afterLedgerId, limit } = page;
+    const [hot, { archive, through }] = await Promise.all([
+      this.#store.exportLeases(namespace, page),
+      this.#archived(namespace),
+    ]);
+    const reach = await reachOf(archive, through);
+    if (afterLedgerId >= reach) return hot;
+    if (archive === undefined) throw noFolder(namespace, through);
+    return mergedPage(hot, await archive.after(afterLedgerId, limit, through), 1).slice(0, limit);
+  }
+
+  async #archived(namespace: string): Promise<ArchivedPart & { readonly archive: NamespaceArchive | undefined }> {
+    const part = await this.#store.readArchived(namespace);
+    const { storeId } = part;
+    return { ...part, archive: storeId === undefined ? undefined : this.#archive?.of(namespace, storeId) };
+  }
+}
+
+function asPage(entry: LedgerEntry | undefined): readonly { readonly entry: LedgerEntry }[] {
+  return entry === undefined ? [] : [{ entry }];
+}
+
+/**
+ * The greatest ledger id that may stand in files. Beyond what was handed over only a restored store has some: a folder that can't be
+ * read is none the less passed over there, as the newest leases, and how the namespace does, are asked for most then.
+ */
+async function reachOf(archive: NamespaceArchive | undefined, through: number): Promise<number> {
+  return Math.max(through, (await archive?.reach().catch(() => 0)) ?? 0);
+}
+
+function noFolder(namespace: string, through: number): Error {
+  return archiveUnavailable(
+    `the ledger of namespace "${namespace}" is archived up to ledger id ${through}, and this coordinator was not told where: ` +
+      'start it with "--ledger-folder DIR"',
+  );
+}
