@@ -13,7 +13,16 @@ import { LedgerArchive } from "../src/ledger-archive/ledger-archive.js";
 import type { LeaseCopy, Store } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { NAMESPACE, reportCommand, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { endLeases, expectWhole, hotLedger, KEEP_LEASES, leaseSome, rotated, rotationOf } from "./rotations.js";
+import {
+  endLeases,
+  expectWhole,
+  hotLedger,
+  KEEP_LEASES,
+  leaseSome,
+  rotated,
+  rotationOf,
+  wholeLedger,
+} from "./rotations.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -356,8 +365,4 @@ async function leaseAboveJump(inHand: StoreInHand): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
     await leaseAboveJump(inHand);
   }
-}
-
-function wholeLedger(store: Store, folder: string): Promise<readonly LeaseCopy[]> {
-  return new Ledger(store, new LedgerArchive(folder)).exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }

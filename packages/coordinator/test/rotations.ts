@@ -83,6 +83,10 @@ export async function endLeases(
   return whole.map((copy) => told.get(lastLedgerIdOf(copy.entry)) ?? copy);
 }
 
+export function wholeLedger(store: Store, folder: string): Promise<readonly LeaseCopy[]> {
+  return new Ledger(store, new LedgerArchive(folder)).exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+}
+
 export function hotLedger(store: Store): Promise<readonly LeaseCopy[]> {
   return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
