@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   recover: async () => (await import("./recover-command.js")).recoverCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
+  ledger: async () => (await import("./ledger-command.js")).ledgerCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
 };
 

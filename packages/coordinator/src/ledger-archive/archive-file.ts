@@ -94,7 +94,7 @@ export function spanOf({ blocks, end }: ArchiveIndex, block: number): readonly [
 
 /** @throws CoordinatorError `ledger_archive_unavailable`. */
 function leasesInBlock(name: string, member: Uint8Array): readonly LeaseCopy[] {
-  return linesInBlock(name, member).map(leaseIn);
+  return linesInBlock(name, member).map((line) => leaseIn(name, line));
 }
 
 /** The lines of a block, a lease each; a line is taken apart only when it is asked for. @throws CoordinatorError as `leasesInBlock`. */
@@ -106,8 +106,15 @@ export function linesInBlock(name: string, member: Uint8Array): readonly string[
   }
 }
 
-export function leaseIn(line: string): LeaseCopy {
-  return JSON.parse(line) as LeaseCopy;
+/** @throws CoordinatorError as `leasesInBlock`. */
+export function leaseIn(name: string, line: string): LeaseCopy {
+  try {
+    const { entry, leaseNonce } = JSON.parse(line) as LeaseCopy;
+    if (Number.isInteger(lastLedgerIdOf(entry)) && typeof leaseNonce === "string") return { entry, leaseNonce };
+  } catch (error) {
+    throw damagedFile(name, "a line is no JSON", error);
+  }
+  throw damagedFile(name, "a line is no lease");
 }
 
 function textOf(leases: readonly LeaseCopy[]): string {

@@ -40,7 +40,7 @@ export class ArchivePieces {
     const lines = await this.#lines(file, at);
     const copies = new Map<number, LeaseCopy>();
     const copyAt = (index: number) => {
-      const copy = copies.get(index) ?? leaseIn(lines[index] as string);
+      const copy = copies.get(index) ?? leaseIn(file.name, lines[index] as string);
       copies.set(index, copy);
       return copy;
     };
@@ -100,7 +100,7 @@ export class ArchivePieces {
   }
 
   async block(file: ArchiveName, at: number): Promise<readonly LeaseCopy[]> {
-    return (await this.#lines(file, at)).map(leaseIn);
+    return (await this.#lines(file, at)).map((line) => leaseIn(file.name, line));
   }
 
   async #readIndex({ name }: ArchiveName): Promise<ArchiveIndex> {
