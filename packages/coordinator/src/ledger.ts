@@ -25,16 +25,23 @@ export class Ledger implements LedgerReader {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    const hot = await this.#store.findLease(namespace, ledgerId);
-    const isWhole = hot !== undefined && (this.#archive === undefined || hasEnded({ entry: hot }));
-    if (isWhole) return hot;
-    // Asked for after the lease was not there: what was cut meanwhile is archived by now.
-    const { archive, through } = await this.#archived(namespace);
-    if (archive === undefined) {
-      if (ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
-      return hot;
+    if (this.#archive === undefined) {
+      const hot = await this.#store.findLease(namespace, ledgerId);
+      return hot ?? (await this.#notArchived(namespace, ledgerId));
     }
-    if (hot === undefined) return (await archive.find(ledgerId, through))?.entry;
+    // Together: one round trip to a store that is elsewhere.
+    const [hot, { archive, through }] = await Promise.all([
+      this.#store.findLease(namespace, ledgerId),
+      this.#archived(namespace),
+    ]);
+    if (archive === undefined || (hot !== undefined && hasEnded({ entry: hot }))) return hot;
+    if (hot === undefined) {
+      const found = await archive.find(ledgerId, through);
+      if (found !== undefined) return found.entry;
+      // Cut between the two questions, it would be taken for one that never was.
+      const after = await this.#store.readArchived(namespace);
+      return after.through === through ? undefined : (await archive.find(ledgerId, after.through))?.entry;
+    }
     // A store that was restored knows an older account; that nobody can tell a later one is no reason to tell none.
     const archived = await archive.find(ledgerId, through).catch(() => undefined);
     return archived === undefined ? hot : laterOf({ entry: hot }, { entry: archived.entry }).entry;
@@ -45,11 +52,10 @@ export class Ledger implements LedgerReader {
     page: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
     const { belowLedgerId, limit } = page;
-    // The store answers in order: how much is archived is not older than the page.
-    const [entries, { archive, through }] = await Promise.all([
+    const [entries, { archive, through }] = await this.#thenArchived(
+      namespace,
       this.#store.listLeases(namespace, page),
-      this.#archived(namespace),
-    ]);
+    );
     const oldest = entries[limit - 1];
     const reach = await reachOf(archive, through);
     if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return entries;
@@ -62,10 +68,10 @@ export class Ledger implements LedgerReader {
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const [hot, { archive, through }] = await Promise.all([
+    const [hot, { archive, through }] = await this.#thenArchived(
+      namespace,
       this.#store.firstLeaseSince(namespace, timeMs),
-      this.#archived(namespace),
-    ]);
+    );
     const reach = await reachOf(archive, through);
     if (reach === 0) return hot;
     const [behind] = await this.#store.exportLeases(namespace, { afterLedgerId: reach, limit: 1 });
@@ -82,14 +88,23 @@ export class Ledger implements LedgerReader {
     page: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LeaseCopy[]> {
     const { afterLedgerId, limit } = page;
-    const [hot, { archive, through }] = await Promise.all([
-      this.#store.exportLeases(namespace, page),
-      this.#archived(namespace),
-    ]);
+    const [hot, { archive, through }] = await this.#thenArchived(namespace, this.#store.exportLeases(namespace, page));
     const reach = await reachOf(archive, through);
     if (afterLedgerId >= reach) return hot;
     if (archive === undefined) throw noFolder(namespace, through);
     return mergedPage(hot, await archive.after(afterLedgerId, limit, through), 1).slice(0, limit);
+  }
+
+  /** How much is archived is not older than what was read: no lease is cut in between. */
+  async #thenArchived<T>(namespace: string, reading: Promise<T>) {
+    return [await reading, await this.#archived(namespace)] as const;
+  }
+
+  /** @throws CoordinatorError when it may stand in an archive that this coordinator was not told of. */
+  async #notArchived(namespace: string, ledgerId: number): Promise<undefined> {
+    const { through } = await this.#store.readArchived(namespace);
+    if (ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
+    return undefined;
   }
 
   async #archived(namespace: string): Promise<ArchivedPart & { readonly archive: NamespaceArchive | undefined }> {

@@ -245,6 +245,7 @@ async function refusalOr(play: Play, store: Store, ids: Parameters<Play["on"]>[1
     if (error.code === undefined) throw error;
     return { code: error.code, hasGeneration: error.generation !== undefined };
   });
-  const isTime = (key: string, value: unknown) => /AtMs$/.test(key) || (key === "generation" && Number(value) > 1e12);
+  const isTime = (key: string, value: unknown) =>
+    key.endsWith("AtMs") || (key === "generation" && Number(value) > 1e12);
   return JSON.parse(JSON.stringify(told ?? null, (key, value) => (isTime(key, value) ? "a time" : value)));
 }

@@ -2,10 +2,11 @@
  * The folder of an archive, as far as we ask anything of a file system: apart, so that a test may stop a process between any two
  * of its deeds. Knows nothing of what the files hold.
  */
+import { close as closeFile, open as openFile, read as readFromFile } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
-export interface FilePart {
+interface FileEnd {
   readonly bytes: Buffer;
   /** Of the whole file. */
   readonly fileBytes: number;
@@ -16,8 +17,9 @@ export interface ArchiveDisk {
   /** The names in a folder; undefined when it is not there. */
   list(folder: string): Promise<readonly string[] | undefined>;
   readWhole(path: string): Promise<Buffer>;
-  /** A part of a file; a negative begin counts from its end. */
-  readPart(path: string, begin: number, byteCount: number): Promise<FilePart>;
+  readEnd(path: string, byteCount: number): Promise<FileEnd>;
+  /** Fewer bytes where the file ends before. */
+  readPart(path: string, begin: number, byteCount: number): Promise<Buffer>;
   /** Milliseconds since it was written last; undefined when it is gone. */
   ageMs(path: string, nowMs: number): Promise<number | undefined>;
   /** Makes one folder where there is none, and syncs the one above. */
@@ -36,18 +38,11 @@ const FILE_MODE = 0o640;
 export const NODE_DISK: ArchiveDisk = {
   list: (folder) => unlessGone(() => readdir(folder)),
   readWhole: (path) => readFile(path),
-  async readPart(path, begin, byteCount) {
-    const file = await open(path, "r");
-    try {
-      const { size } = await file.stat();
-      const position = begin < 0 ? Math.max(size + begin, 0) : begin;
-      const bytes = Buffer.alloc(Math.max(Math.min(byteCount, size - position), 0));
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-      return { bytes: bytes.subarray(0, bytesRead), fileBytes: size };
-    } finally {
-      await file.close();
-    }
+  async readEnd(path, byteCount) {
+    const { size } = await stat(path);
+    return { bytes: await readPart(path, Math.max(size - byteCount, 0), Math.min(byteCount, size)), fileBytes: size };
   },
+  readPart,
   ageMs: async (path, nowMs) => {
     const found = await unlessGone(() => stat(path));
     return found && nowMs - found.mtimeMs;
@@ -80,6 +75,20 @@ export const NODE_DISK: ArchiveDisk = {
 
 export function isGone(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === "ENOENT";
+}
+
+/** An inspect waits for this one: no more ways to the disk than it needs. */
+function readPart(path: string, begin: number, byteCount: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    openFile(path, "r", (openError, file) => {
+      if (openError) return reject(openError);
+      readFromFile(file, Buffer.allocUnsafe(byteCount), 0, byteCount, begin, (error, bytesRead, bytes) => {
+        closeFile(file, () => {});
+        if (error) reject(error);
+        else resolve(bytes.subarray(0, bytesRead));
+      });
+    });
+  });
 }
 
 async function unlessGone<T>(act: () => Promise<T>): Promise<T | undefined> {

@@ -39,7 +39,7 @@ const JSON_AT = HEAD.length + 6;
 const BEHIND_JSON_BYTES = 1 + SUM_DIGITS + 1 + LENGTH_DIGITS + TAIL.length;
 
 /** No index is longer. */
-export const INDEX_BYTES_MAX = HEAD.length + 2 + EXTRA_BYTES_MAX + TAIL.length;
+const INDEX_BYTES_MAX = HEAD.length + 2 + EXTRA_BYTES_MAX + TAIL.length;
 
 /** The member. @throws RangeError for more blocks than one can name: some 1,500. */
 export function indexMember({ fileId, writtenAtMs, leaseCount, end, blocks }: ArchiveIndex): Buffer {

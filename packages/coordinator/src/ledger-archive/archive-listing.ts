@@ -4,6 +4,8 @@ import { type ArchiveName, nameIn } from "./archive-name.js";
 export class ArchiveListing {
   /** By the ids that they begin with. They may overlap: a store that was restored is archived once more. */
   readonly segments: readonly ArchiveName[];
+  /** The same by the ids that they end with. */
+  readonly segmentsByEnd: readonly ArchiveName[];
   readonly late: readonly ArchiveName[];
 
   constructor(names: readonly string[]) {
@@ -12,6 +14,7 @@ export class ArchiveListing {
       .filter((name) => name !== undefined)
       .sort((one, other) => one.first - other.first || one.last - other.last || (one.name < other.name ? -1 : 1));
     this.segments = files.filter(({ kind }) => kind === "segment");
+    this.segmentsByEnd = [...this.segments].sort((one, other) => one.last - other.last);
     this.late = files.filter(({ kind }) => kind === "late");
   }
 
@@ -21,7 +24,7 @@ export class ArchiveListing {
 
   /** The greatest ledger id that a segment covers; 0 for none. */
   get last(): number {
-    return this.segments.reduce((greatest, { last }) => Math.max(greatest, last), 0);
+    return this.segmentsByEnd.at(-1)?.last ?? 0;
   }
 
   /** The first ledger id from `first` to `last` that no segment covers; undefined when they cover all. */

@@ -56,10 +56,13 @@ export class ArchivePieces {
     const end = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) >= belowLedgerId);
     const found: LeaseCopy[] = [];
     for (let at = Math.min(end, blocks.length - 1); at >= 0 && found.length < limit; at--) {
-      const leases = await this.block(file, at);
-      found.push(...leases.filter(({ entry }) => lastLedgerIdOf(entry) < belowLedgerId).reverse());
+      const lines = await this.#lines(file, at);
+      for (let line = lines.length - 1; line >= 0 && found.length < limit; line--) {
+        const copy = leaseIn(file.name, lines[line] as string);
+        if (lastLedgerIdOf(copy.entry) < belowLedgerId) found.push(copy);
+      }
     }
-    return found.slice(0, limit);
+    return found;
   }
 
   /** Up to `limit` leases, oldest first, whose last run lies above a ledger id. */
@@ -68,10 +71,13 @@ export class ArchivePieces {
     const begin = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) > afterLedgerId);
     const found: LeaseCopy[] = [];
     for (let at = begin; at < blocks.length && found.length < limit; at++) {
-      const leases = await this.block(file, at);
-      found.push(...leases.filter(({ entry }) => lastLedgerIdOf(entry) > afterLedgerId));
+      for (const line of await this.#lines(file, at)) {
+        const copy = leaseIn(file.name, line);
+        if (lastLedgerIdOf(copy.entry) > afterLedgerId) found.push(copy);
+        if (found.length === limit) break;
+      }
     }
-    return found.slice(0, limit);
+    return found;
   }
 
   /** The oldest lease granted at a time or later. */
@@ -79,7 +85,8 @@ export class ArchivePieces {
     const { blocks } = await this.index(file);
     const at = blocks.findIndex(({ lastLeasedAtMs }) => lastLeasedAtMs >= timeMs);
     if (at < 0) return undefined;
-    return (await this.block(file, at)).find(({ entry }) => entry.leasedAtMs >= timeMs);
+    const lines = await this.#lines(file, at);
+    return lines.map((line) => leaseIn(file.name, line)).find(({ entry }) => entry.leasedAtMs >= timeMs);
   }
 
   /** Ledger ids of the last runs of all leases in a late file, rising. */
@@ -99,16 +106,12 @@ export class ArchivePieces {
     return await this.#indexes.get(file.name, () => this.#readIndex(file));
   }
 
-  async block(file: ArchiveName, at: number): Promise<readonly LeaseCopy[]> {
-    return (await this.#lines(file, at)).map((line) => leaseIn(file.name, line));
-  }
-
   async #readIndex({ name }: ArchiveName): Promise<ArchiveIndex> {
     const path = join(this.#folder, name);
-    let { bytes, fileBytes } = await this.#disk.readPart(path, -INDEX_BYTES, INDEX_BYTES);
+    let { bytes, fileBytes } = await this.#disk.readEnd(path, INDEX_BYTES);
     const length = indexLengthAt(bytes);
     if (length !== undefined && length > bytes.length) {
-      ({ bytes, fileBytes } = await this.#disk.readPart(path, -length, length));
+      ({ bytes, fileBytes } = await this.#disk.readEnd(path, length));
     }
     const index = length === undefined ? undefined : indexIn(bytes.subarray(-length));
     if (index === undefined || length === undefined || index.end !== fileBytes - length) {
@@ -120,8 +123,8 @@ export class ArchivePieces {
   async #lines(file: ArchiveName, at: number): Promise<readonly string[]> {
     return await this.#blocks.get(`${file.name}#${at}`, async () => {
       const [begin, end] = spanOf(await this.index(file), at);
-      const { bytes } = await this.#disk.readPart(join(this.#folder, file.name), begin, end - begin);
-      return linesInBlock(file.name, bytes);
+      const path = join(this.#folder, file.name);
+      return linesInBlock(file.name, await this.#disk.readPart(path, begin, end - begin));
     });
   }
 }

@@ -33,7 +33,7 @@ interface Standing {
 }
 
 /** Who has been silent so long reports no more. */
-export const SILENT_AFTER_MS = 90 * 24 * 3_600_000;
+const SILENT_AFTER_MS = 90 * 24 * 3_600_000;
 /** So many are worth a file, however young. */
 const WORTH_A_FILE = 1_024;
 const PAGE_LEASES = 256;

@@ -68,8 +68,7 @@ export class NamespaceArchive {
   async below(belowLedgerId: number, limit: number, through: number): Promise<readonly LeaseCopy[]> {
     return await this.#asked(async (attempt) => {
       const { listing } = attempt;
-      const segments = listing.segments.filter(({ first }) => first < belowLedgerId);
-      const newestFirst = [...segments].sort((one, other) => other.last - one.last);
+      const newestFirst = listing.segmentsByEnd.filter(({ first }) => first < belowLedgerId).reverse();
       const read = (file: ArchiveName) => this.pieces.below(file, belowLedgerId, limit);
       const page = await pageOf(newestFirst, limit, read, (file, id) => file.last < id, -1);
       const oldest = page.length < limit ? 1 : idOf(page.at(-1) as LeaseCopy);
@@ -92,7 +91,7 @@ export class NamespaceArchive {
   async firstSince(timeMs: number, through: number): Promise<LeaseCopy | undefined> {
     return await this.#asked(async (attempt) => {
       // By their ends: what is true of the last lease of one is true of the last leases of all behind it.
-      const segments = [...attempt.listing.segments].sort((one, other) => one.last - other.last);
+      const segments = attempt.listing.segmentsByEnd;
       let [low, high] = [0, segments.length];
       while (low < high) {
         const middle = (low + high) >>> 1;
