@@ -19,6 +19,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    expect: { poll: { timeout: 60_000, interval: 10 } },
     sequence: { seed },
     provide: { seed },
   },

@@ -6,7 +6,7 @@
 import { createServer as createBareServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
-import { Coordinator, createServer, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.js";
 import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
@@ -47,7 +47,7 @@ function listenBare() {
 /** The service without rules and store. */
 async function listenConstant() {
   const coordinator = { name: NAME, lease: async (namespace, request) => constantLease(namespace, request) };
-  return await listen(coordinator, newLog());
+  return await listen(coordinator, new EventHub(newLog()));
 }
 
 /** The line of a coordinator, of the same fields. */
@@ -57,17 +57,18 @@ async function listenConstantLogged() {
     const answer = constantLease(namespace, request);
     const { storeId, version, firstRun, runCount, leasedAtMs, nonce } = answer;
     const { holder } = request;
-    log.info({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, holder }, "lease");
+    const told = { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, holder };
+    log.info({ ...told, spareRunCount: 0, durationMs: 0.123 }, "lease");
     return answer;
   };
-  return await listen({ name: NAME, lease }, log);
+  return await listen({ name: NAME, lease }, new EventHub(newLog()));
 }
 
 async function listenCoordinator() {
   const address = parseStoreUrl(storeUrl);
   const place = placeOf(address);
   const store = await open(address);
-  const log = newLog();
+  const log = new EventHub(newLog());
   const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place, namespace });
   const coordinator = new Coordinator({ store, name: NAME, log, witnessOf });
   coordinator.startTouching();
@@ -79,8 +80,8 @@ async function open(address) {
   return new SqliteStore({ path: address.path, create: false, machine: { markerFolders: [markerFolder] } });
 }
 
-async function listen(coordinator, log) {
-  const server = await createServer({ coordinator, release: "benchmark", log });
+async function listen(coordinator, events) {
+  const server = await createServer({ coordinator, release: "benchmark", events });
   return await server.listen({ host: HOST, port: 0 });
 }
 

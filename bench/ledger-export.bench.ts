@@ -17,7 +17,7 @@ import { machineInWords } from "./machine.js";
 import { figure, quantile, spreadInWords } from "./quantiles.js";
 import { publish, type Section } from "./report.js";
 
-const SIZES = [1_000, 100_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 10_000_000)];
+const SIZES = [1_000, 100_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 1_000_000)];
 const NAMESPACE = "main";
 /** At 16 runs a second, so old that its line lies above ten million runs and a burst. */
 const AGE_DAYS = 100;

@@ -79,7 +79,14 @@ const RULES: readonly Rule[] = [
   {
     because: "an archive is read without knowing what it is read for: no store, no guard, no command",
     files: /^packages\/coordinator\/src\/archive\//,
-    allowed: /^(packages\/coordinator\/src\/archive\/.*|@callnumber\/protocol\/codec|@photostructure\/sqlite|node:fs)$/,
+    allowed:
+      /^(packages\/coordinator\/src\/archive\/.*|@callnumber\/protocol\/(codec|wire)|@photostructure\/sqlite|node:(fs|stream|zlib))$/,
+  },
+  {
+    because: "metrics are what the coordinator tells of itself: they never reach past it",
+    files: /^packages\/coordinator\/src\/metrics\//,
+    allowed:
+      /^(packages\/coordinator\/src\/(metrics\/.*|events|observation)|@callnumber\/protocol\/(operator|wire)|node:process|prom-client)$/,
   },
   {
     because: "only the Redis adapter knows the Redis client",

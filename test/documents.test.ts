@@ -44,6 +44,40 @@ describe("docs/errors.md", () => {
   });
 });
 
+describe("docs/monitoring.md", () => {
+  const folder = "packages/coordinator/src";
+  const sources = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => read(join(folder, name)));
+  /** Those whose name is a state of the guard are written by that name. */
+  const states = ["open", "in_doubt", "fenced"];
+  const namesOf = (pattern: RegExp) => sources.flatMap((text) => [...text.matchAll(pattern)].map(([, name]) => name));
+  const logged = [
+    ...namesOf(/\b(?:#?log|events|#events)(?:\.(?:debug|info|warn|error)|\[[^\]]+\])\([^;]*?,\s*"([a-z_]+)",?\s*\)/g),
+    ...states,
+  ];
+  const counted = [...read(`${folder}/metrics/event-counts.ts`).matchAll(/^ {2}([a-z_]+): \(counts/gm)].map(
+    ([, name]) => name,
+  );
+  const table = read("docs/monitoring.md").split("## The log")[1]?.split("###")[0] ?? "";
+  const documented = [...table.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name);
+
+  test("lists every event that a source writes", () => {
+    expect(logged.length).toBeGreaterThan(20);
+    expect([...new Set(logged)].filter((name) => !documented.includes(name))).toEqual([]);
+  });
+
+  test("lists no event that nobody writes or counts, and none twice", () => {
+    expect(documented.filter((name) => !logged.includes(name) && !counted.includes(name))).toEqual([]);
+    expect(new Set(documented).size).toBe(documented.length);
+  });
+
+  test("the metrics count no event that is not listed", () => {
+    expect(counted.length).toBeGreaterThan(10);
+    expect(counted.filter((name) => !documented.includes(name))).toEqual([]);
+  });
+});
+
 describe("docs/guarantees.md", () => {
   const guarantees = [...read("docs/guarantees.md").matchAll(/^\*\*(G\d+)\.(.*?)\n\n/gms)].map(([, id, text]) => {
     const files = [...(text as string).matchAll(/`([\w./-]+\.(?:ts|lua))`/g)].map(([, file]) => file as string);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { type LedgerEntry, pathOf } from "@callnumber/protocol/wire";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { callnumber, folderForTest, onTerminal, serve, shell, startCommand } from "./processes/command.js";
+import { callnumber, folderForTest, serve, shell, startCommand, startOnTerminal } from "./processes/command.js";
 
 const ESC = String.fromCharCode(27);
 const COLOURS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
@@ -75,7 +75,9 @@ describe("runs", () => {
     const name = "an-importer-with-a-name-that-takes-half-of-a-line";
     await lease(url, { name, host: "archive-importer-07.dc2.example.net", labels: { archive: "lists" } });
     for (const columns of [80, 120]) {
-      const { stdout } = await onTerminal(columns, "runs", ...to);
+      const runs = startOnTerminal(columns, "runs", ...to);
+      expect(await runs.ended()).toBe(0);
+      const { stdout } = runs.output();
       expect(stdout).toContain(`${ESC}[`);
       const lines = stdout.replaceAll(COLOURS, "").split("\r\n");
       expect(lines[0]).toMatch(/^RUNS +LEASED AT +HOLDER/);
@@ -137,6 +139,14 @@ describe("export", () => {
     );
   });
 
+  test("into a file on a full disk exits with 1, and says why in one line", async () => {
+    const { url } = await coordinator();
+    await lease(url);
+    const { code, stderr } = await shell(`$CALLNUMBER export --coordinator ${url} > /dev/full`);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^callnumber: ENOSPC: .*\n$/)]);
+    expect(await shell(`$CALLNUMBER export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test.each([
     ["csv", "cut"],
     ["ndjson", "cut"],
@@ -191,12 +201,11 @@ describe("status", () => {
   test("--watch draws over itself on a terminal, and leaves the last look there", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const { to } = await coordinator();
-    const { stdout, code } = await shell(
-      `TERM=xterm script -qefc "timeout --foreground -s INT 4 $CALLNUMBER status --watch --every 1 ${to.join(" ")}; echo code \\$?" /dev/null < /dev/null`,
-    );
-    expect(code).toBe(0);
-    const [, shown = "", left = ""] = stdout.split(SCREENS);
-    expect(shown.split(`${ESC}[H`).length).toBeGreaterThan(2);
+    const watch = startOnTerminal(80, "status", "--watch", "--every", "1", ...to);
+    await expect.poll(() => watch.output().stdout.split(`${ESC}[H`).length, { timeout: 20_000 }).toBeGreaterThan(2);
+    watch.typeCtrlC();
+    expect(await watch.ended()).toBe(0);
+    const [, shown = "", left = ""] = watch.output().stdout.split(SCREENS);
     expect(shown).toContain("Ctrl-C ends");
     expect(left.replaceAll(COLOURS, "")).toMatch(/^namespace main on the sqlite store/);
   });

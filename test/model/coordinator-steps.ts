@@ -6,7 +6,7 @@
  */
 
 import { callerOf, changed, coordinatorName, placeName, rangeWords, remembering } from "./coordinators.js";
-import { line } from "./design.js";
+import { line, versionOf } from "./design.js";
 import { caughtUp, interrupted, written } from "./replication.js";
 import {
   type Answer,
@@ -186,7 +186,7 @@ export function handOut(world: World, rules: Rules, index: number): Outcome {
   const bits = 2 ** (to + 1) - 2 ** from;
   const repeated = world.handedOut & bits;
   // A design without a line promises none.
-  const highest = line(rules.numbers, world.now + rules.numbers.eps);
+  const highest = line(rules.numbers, versionOf(rules.numbers, to), world.now + rules.numbers.eps);
   const aboveLine = rules.design.jump === "line" && to > highest ? to : 0;
   const next = { ...world, handedOut: world.handedOut | bits, repeated, aboveLine };
   return { world: changed(next, index, judged), says: `${rangeWords(from, to)} HANDED OUT` };

@@ -3,12 +3,13 @@
  * A tick is a second, a run is so many runs below the line as in the model, and generations of a recovery are milliseconds.
  */
 
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS, RELEASED_AT_MS } from "../../packages/coordinator/src/guard/bounds.js";
 import type { Situation } from "../../packages/coordinator/src/guard/doubts.js";
 import type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
 import { type GuardRecord, type KeptFields, keptFields, NO_SEAL } from "../../packages/coordinator/src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../../packages/coordinator/src/store-id.js";
-import type { Numbers } from "./design.js";
+import { firstOf, type Numbers, versionOf } from "./design.js";
 import { GENERATIONS_A_TICK } from "./scripts.js";
 import { type DataNode, isMaster, type StoreRecord } from "./world.js";
 
@@ -18,13 +19,16 @@ const TICK_MS = 1_000;
 const INITIALISED_AT_MS = RELEASED_AT_MS + 24 * 3_600_000;
 export const RECEIPT_KEY = "5a".repeat(32);
 export const NODE_COUNT = 3;
-const FIRST_RUN = 1;
 
-export const storeIdOf = ({ rate }: Numbers): string =>
-  `0189c0de-0000-4000-8000-000000000000.${FIRST_RUN}.${INITIALISED_AT_MS}.${rate}`;
+/** Where the model's version ends, the guard's does. */
+const firstRunOf = ({ space, burst }: Numbers): number =>
+  space === Number.POSITIVE_INFINITY ? 1 : RUN_MAX - BURST_RUNS + burst - (space - 1);
+
+export const storeIdOf = (numbers: Numbers): string =>
+  `0189c0de-0000-4000-8000-000000000000.${firstRunOf(numbers)}.${INITIALISED_AT_MS}.${numbers.rate}`;
 
 /** The model's line begins `burst` above its run 0, the guard's 65,536 above the first run. */
-export const runOf = ({ burst }: Numbers, run: number): number => run + FIRST_RUN + BURST_RUNS - burst;
+export const runOf = (numbers: Numbers, run: number): number => run + firstRunOf(numbers) + BURST_RUNS - numbers.burst;
 export const timeOf = (tick: number): number => INITIALISED_AT_MS + tick * TICK_MS;
 const epochOf = (epoch: number): string => `run${epoch}:replication:2:0`;
 
@@ -34,12 +38,13 @@ export const generationOf = (g: number): number =>
 
 export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord): GuardRecord {
   const storeId = storeIdOf(numbers);
+  const version = versionOf(numbers, c);
   return {
     namespace: NAMESPACE,
     storeId,
     id: parseStoreId(storeId) as StoreIdFields,
-    version: 0,
-    mark: runOf(numbers, c),
+    version,
+    mark: version === 0 ? runOf(numbers, c) : c - firstOf(numbers, version),
     changedAtMs: timeOf(t),
     epoch: epochOf(ep),
     generation: generationOf(g),

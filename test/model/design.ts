@@ -31,6 +31,10 @@ export interface Design {
   readonly check: boolean;
   /** An answer with another caller's nonce is not taken. */
   readonly nonce: boolean;
+  /** A version is left only once its line has passed its last run. */
+  readonly leavesAtEnd: boolean;
+  /** A store in doubt that is advanced is left to be claimed, instead of being believed. */
+  readonly advanceClaims: boolean;
   /** Leases are given at all: without it the store is safe and useless, which the search for healing has to find. */
   readonly leases: boolean;
 }
@@ -48,6 +52,8 @@ export const FULL_DESIGN: Design = {
   memory: true,
   check: true,
   nonce: true,
+  leavesAtEnd: true,
+  advanceClaims: true,
   leases: true,
 };
 
@@ -58,7 +64,27 @@ export interface Numbers {
   readonly burst: number;
   readonly eps: number;
   readonly gap: number;
+  /** Runs of a version, run 0 included, which is never leased; `Infinity`: the first one never ends. */
+  readonly space: number;
 }
 
-/** The greatest run that may be leased at a tick. The first run of the model is 1, and its store was made at tick 0. */
-export const line = ({ rate, burst }: Numbers, tick: number): number => tick * rate + burst;
+/** Runs are counted on through all versions, as ledger ids are. */
+export const versionOf = ({ space }: Numbers, run: number): number => (run < space ? 0 : Math.floor(run / space));
+/** Run 0 of a version, and its last one. */
+export const firstOf = ({ space }: Numbers, version: number): number => (version === 0 ? 0 : version * space);
+export const lastOf = ({ space }: Numbers, version: number): number => (version + 1) * space - 1;
+
+/**
+ * The greatest run of a version that may be leased at a tick; may lie beyond its last one, or below its first. The first run of the model
+ * is 1, and its store was made at tick 0.
+ */
+export const line = (numbers: Numbers, version: number, tick: number): number =>
+  firstOf(numbers, version) + (tick - beginOf(numbers, version)) * numbers.rate + numbers.burst;
+
+/** When the line of a version reaches its last run: the next one's begins. */
+export const lineEnds = (numbers: Numbers, version: number): number =>
+  beginOf(numbers, version) + Math.ceil((numbers.space - 1 - numbers.burst) / numbers.rate);
+
+function beginOf(numbers: Numbers, version: number): number {
+  return version === 0 ? 0 : lineEnds(numbers, version - 1);
+}

@@ -4,7 +4,7 @@ import type { Visit } from "./coordinator-steps.js";
 import { lease } from "./coordinator-steps.js";
 import { changed, coordinatorName } from "./coordinators.js";
 import { attached, interrupted, promoted, restarted, written } from "./replication.js";
-import { isRefusal, type Rules, recoverScript } from "./scripts.js";
+import { advanceScript, isRefusal, type Rules, recoverScript } from "./scripts.js";
 import {
   at,
   FIRST_RECORD,
@@ -111,6 +111,16 @@ export const FAULTS = {
       const answer = recoverScript(rules, node, world.now + node.clockAhead, { floor: 0, gmin: 0, clock: world.now });
       if (!isRefusal(answer))
         visit(written(world, index, answer), () => `an operator types recover for ${nodeName(index)}`);
+    }
+  },
+  /** The same for the verb that ends a version. */
+  advance(world, rules, _limits, visit) {
+    if (rules.numbers.space === Number.POSITIVE_INFINITY) return;
+    for (const index of masters(world)) {
+      const node = at(world.nodes, index);
+      const answer = advanceScript(rules, node, world.now + node.clockAhead, { floor: 0, gmin: 0, clock: world.now });
+      if (!isRefusal(answer))
+        visit(written(world, index, answer), () => `an operator advances the version at ${nodeName(index)}`);
     }
   },
   /** A coordinator that starts anew believes the record it reads. Where it finds that something was remembered, it claims. */

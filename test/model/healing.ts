@@ -1,11 +1,11 @@
 /**
  * Whether the store leases again once the faults stop: one master is agreed on, all follow it, the clocks are right, and an operator
- * types recover where the record is lost or corrupt. So a design that only ever refuses does not pass for a safe one.
+ * types recover where the record is lost or corrupt, and advances a version that has ended. So a design that only ever refuses does not pass for a safe one.
  */
 import { claim, confirm, handOut, lease } from "./coordinator-steps.js";
 import { callerOf } from "./coordinators.js";
 import { attached, caughtUp, interrupted, isBehind, promoted, written } from "./replication.js";
-import { isRefusal, type Rules, recoverScript, touchScript } from "./scripts.js";
+import { advanceScript, isRefusal, type Rules, recoverScript, touchScript } from "./scripts.js";
 import { at, isMaster, NOBODY, replaced, type World } from "./world.js";
 
 export interface Healing {
@@ -46,6 +46,7 @@ function leaseAgain(broken: World, rules: Rules, leader: number, index: number):
       world = replicated(claim(world, rules, index).world);
       if (at(world.coordinators, index).phase === "claimed") world = replicated(confirm(world, rules, index).world);
     }
+    world = advanced(world, rules, leader);
     // Every tick, so that the wait for the line is no silence.
     world = replicated(touched(world, rules, index));
     world = { ...world, now: world.now + 1, coordinators: world.coordinators.map(interrupted) };
@@ -76,6 +77,13 @@ function recovered(world: World, rules: Rules, leader: number): World {
   const answer = recoverScript(rules, deleted, world.now, { floor, gmin: 0, clock: world.now });
   const emptied = { ...world, nodes: replaced(world.nodes, leader, deleted), rolledBack: NOBODY };
   return isRefusal(answer) ? emptied : replicated(written(emptied, leader, answer));
+}
+
+/** As soon as it can be done: a version whose line has ended has little left, or nothing. */
+function advanced(world: World, rules: Rules, leader: number): World {
+  if (rules.numbers.space === Number.POSITIVE_INFINITY) return world;
+  const answer = advanceScript(rules, at(world.nodes, leader), world.now, { floor: 0, gmin: 0, clock: world.now });
+  return isRefusal(answer) ? world : replicated(written(world, leader, answer));
 }
 
 function touched(world: World, rules: Rules, index: number): World {

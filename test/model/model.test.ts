@@ -1,7 +1,7 @@
 /**
  * The guard as a model, searched within a small bound: three data nodes, two coordinators, and every order of their steps and of the
  * adversary's. `npm run model` searches further and prints every trace.
- * Guarantees: G1, G2, G3, G4, G10 (docs/guarantees.md).
+ * Guarantees: G1, G2, G3, G4, G10, G12 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
 import { FULL_DESIGN } from "./design.js";

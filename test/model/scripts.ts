@@ -1,13 +1,13 @@
 /**
- * The scripts that run inside the data server, each one atomic step: lease, touch, claim, confirm, recover.
+ * The scripts that run inside the data server, each one atomic step: lease, touch, claim, confirm, recover, advance.
  * They see the record, the server's epoch and two clocks, and know nothing of coordinators, replication or faults.
  *
  * Each rule stands where it stands in the guard, and its words are the guard's: `ours` and `undoubted` in doubts.ts, the rest in
  * decisions.ts (packages/coordinator/src/guard). conformance.test.ts plays random states on both. Left out, because each of them
- * only refuses more: foreign and sealed records, versions and the end of the run space, evidence of holders, a silence of 30 days,
+ * only refuses more: foreign and sealed records, the end of the last version, evidence of holders, a silence of 30 days,
  * more replicas than nodes, a ledger that was left behind, and that a lease takes at most 1/64 of the room.
  */
-import { type Design, line, type Numbers } from "./design.js";
+import { type Design, firstOf, lastOf, line, lineEnds, type Numbers, versionOf } from "./design.js";
 import { type DataNode, isMaster, type StoreRecord } from "./world.js";
 
 export interface Rules {
@@ -27,7 +27,18 @@ export interface Caller {
 /** Refusals after which a coordinator claims. */
 const DOUBTS = ["STALEGEN", "EPOCH", "PENDING", "GAP", "ROLLBACK"] as const;
 export type Doubt = (typeof DOUBTS)[number];
-export type Refusal = Doubt | "EMPTY" | "CORRUPT" | "REPLICA" | "CLOCK" | "CLOCKBACK" | "AHEAD" | "RACED" | "OPERATOR";
+export type Refusal =
+  | Doubt
+  | "EMPTY"
+  | "CORRUPT"
+  | "REPLICA"
+  | "CLOCK"
+  | "CLOCKBACK"
+  | "AHEAD"
+  | "RACED"
+  | "OPERATOR"
+  | "EXHAUSTED"
+  | "EARLY";
 
 /** A script either refuses and changes nothing, or answers the record as it has written it. */
 export type Answer = Refusal | StoreRecord;
@@ -41,7 +52,11 @@ export function leaseScript(rules: Rules, node: DataNode, clock: number, caller:
   const record = undoubted(rules, node, clock, caller);
   if (isRefusal(record)) return record;
   const earliest = Math.min(clock, caller.clock);
-  const room = design.jump === "age" ? (earliest - record.t) * numbers.rate : line(numbers, earliest) - record.c;
+  const version = versionOf(numbers, record.c);
+  const last = lastOf(numbers, version);
+  if (record.c >= last) return "EXHAUSTED";
+  const highest = Math.min(line(numbers, version, earliest), last);
+  const room = design.jump === "age" ? (earliest - record.t) * numbers.rate : highest - record.c;
   const runCount = Math.min(asked, room);
   if (runCount < 1 || !design.leases) return "AHEAD";
   return { ...record, c: record.c + runCount, t: later(record, clock, caller) };
@@ -72,6 +87,7 @@ export function confirmScript(rules: Rules, node: DataNode, clock: number, calle
   if (record.g !== g || record.p !== 1 || (rules.design.epoch && record.ep !== node.epoch)) return "RACED";
   const known = Math.max(record.c, rules.design.memory ? caller.floor : 0);
   const target = jumpTarget(rules, record, known, Math.max(clock, caller.clock));
+  if (isPastTheEnd(rules, record.c, target)) return "EXHAUSTED";
   if (known > target) return "OPERATOR";
   return { ...record, c: target, p: 0, t: later(record, clock, caller) };
 }
@@ -83,14 +99,30 @@ export function recoverScript(rules: Rules, node: DataNode, clock: number, calle
   if (isRefusal(found) && !isAnew) return found;
   const unfit = unfitness(rules, node, clock, caller);
   if (unfit) return unfit;
-  const base = isRefusal(found) ? NO_RECORD : found;
+  const old = isRefusal(found) ? NO_RECORD : found;
   const latest = Math.max(clock, caller.clock);
-  const known = Math.max(base.c, caller.floor);
+  const known = Math.max(old.c, caller.floor);
+  const version = versionOf(rules.numbers, known);
+  const base = version > versionOf(rules.numbers, old.c) ? { ...old, c: firstOf(rules.numbers, version) } : old;
   const target = jumpTarget(rules, base, known, latest);
+  if (isPastTheEnd(rules, base.c, target)) return "EXHAUSTED";
   if (known > target) return "OPERATOR";
   const g = Math.max(base.g + 1, caller.gmin + 1, generationAt(latest));
   const phase = rules.design.claimFirst ? 1 : 0;
   return { c: target, t: later(base, clock, caller), ep: node.epoch, g, p: phase, sound: true };
+}
+
+/** An operator's verb: leaves the version of the record for the next one. */
+export function advanceScript(rules: Rules, node: DataNode, clock: number, caller: Caller): Answer {
+  const { design, numbers } = rules;
+  const record = ours(rules, node, clock, caller);
+  if (isRefusal(record)) return record;
+  const version = versionOf(numbers, record.c);
+  if (design.leavesAtEnd && lineEnds(numbers, version) > Math.min(clock, caller.clock)) return "EARLY";
+  const isDoubted = isRefusal(undoubted(rules, node, clock, caller));
+  const g = Math.max(record.g, caller.gmin) + 1;
+  const p = isDoubted && design.advanceClaims ? 1 : 0;
+  return { ...record, c: firstOf(numbers, version + 1), t: later(record, clock, caller), ep: node.epoch, g, p };
 }
 
 const NO_RECORD: StoreRecord = { c: 0, t: 0, ep: 0, g: 0, p: 1, sound: true };
@@ -136,12 +168,16 @@ function jumpTarget(
 ): number {
   const margin = design.marginEps * numbers.eps;
   const targets = {
-    line: () => line(numbers, latest + margin),
+    line: () => line(numbers, versionOf(numbers, record.c), latest + margin),
     // The first design believed that a record can't have missed more than its age at full rate, begun ticks included.
     age: () => known + (latest - record.t + margin + 1) * numbers.rate,
     none: () => known,
   };
   return targets[design.jump]();
 }
+
+/** Where a jump would land at or beyond the last run of the version: there is nothing to lease behind it. */
+const isPastTheEnd = ({ numbers }: Rules, mark: number, target: number): boolean =>
+  target >= lastOf(numbers, versionOf(numbers, mark));
 
 const later = (record: StoreRecord, clock: number, caller: Caller): number => Math.max(record.t, clock, caller.clock);

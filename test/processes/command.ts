@@ -91,10 +91,21 @@ export function startCommand(
   return { output, stop };
 }
 
-/** Runs the command with a terminal of so many columns, to its end. Needs the program `script`. */
-export async function onTerminal(columns: number, ...parameters: readonly string[]): Promise<Finished> {
-  const line = `stty cols ${columns} rows 30; ${[process.execPath, COMMAND, ...parameters].join(" ")}`;
-  return await shell(`TERM=xterm script -qefc ${JSON.stringify(line)} /dev/null < /dev/null`);
+/** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
+export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
+  const line = `stty cols ${columns} rows 30; exec ${[process.execPath, COMMAND, ...parameters].join(" ")}`;
+  const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...process.env, TERM: "xterm" } });
+  const output = collect(child);
+  const ended = once(child, "close") as Promise<[number | null]>;
+  onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+    await ended;
+  });
+  return {
+    output,
+    ended: async () => (await ended)[0],
+    typeCtrlC: () => void child.stdin.write("\u0003"),
+  };
 }
 
 export interface RunningCoordinator {

@@ -252,7 +252,8 @@ export class LeaseBuffer {
     const nonce = newNonce();
     const runCount = this.#runCountToAsk();
     const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
-    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now() };
+    const spareRunCount = this.#stock.runCount;
+    const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount };
     this.#abort = new AbortController();
     const answer = await this.#request((options) => source.lease(namespace, request, options), this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };

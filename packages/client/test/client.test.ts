@@ -194,6 +194,16 @@ describe("refilling", () => {
     expect(decodeCallNumber(await client.next()).run).toBeGreaterThan(5);
   });
 
+  test("tells with each request how many leased runs wait", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 4, leaseRunCountMax: 2 });
+    await client.next();
+    await vi.waitFor(() => expect(source.mark).toBe(5));
+    // The second is made before anybody has taken a run of the first lease, the third when one was taken and two have come.
+    expect(source.requests.map(({ spareRunCount }) => spareRunCount)).toEqual([0, 2, 3]);
+    await client.close();
+  });
+
   test("tells its hooks of leases and of late refills, and outlives a hook that throws", async () => {
     const uncaught = new Promise((resolve) => {
       const listeners = process.listeners("uncaughtException");

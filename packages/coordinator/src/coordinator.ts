@@ -21,6 +21,7 @@ import type {
 } from "@callnumber/protocol/wire";
 import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CapacityReader } from "./capacity-reader.js";
+import { msSince } from "./elapsed.js";
 import { CoordinatorError } from "./errors.js";
 import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
@@ -37,6 +38,7 @@ import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
 import { type Log, SILENT_LOG } from "./log.js";
 import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
 import { describedNamespace } from "./namespaces.js";
+import { type Observation, observe, StoreProbe } from "./observation.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { rateWindowsMsOf, statusOf } from "./status.js";
@@ -88,6 +90,7 @@ export class Coordinator {
   readonly #witnessOf: (namespace: string) => Witness;
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
+  readonly #probe: StoreProbe;
   #touching: ReturnType<typeof setInterval> | undefined;
   #touched: Promise<void> = Promise.resolve();
 
@@ -111,6 +114,7 @@ export class Coordinator {
     this.#bounds = bounds;
     this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random }, witnessOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
+    this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
     this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, read });
   }
@@ -154,9 +158,10 @@ export class Coordinator {
    * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
+    const startedMs = performance.now();
     mustBeNamespace(namespace);
     mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
-    const { runCount, nonce, holder, lastRun, receipt, sentAtMs } = request;
+    const { runCount, nonce, holder, lastRun, receipt, sentAtMs, spareRunCount } = request;
     mustBeNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
@@ -165,7 +170,8 @@ export class Coordinator {
     const guard = await this.#guards.of(namespace);
     const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    this.#log.info({ namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder }, "lease");
+    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder };
+    this.#log.info({ ...told, spareRunCount, durationMs: msSince(startedMs) }, "lease");
     return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }
 
@@ -309,6 +315,12 @@ export class Coordinator {
       "namespace_not_initialised",
       'the store holds no namespace yet; make one with "callnumber init --store …"',
     );
+  }
+
+  /** How the namespaces stand as far as is known here, and whether the store answers: for a look every few seconds. Never rejects. */
+  async observe(): Promise<Observation> {
+    const [guards, preflight, probe] = [this.#guards, this.#preflight, this.#probe];
+    return await observe({ guards, preflight, probe, nowMs: this.#now() });
   }
 
   async #look(namespace: string) {

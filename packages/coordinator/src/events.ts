@@ -3,6 +3,7 @@
  * stream), and then to the log itself. The names and fields of events are those of docs/monitoring.md.
  */
 import type { Log } from "./log.js";
+import { withTraceFields } from "./trace-context.js";
 
 export type EventLevel = keyof Log;
 
@@ -47,7 +48,8 @@ export class EventHub implements Log {
   }
 
   #tell(level: EventLevel, fields: object, event: string): void {
-    for (const listener of this.#listeners) listener({ level, event, fields });
-    this.#log[level](fields, event);
+    const told = withTraceFields(fields);
+    for (const listener of this.#listeners) listener({ level, event, fields: told });
+    this.#log[level](told, event);
   }
 }

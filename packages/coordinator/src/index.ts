@@ -1,5 +1,6 @@
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
+export { EventHub } from "./events.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export type { LedgerQuery } from "./ledger-page.js";
 export type { Log } from "./log.js";

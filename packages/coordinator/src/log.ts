@@ -1,4 +1,4 @@
-/** The part of a logger that is used; pino fits it. Event names are stable: `lease`, `report`, `refusal`, `init`, … */
+/** The part of a logger that is used; pino fits it. Event names are stable: docs/monitoring.md lists them all. */
 export interface Log {
   debug(fields: object, event: string): void;
   info(fields: object, event: string): void;

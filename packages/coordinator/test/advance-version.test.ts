@@ -210,18 +210,9 @@ describe("a store that is put back to before the advance", () => {
     const { world, leased } = await forgetful();
     const { clock, store, storeId } = world;
     store.restore(new Map());
-    const options = {
-      store,
-      namespace: NAMESPACE,
-      storeId,
-      now: clock.now,
-      pause: clock.pause,
-      bounds: SHORT_BOUNDS,
-      watchMs: 0,
-      witness: NO_WITNESS,
-      nodeCount: undefined,
-      isClockChecked: false,
-    };
+    const { now, pause } = clock;
+    const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
+    const options = { ...common, witness: NO_WITNESS, nodeCount: undefined, isClockChecked: false };
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",

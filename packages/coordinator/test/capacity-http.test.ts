@@ -49,10 +49,7 @@ test("a namespace that nobody leased from has all its runs, and nothing to say",
     runsLeft: RUN_MAX - 10,
     usedShare: 0,
     lineRunsPerSecond: 3,
-    lookedAt: {
-      leaseCount: 0,
-      fromMs: null,
-    },
+    lookedAt: { leaseCount: 0, fromMs: null },
     holders: [],
     alarms: [],
   });

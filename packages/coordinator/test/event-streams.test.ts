@@ -29,7 +29,7 @@ beforeEach(async () => {
   hub.subscribe(events.take);
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log: hub });
   await coordinator.initNamespace("main");
-  server = await createServer({ coordinator, release: "0.0.0", events });
+  server = await createServer({ coordinator, release: "0.0.0", recentEvents: events });
   base = await server.listen({ host: "127.0.0.1", port: 0 });
 });
 

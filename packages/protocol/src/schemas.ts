@@ -103,6 +103,7 @@ export const leaseRequestSchema = z.strictObject({
   lastRun: ledgerIdSchema.nullable(),
   receipt: receipt.nullable(),
   sentAtMs: timeMs,
+  spareRunCount: z.int().min(0).optional(),
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);

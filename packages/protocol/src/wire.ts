@@ -100,6 +100,8 @@ export interface LeaseRequest {
   readonly receipt: string | null;
   /** The holder's clock when it asked. A clock ahead of the coordinator's tells that one of the two is wrong. */
   readonly sentAtMs: number;
+  /** How many leased runs wait in the client, 0 …; for operators, and not sent by older clients. */
+  readonly spareRunCount?: number | undefined;
 }
 
 /** One run or a contiguous range of runs, granted to one holder. */

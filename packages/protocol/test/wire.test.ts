@@ -104,6 +104,8 @@ describe("schemas", () => {
     ["no clock", { ...request, sentAtMs: undefined }],
     ["a clock with half milliseconds", { ...request, sentAtMs: 1.5 }],
     ["a clock before 1970", { ...request, sentAtMs: -1 }],
+    ["fewer spare runs than none", { ...request, spareRunCount: -1 }],
+    ["half a spare run", { ...request, spareRunCount: 0.5 }],
     ["a clock that is text", { ...request, sentAtMs: "1795000000000" }],
     ["a clock beyond what a number holds", { ...request, sentAtMs: 2 ** 53 }],
     ["a receipt that is too long", { ...request, receipt: "r".repeat(44) }],

@@ -29,7 +29,7 @@ export const ADVANCE_EARLY: Variant = {
   focus: {
     kinds: ["lease", "wait", "advance", "backUp", "restore", "restartCoordinator"],
     setting: {
-      firstRun: RUN_MAX - BURST_RUNS - 4e3,
+      firstRun: RUN_MAX - BURST_RUNS - 4_000,
       isOnLine: false,
       ageMs: 0,
       rate: 1,

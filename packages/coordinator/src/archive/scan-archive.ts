@@ -46,8 +46,8 @@ export async function scanArchive({ source, column, never }: ArchiveOptions): Pr
   return scan.result;
 }
 
-/** By what they are, not by what they are called. */
-function mustBeNoneOf(path: string, never: readonly string[]): void {
+/** By what they are, not by what they are called. @throws ArchiveError */
+export function mustBeNoneOf(path: string, never: readonly string[]): void {
   const { dev, ino } = statSync(path, { bigint: true });
   for (const other of never) {
     const found = statSync(other, { bigint: true, throwIfNoEntry: false });

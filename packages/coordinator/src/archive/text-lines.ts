@@ -1,13 +1,18 @@
-/** An archive's call numbers as text, one a line. Lines end with LF or CRLF; the last may have no end. */
-import type { ArchiveScan } from "./archive-scan.js";
+/** A file line by line: call numbers, or the events of a log. Lines end with LF or CRLF; the last may have no end. */
 import { shown } from "./shown.js";
 
-/** No line with a call number in it is longer; what is longer is passed over to its end, not kept. */
+/** Takes one line after the other: the bytes from `start` to before `end`, without the line feed. */
+export interface LineTaker {
+  take(bytes: Buffer, start: number, end: number, line: number): void;
+  takeMalformed(line: number, why: () => string): void;
+}
+
+/** No line with a call number or a lease in it is longer; what is longer is passed over to its end, not kept. */
 const LINE_BYTES_MAX = 65_536;
 const LINE_FEED = 0x0a;
 
 /** Reads all lines into the scan. The chunks may be cut anywhere. */
-export async function scanLines(chunks: AsyncIterable<Buffer>, scan: ArchiveScan): Promise<void> {
+export async function scanLines(chunks: AsyncIterable<Buffer>, scan: LineTaker): Promise<void> {
   let lineNumber = 0;
   /** What came of a line whose end has not come yet. */
   let begun: Buffer[] = [];

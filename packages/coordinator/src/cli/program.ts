@@ -47,7 +47,8 @@ To try it:
   $ callnumber inspect 2VznWE2i          what is this number, who made it?
 
 Every setting can also stand in the environment: --store is CALLNUMBER_STORE, and so on.
-Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused.`,
+Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused;
+those of status --check are its own.`,
     );
   const asJson = argv.includes("--json");
   for (const command of await commandsFor(argv)) {
@@ -59,7 +60,7 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
     program.outputHelp();
     return;
   }
-  endQuietlyWhenReaderLeaves();
+  endQuietlyWhenReaderLeaves(asJson);
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

@@ -64,7 +64,8 @@ export function recoverCommand(): Command {
       "after",
       "\nExamples:\n  $ callnumber recover --store redis://127.0.0.1:6379\n  $ callnumber recover --store redis://127.0.0.1:6379 --apply" +
         "\n  $ callnumber recover --scan numbers.txt\n  $ callnumber recover --scan archive.sqlite --scan-column messages.call_number" +
-        "\n  $ zcat messages.csv.gz | callnumber recover --scan - --scan-column call_number",
+        "\n  $ zcat messages.csv.gz | callnumber recover --scan - --scan-column call_number" +
+        "\n  $ callnumber recover --scan coordinator.log --scan coordinator.log.1.gz",
     )
     .action(recover);
   for (const option of scanOptions()) command.addOption(option);
@@ -76,12 +77,12 @@ async function recover(options: Options): Promise<void> {
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
-  const archive = await scanned(options, address, json);
+  const read = await scanned(options, address, { namespace, json });
   const { store } = await openStore(address, { create: false, acceptCopy: true });
   const witness = witnessesOf(address, witnessFolder)(namespace);
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
-    ...floorsOf(archive),
+    ...floorsOf(read, namespace),
   ];
   const asked = {
     store,
@@ -98,11 +99,11 @@ async function recover(options: Options): Promise<void> {
   try {
     if (!store.isExclusive && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
     const plan = await planRecovery(asked);
-    mustBeOfVersion(archive, plan);
-    const told = planInWords(plan, describeStore(address), archive);
+    mustBeOfVersion(read, plan);
+    const told = planInWords(plan, describeStore(address), read);
     if (!apply) {
       const refusal = refusalOf(plan);
-      if (json) printJson(planAsJson(plan, archive));
+      if (json) printJson(planAsJson(plan, read));
       else print(refusal === undefined ? `${told}\nNothing was changed. To do it: the same with --apply` : told);
       if (refusal !== undefined) throw refusal;
       return;

@@ -2,10 +2,11 @@
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { RecoverPlan } from "../operator/recover.js";
 import { grouped, instant } from "./print.js";
-import { type Scanned, scannedInWords } from "./scan-option.js";
+import { archiveInWords, type Scanned } from "./scan-option.js";
+import { logsInWords } from "./scanned-logs.js";
 
 /** What can't be set is not told: why not, the refusal says. */
-export function planInWords(plan: RecoverPlan, store: string, archive: Scanned | undefined): string {
+export function planInWords(plan: RecoverPlan, store: string, { archive, logs }: Scanned): string {
   const { namespace, storeId, found, fault, witnessed, floors } = plan;
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
@@ -19,7 +20,8 @@ export function planInWords(plan: RecoverPlan, store: string, archive: Scanned |
     ...floors
       .filter(({ from }) => from === "--floor")
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
-    ...(archive === undefined ? [] : scannedInWords(archive)),
+    ...(archive === undefined ? [] : archiveInWords(archive)),
+    ...logsInWords(namespace, storeId, logs),
     ...(plan.possibleAtMs === null ? targetInWords(plan) : []),
   ].join("\n");
 }
@@ -37,8 +39,8 @@ function targetInWords({ target, skippedRunCount, nextRunInMs, nodeCount }: Reco
 
 const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
 
-export function planAsJson({ found, fault, ...rest }: RecoverPlan, archive: Scanned | undefined): object {
-  const plan = { ...rest, ...(archive === undefined ? {} : { archive }) };
+export function planAsJson({ found, fault, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
+  const plan = { ...rest, ...(archive && { archive }), ...(logs.length > 0 && { logs }) };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
   const { receiptKey: _, ...told } = found;
   return { ...plan, found: told, fault: null };

@@ -1,4 +1,7 @@
-/** `--scan`: the greatest run among an archive's call numbers, as a further floor for `recover`. Nothing in it is guessed. */
+/**
+ * `--scan`: the greatest run among an archive's call numbers, or in the logs of coordinators, as a further floor for `recover`.
+ * Nothing in it is guessed.
+ */
 import { stderr, stdin } from "node:process";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
@@ -6,32 +9,42 @@ import { z } from "zod";
 import { ArchiveError } from "../archive/archive-error.js";
 import type { GreatestRun, Malformed, ScanResult } from "../archive/archive-scan.js";
 import { scanArchive } from "../archive/scan-archive.js";
+import { isLogFile, scanLog } from "../archive/scan-log.js";
 import { CoordinatorError } from "../errors.js";
 import type { Floor, RecoverPlan } from "../operator/recover.js";
 import type { StoreAddress } from "../stores/store-url.js";
-import { checkedOption, switchOption } from "./options.js";
+import { checked, checkedOption, switchOption } from "./options.js";
 import { grouped } from "./print.js";
+import { floorsOfLogs, mustTellOf, type ScannedLog } from "./scanned-logs.js";
 
 export interface ScanOptions {
-  readonly scan?: string;
+  readonly scan?: readonly string[];
   readonly scanColumn?: string;
   readonly skipMalformed?: boolean;
 }
 
-export interface Scanned extends ScanResult {
+export interface ScannedArchive extends ScanResult {
   readonly source: string;
   readonly greatest: GreatestRun;
 }
 
+export interface Scanned {
+  readonly archive: ScannedArchive | undefined;
+  readonly logs: readonly ScannedLog[];
+}
+
 const STANDARD_INPUT = "-";
+/** In front of what is a log in any case: standard input, or a file whose first line is damaged. */
+const LOG_PREFIX = "log:";
 
 export function scanOptions(): readonly Option[] {
   return [
     checkedOption(
       "--scan <file>",
-      "an archive that the numbers went into: its greatest run is a floor too. One call number a line, alone or at the end of a URL; - for standard input",
+      "an archive that the numbers went into: its greatest run is a floor too. One call number a line, alone or at the end of a URL; - for " +
+        "standard input. Or a log of a coordinator, also gzipped, once for each file; log:FILE or log:- where that can't be seen",
       z.string().min(1),
-    ),
+    ).argParser((text: string, before: readonly string[] = []) => [...before, checked(z.string().min(1), text)]),
     checkedOption(
       "--scan-column <column>",
       "the archive is no list: name of a CSV column (or its number, where there is no row of names), TABLE.COLUMN of an SQLite database",
@@ -42,22 +55,43 @@ export function scanOptions(): readonly Option[] {
 }
 
 /**
- * Scans the archive that was asked for; undefined when none was.
- * @throws ArchiveError when it can't be read, holds no call number, or something else that was not to be skipped.
+ * Scans what was asked for.
+ * @throws ArchiveError when it can't be read, holds no call number, no lease of the namespace, or something else that was not to
+ *   be skipped. TypeError for more than one archive.
  */
-export async function scanned(options: ScanOptions, address: StoreAddress, json = false): Promise<Scanned | undefined> {
-  const { scan: source, scanColumn, skipMalformed = false } = options;
-  if (source === undefined) {
-    if (scanColumn !== undefined || skipMalformed)
-      throw new TypeError("--scan-column and --skip-malformed need a --scan");
-    return undefined;
+export async function scanned(
+  options: ScanOptions,
+  address: StoreAddress,
+  { namespace, json = false }: { readonly namespace: string; readonly json?: boolean | undefined },
+): Promise<Scanned> {
+  const { scan: sources = [], scanColumn, skipMalformed = false } = options;
+  const never = address.kind === "sqlite" ? ["", "-wal", "-shm", ".lock"].map((part) => `${address.path}${part}`) : [];
+  const areLogs = (source: string) => source.startsWith(LOG_PREFIX) || isLogFile(source, never);
+  const logSources = sources.filter(areLogs);
+  const [source, another] = sources.filter((one) => !logSources.includes(one));
+  if (another !== undefined) {
+    throw new TypeError(
+      `--scan takes one archive, and as many logs as there are; ${another} does not begin as a log: if it is one, say log:${another}`,
+    );
   }
-  if (!json) stderr.write(`Reading ${nameOf(source)} …\n`);
-  const result = await scanArchive({
-    source: source === STANDARD_INPUT ? stdin : source,
-    column: scanColumn,
-    never: address.kind === "sqlite" ? ["", "-wal", "-shm", ".lock"].map((part) => `${address.path}${part}`) : [],
-  });
+  if (source === undefined && (scanColumn !== undefined || skipMalformed))
+    throw new TypeError("--scan-column and --skip-malformed need a --scan of an archive");
+  const say = (name: string) => void (json || stderr.write(`Reading ${name} …\n`));
+  const logs: ScannedLog[] = [];
+  for (const prefixed of logSources) {
+    const path = prefixed.startsWith(LOG_PREFIX) ? prefixed.slice(LOG_PREFIX.length) : prefixed;
+    const name = nameOf(path);
+    say(name);
+    logs.push({ name, ...(await scanLog({ source: path === STANDARD_INPUT ? stdin : path, never })) });
+  }
+  mustTellOf(namespace, logs);
+  if (source === undefined) return { archive: undefined, logs };
+  say(nameOf(source));
+  const result = await scanArchive({ source: source === STANDARD_INPUT ? stdin : source, column: scanColumn, never });
+  return { archive: mustBeReadable(source, result, skipMalformed), logs };
+}
+
+function mustBeReadable(source: string, result: ScanResult, skipMalformed: boolean): ScannedArchive {
   const { greatest, malformedCount } = result;
   if (malformedCount > 0 && !skipMalformed) throw new ArchiveError(malformedInWords(source, result));
   if (greatest === undefined) {
@@ -68,8 +102,9 @@ export async function scanned(options: ScanOptions, address: StoreAddress, json 
   return { ...result, source, greatest };
 }
 
-export function floorsOf(archive: Scanned | undefined): readonly Floor[] {
-  return archive === undefined ? [] : [{ from: whereabouts(archive), ledgerId: archive.greatest.ledgerId }];
+export function floorsOf({ archive, logs }: Scanned, namespace: string): readonly Floor[] {
+  const ofArchive = archive === undefined ? [] : [{ from: whereabouts(archive), ledgerId: archive.greatest.ledgerId }];
+  return [...ofArchive, ...floorsOfLogs(namespace, logs)];
 }
 
 /**
@@ -77,7 +112,7 @@ export function floorsOf(archive: Scanned | undefined): readonly Floor[] {
  * version began.
  * @throws CoordinatorError `operator_needed` when the archive's greatest number is of a version that the namespace can't have reached.
  */
-export function mustBeOfVersion(archive: Scanned | undefined, plan: RecoverPlan): void {
+export function mustBeOfVersion({ archive }: Scanned, plan: RecoverPlan): void {
   const { namespace, found, witnessed } = plan;
   if (archive === undefined || plan.possibleAtMs === null) return;
   const version = found?.version ?? (witnessed && runOfLedgerId(witnessed.ledgerId).version);
@@ -90,7 +125,7 @@ export function mustBeOfVersion(archive: Scanned | undefined, plan: RecoverPlan)
   );
 }
 
-export function scannedInWords(archive: Scanned): readonly string[] {
+export function archiveInWords(archive: ScannedArchive): readonly string[] {
   const { source, greatest, callNumberCount, malformedCount, blankCount } = archive;
   const { run } = runOfLedgerId(greatest.ledgerId);
   const at = greatest.line === null ? "" : `, line ${grouped(greatest.line)}`;
@@ -110,7 +145,7 @@ export function scannedInWords(archive: Scanned): readonly string[] {
   ];
 }
 
-function whereabouts({ source, greatest: { callNumber, line } }: Scanned): string {
+function whereabouts({ source, greatest: { callNumber, line } }: ScannedArchive): string {
   return `call number ${callNumber} (${line === null ? "in" : `line ${line} of`} ${nameOf(source)})`;
 }
 

@@ -9,7 +9,6 @@ import { type Logger, pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
-import { eventLog } from "../http/event-log.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { notInitialised } from "../refusals.js";
@@ -139,8 +138,8 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const server = await createServer({
       coordinator,
       release: RELEASE,
-      log: eventLog(events),
-      events: recent,
+      events,
+      recentEvents: recent,
       publicInspect: options.publicInspect ?? false,
     });
     const url = await server.listen({ host, port });

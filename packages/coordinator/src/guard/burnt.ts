@@ -1,11 +1,13 @@
 /**
  * What was leased and never handed out is noted in the ledger, so that an operator sees it: best effort, behind everybody's back.
- * Decides nothing: whether a lease is burnt was settled before, and nobody waits for the note.
+ * Whether a lease is burnt is the judge's decision, and nobody waits for the note.
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Outcome, StepCommand, Store } from "../store.js";
+import type { Bounds } from "./bounds.js";
+import { mustBeFresh, mustCount } from "./judge.js";
 
 interface Place {
   readonly store: Store;
@@ -28,19 +30,38 @@ export function noteBurnt(place: Place, { version, firstRun, runCount, nonce }: 
   void report(place, ledgerIdOf(version, firstRun), nonce);
 }
 
-interface RefusedGrant {
+interface JudgedStep {
   readonly command: StepCommand;
   readonly outcome: Outcome;
   /** Ledger id of the greatest run that was known to be leased before. */
   readonly seenLedgerId: number;
-  readonly error: unknown;
+}
+
+interface JudgingPlace extends Place {
+  readonly now: () => number;
+  readonly bounds: Bounds;
 }
 
 /**
- * The same for what a step granted and the judge refused. Left alone is what another may have got: runs that were known to be
- * leased before (a store that forgot them grants them again), and those of an answer to another step.
+ * Judges a step, and notes what it granted when the judgement goes against it.
+ * @throws CoordinatorError all of `mustCount` and `mustBeFresh`: nothing of the step may be used.
  */
-export function noteRefusedGrant(place: Place, { command, outcome, seenLedgerId, error }: RefusedGrant): void {
+export function mustCountOrBurn(place: JudgingPlace, judged: JudgedStep): void {
+  const { command, outcome, seenLedgerId } = judged;
+  try {
+    mustCount(outcome, command);
+    if (outcome.runCount > 0) mustBeFresh(outcome, seenLedgerId, place.now(), place.bounds.epsMs);
+  } catch (error) {
+    noteRefusedGrant(place, judged, error);
+    throw error;
+  }
+}
+
+/**
+ * Left alone is what another may have got: runs that were known to be leased before (a store that forgot them grants them
+ * again), and those of an answer to another step.
+ */
+function noteRefusedGrant(place: Place, { command, outcome, seenLedgerId }: JudgedStep, error: unknown): void {
   const { after, runCount } = outcome;
   if (command.step !== "lease" || runCount === 0 || after.nonce !== command.nonce) return;
   const { version, highWaterMark } = after;

@@ -18,8 +18,7 @@ import { refused } from "../refusals.js";
 import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
-import { noteRefusedGrant } from "./burnt.js";
-import { mustBeFresh, mustCount } from "./judge.js";
+import { mustCountOrBurn } from "./burnt.js";
 import { lineAt } from "./line.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
@@ -117,6 +116,10 @@ export class NamespaceGuard {
     guard.#mustJump = found === DAMAGED;
     guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
     return guard;
+  }
+
+  get namespace(): string {
+    return this.#options.namespace;
   }
 
   /** What is remembered: the pin of the store, and a floor for everything it says. */
@@ -251,8 +254,9 @@ export class NamespaceGuard {
       const claimed = await this.#take({ step: "claim", generation, generationMin });
       const { ledgerId: floor } = this.#remembered;
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
-      const { highWaterMark: mark, epoch } = confirmed.after;
-      log.warn({ namespace, reason: doubt.code, before: claimed.after.highWaterMark, mark, epoch }, "jump");
+      const { storeId, version, highWaterMark: mark, epoch } = confirmed.after;
+      const before = claimed.after.highWaterMark;
+      log.warn({ namespace, storeId, version, reason: doubt.code, before, mark, epoch }, "jump");
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -299,7 +303,7 @@ export class NamespaceGuard {
   }
 
   async #do(command: StepCommand): Promise<Outcome> {
-    const { store, namespace, now, bounds } = this.#options;
+    const { store, namespace } = this.#options;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
@@ -307,13 +311,7 @@ export class NamespaceGuard {
       throw asEmptied(error, namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    try {
-      mustCount(outcome, command);
-      if (outcome.runCount > 0) mustBeFresh(outcome, this.#remembered.ledgerId, now(), bounds.epsMs);
-    } catch (error) {
-      noteRefusedGrant(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId, error });
-      throw error;
-    }
+    mustCountOrBurn(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
     this.#remember(outcome);
     await this.#noted();
     return outcome;

@@ -2,6 +2,7 @@
  * The guards of all namespaces that a coordinator serves: each is made when it is first asked for, and kept from then on.
  * Knows nothing of who asks.
  */
+import { msSince } from "../elapsed.js";
 import { CoordinatorError } from "../errors.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
 import type { Witness } from "./witness.js";
@@ -46,6 +47,12 @@ export class NamespaceGuards {
     return new Set([...(await this.#options.store.listNamespaces()), ...this.#guards.keys()]);
   }
 
+  /** Those that know their store by now, without asking it. */
+  async opened(): Promise<readonly NamespaceGuard[]> {
+    const guards = await Promise.all([...this.#guards.values()].map(ifOpened));
+    return guards.filter((guard) => guard !== undefined);
+  }
+
   /** Touches the record of every namespace; never rejects. */
   async touchAll(): Promise<void> {
     const tell = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
@@ -67,7 +74,10 @@ export class NamespaceGuards {
   /** A refusal is kept by the guard as its state, and told there. */
   async #touch(namespace: string): Promise<void> {
     try {
-      await (await this.of(namespace)).touch();
+      const guard = await this.of(namespace);
+      const startedMs = performance.now();
+      await guard.touch();
+      this.#options.log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#options.log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
@@ -83,4 +93,9 @@ export class NamespaceGuards {
       throw error;
     }
   }
+}
+
+/** One that is still being opened waits for the store: nobody else should. */
+async function ifOpened(opening: Promise<NamespaceGuard>): Promise<NamespaceGuard | undefined> {
+  return await Promise.race([opening.catch(() => undefined), Promise.resolve().then(() => undefined)]);
 }

@@ -1,7 +1,7 @@
 /** The web framework, set up for strangers: small bodies, JSON with types from zod, no poisoned keys, no lines of its own. */
-import Fastify, { type FastifyBaseLogger, LogController } from "fastify";
+import Fastify from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { answerError } from "./error-answer.js";
+import type { Refusals } from "./error-answer.js";
 
 /** Larger than any request of ours, smaller than anything that hurts. */
 const BODY_LIMIT_BYTES = 4096;
@@ -10,11 +10,10 @@ export const PARAMETER_LENGTH_MAX = 256;
 
 export type TypedApp = ReturnType<typeof newApp>;
 
-export function newApp(log: FastifyBaseLogger | undefined) {
+export function newApp({ answerError }: Pick<Refusals, "answerError">) {
   const app = Fastify({
-    ...(log ? { loggerInstance: log } : { logger: false }),
     // The log holds our events, each under its own name; a line for every request would drown them.
-    logController: new LogController({ disableRequestLogging: true }),
+    logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     // Ours says the same with a code that clients know.

@@ -1,11 +1,13 @@
 /**
- * From anything thrown to the answer: body, status and `Retry-After`, by the tables of the protocol.
+ * From anything thrown to the answer: body, status and `Retry-After`, by the tables of the protocol; and each refusal is told once.
  * Strangers read these bodies: a fault of our own is named `internal_error` and nothing more; the log has the rest.
  */
 import { ERROR_RULES, type ErrorAnswer, type ErrorCode, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import { withinTrace } from "../trace-context.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -15,19 +17,45 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
 };
 
-export async function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer> {
-  const answer = errorAnswerOf(error);
-  if (answer.code === "internal_error") request.log.error({ err: error, path: request.url }, "internal_error");
-  else
-    request.log.info(
-      { ...subjectOf(request), code: answer.code, reason: answer.message, path: request.url },
-      "refusal",
-    );
-  return sendError(reply, answer);
+/** Whatever a stranger tries would fill the log with these. */
+const QUIET: ReadonlySet<ErrorCode> = new Set(["not_found", "method_not_allowed"]);
+
+type Refusal = ErrorAnswer & { readonly code: ErrorCode };
+
+export interface Refusals {
+  /** The answer to a request that came to nothing because of what was thrown. */
+  readonly answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<ErrorAnswer>;
+  /** Sets status and headers, tells the log, and answers the body. */
+  readonly refuse: (answer: Refusal, request: FastifyRequest, reply: FastifyReply) => ErrorAnswer;
 }
 
-/** Sets status and headers, and answers the body. */
-export function sendError(reply: FastifyReply, answer: ErrorAnswer & { readonly code: ErrorCode }): ErrorAnswer {
+export function refusalsTold(log: Log): Refusals {
+  const refuse: Refusals["refuse"] = (answer, request, reply) => {
+    const { code, message: reason } = answer;
+    const about = { namespace: namespaceIn(request), code, reason, path: request.url };
+    const level = QUIET.has(code) ? "debug" : "info";
+    withinTrace(request.headers, () => log[level](about, "refusal"));
+    return sendError(reply, answer);
+  };
+  return {
+    refuse,
+    async answerError(error, request, reply) {
+      const answer = errorAnswerOf(error);
+      if (answer.code !== "internal_error") return refuse(answer, request, reply);
+      const about = { namespace: namespaceIn(request), path: request.url };
+      withinTrace(request.headers, () => log.error({ ...about, err: error }, "internal_error"));
+      return sendError(reply, answer);
+    },
+  };
+}
+
+/** What the path names, whether or not there is such a namespace; undefined when it names none. */
+function namespaceIn({ params }: FastifyRequest): string | undefined {
+  const { namespace } = (params ?? {}) as { namespace?: unknown };
+  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? namespace : undefined;
+}
+
+function sendError(reply: FastifyReply, answer: Refusal): ErrorAnswer {
   const { httpStatus, retry } = ERROR_RULES[answer.code];
   reply.code(httpStatus);
   if (retry === "never") return answer;
@@ -36,13 +64,7 @@ export function sendError(reply: FastifyReply, answer: ErrorAnswer & { readonly 
   return { ...answer, retryAfterMs };
 }
 
-/** Which namespace was asked for, where a route knows one; the text is a stranger's, and may be no namespace at all. */
-function subjectOf({ params }: FastifyRequest): { namespace?: string } {
-  const { namespace } = (params ?? {}) as { namespace?: unknown };
-  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? { namespace } : {};
-}
-
-function errorAnswerOf(error: unknown): ErrorAnswer & { readonly code: ErrorCode } {
+function errorAnswerOf(error: unknown): Refusal {
   if (error instanceof CoordinatorError) {
     const { code, message, retryAfterMs } = error;
     return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };

@@ -5,15 +5,19 @@
 
 import { ROUTES } from "@callnumber/protocol/wire";
 import swagger from "@fastify/swagger";
-import type { FastifyBaseLogger, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
+import { EventHub } from "../events.js";
+import { SILENT_LOG } from "../log.js";
+import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
+import { withinTrace } from "../trace-context.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { capacityRoute } from "./capacity-route.js";
 import { consoleRoute } from "./console-route.js";
-import { answerError, sendError } from "./error-answer.js";
+import { type Refusals, refusalsTold } from "./error-answer.js";
 import { EventStreams } from "./event-streams.js";
 import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
@@ -21,6 +25,7 @@ import { healthRoutes } from "./health-routes.js";
 import { historyRoute } from "./history-route.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
@@ -32,11 +37,12 @@ const DRAIN_TIMEOUT_MS = 10_000;
 
 export interface ServerOptions {
   readonly coordinator: Coordinator;
-  /** Release number, for OpenAPI. */
+  /** Release number, for OpenAPI and the metrics. */
   readonly release: string;
-  readonly log?: FastifyBaseLogger;
-  /** What the event stream tells. Default: nothing. */
-  readonly events?: RecentEvents;
+  /** The hub that the coordinator logs to: refusals go there too, and the metrics count what passes. Default: a silent one. */
+  readonly events?: EventHub;
+  /** What the event stream tells; whoever makes it subscribes it to the hub. Default: nothing. */
+  readonly recentEvents?: RecentEvents;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -51,18 +57,20 @@ export interface Server {
 export async function createServer({
   coordinator,
   release,
-  log,
-  publicInspect,
-  events = new RecentEvents(),
+  events = new EventHub(SILENT_LOG),
+  recentEvents = new RecentEvents(),
+  publicInspect = false,
 }: ServerOptions): Promise<Server> {
-  const app = newApp(log);
-  const streams = new EventStreams(events);
+  const refusals = refusalsTold(events);
+  const app = newApp(refusals);
+  const metrics = new Metrics({ coordinator, events, release });
+  const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
   let isStopping = false;
-  app.setErrorHandler(answerError);
+  app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
-    reply.send(sendError(reply, { code: "not_found", message }));
+    reply.send(refusals.refuse({ code: "not_found", message }, request, reply));
   });
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
@@ -72,10 +80,11 @@ export async function createServer({
       done();
       return;
     }
-    reply.send(
-      sendError(reply, { code: "shutting_down", message: "this coordinator is stopping; ask again in a moment" }),
-    );
+    const message = "this coordinator is stopping; ask again in a moment";
+    reply.send(refusals.refuse({ code: "shutting_down", message }, request, reply));
   });
+  // Not before the body is read: what comes from a connection's own events would be outside of it.
+  app.addHook("preHandler", (request, _reply, done) => withinTrace(request.headers, done));
   app.addHook("onSend", (_request, reply, _payload, done) => {
     if (isStopping) reply.header("connection", "close");
     done();
@@ -110,7 +119,8 @@ export async function createServer({
     consoleRoute(routes);
   });
   app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
-  refuseOtherMethods(app, methods);
+  metricsRoute(app, metrics);
+  refuseOtherMethods(app, methods, refusals);
 
   return {
     listen: (address) => app.listen(address),
@@ -120,6 +130,7 @@ export async function createServer({
       streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
+      metrics.close();
     },
   };
 }
@@ -135,7 +146,7 @@ function watchMethods(app: TypedApp): Methods {
 }
 
 /** A known path with a wrong method is told so, and told which one is right. */
-function refuseOtherMethods(app: TypedApp, methods: Methods): void {
+function refuseOtherMethods(app: TypedApp, methods: Methods, refusals: Refusals): void {
   // A copy: each route that is added here is watched too.
   for (const [url, allowed] of Array.from(methods)) {
     const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].filter((method) => !allowed.includes(method));
@@ -147,7 +158,7 @@ function refuseOtherMethods(app: TypedApp, methods: Methods): void {
       onRequest: async (request: FastifyRequest, reply) => {
         reply.header("allow", allowed.join(", "));
         const message = `${request.method} is not possible here; possible: ${allowed.join(", ")}`;
-        reply.send(sendError(reply, { code: "method_not_allowed", message }));
+        reply.send(refusals.refuse({ code: "method_not_allowed", message }, request, reply));
         return reply;
       },
       handler: async () => {},

@@ -31,6 +31,8 @@ export interface RecoverOptions extends VerbOptions {
 export interface Floor {
   readonly from: string;
   readonly ledgerId: number;
+  /** The store that it holds for, where it is known: it counts for no other. */
+  readonly storeId?: string;
 }
 
 export interface RecoverPlan {
@@ -67,7 +69,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const remembered = witness.read();
   const witnessed = remembered === DAMAGED ? undefined : remembered;
-  const storeId = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
+  const storeId =
+    theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId) ??
+    theOnlyStoreIdOf(options.floors, namespace);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const floors = [
@@ -75,7 +79,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
     ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
-    ...options.floors,
+    ...options.floors.filter((floor) => floor.storeId === undefined || floor.storeId === storeId),
   ];
   const { version, run } = runOfLedgerId(idOf(greatest(floors)));
   const nowMs = now();
@@ -181,21 +185,26 @@ function theOneStoreId(
   recorded: string | undefined,
   witnessed: string | undefined,
   given: string | undefined,
-): string {
+): string | undefined {
   const named = [recorded, witnessed, given].filter((storeId) => storeId !== undefined);
-  const [storeId] = named;
-  if (storeId === undefined) {
-    throw new CoordinatorError(
-      "namespace_not_initialised",
-      `neither the store nor the witness folder knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
-        "archive: --store-id",
-    );
-  }
-  if (new Set(named).size === 1) return storeId;
+  if (new Set(named).size <= 1) return named[0];
   throw new CoordinatorError(
     "store_replaced",
     `these are different stores: ${told("the record", recorded)}${told("the witness", witnessed)}${told("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
+  );
+}
+
+/** Where nothing else knows, and what was found elsewhere tells of one store only. */
+function theOnlyStoreIdOf(floors: readonly Floor[], namespace: string): string {
+  const named = [...new Set(floors.map(({ storeId }) => storeId).filter((storeId) => storeId !== undefined))];
+  const [storeId] = named;
+  if (storeId !== undefined && named.length === 1) return storeId;
+  const several = named.length > 1 ? `; the logs tell of several: ${named.join(", ")}` : "";
+  throw new CoordinatorError(
+    "namespace_not_initialised",
+    `neither the store nor the witness folder knows which store namespace "${namespace}" was${several}. Give the id that was kept beside ` +
+      "the archive: --store-id",
   );
 }
 

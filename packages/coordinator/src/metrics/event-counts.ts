@@ -1,0 +1,191 @@
+/**
+ * What is counted as it happens: a table from each event to what it adds. Labels are bounded: a namespace that no event has proved
+ * to exist, a stranger's invention perhaps, is left empty; holders and processes are never labels.
+ */
+import { ALARM_NAMES } from "@callnumber/protocol/operator";
+import { type Holder, isErrorCode } from "@callnumber/protocol/wire";
+import { Counter, Gauge, Histogram } from "prom-client";
+import type { EventListener } from "../events.js";
+import { SpareRuns } from "./spare-runs.js";
+
+type Registers = NonNullable<ConstructorParameters<typeof Counter>[0]["registers"]>;
+type Fields = Readonly<Record<string, unknown>>;
+type Rule = (counts: EventCounts, fields: Fields, namespace: string) => void;
+
+/** From a store in memory to one whose every write waits for a quorum, and beyond: what a client waits for before it gives up. */
+const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Why a namespace is in doubt: with these labels from the beginning, so that a first doubt shows as an increase. */
+const DOUBTS = [
+  "store_epoch_changed",
+  "store_claimed",
+  "store_silent",
+  "store_went_back",
+  "store_generation_stale",
+  "store_unavailable",
+] as const;
+const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_replaced", "requester_gone"] as const;
+/** Written only for a namespace that a guard has met in the store. */
+const PROOFS: ReadonlySet<string> = new Set([
+  "lease",
+  "init",
+  "pin",
+  "touch",
+  "touch_refused",
+  "jump",
+  "open",
+  "in_doubt",
+  "fenced",
+]);
+
+const RULES: Readonly<Record<string, Rule>> = {
+  lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {
+    counts.leases.inc({ namespace }, 1);
+    counts.runsLeased.inc({ namespace }, amount(runCount));
+    counts.leaseDuration.observe({ namespace }, amount(durationMs) / 1_000);
+    counts.spareRunsIn(namespace).note(holder as Holder, amount(spareRunCount));
+  },
+  burnt: (counts, { runCount, reason }, namespace) => counts.burn(namespace, text(reason), amount(runCount)),
+  jump: (counts, { before, mark }, namespace) => {
+    counts.jumps.inc({ namespace }, 1);
+    counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
+  },
+  refusal: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
+  internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
+  touch: (counts, { durationMs }, namespace) => counts.touchDuration.observe({ namespace }, amount(durationMs) / 1_000),
+  touch_refused: (counts, { code }, namespace) => counts.touchRefusals.inc({ namespace, code: errorCode(code) }, 1),
+  touch_failed: (counts) => counts.touchFailures.inc(),
+  in_doubt: (counts, { code }, namespace) => {
+    counts.doubts.inc({ namespace, code: errorCode(code) }, 1);
+    if (code === "store_epoch_changed") counts.epochChanges.inc({ namespace }, 1);
+  },
+  fenced: (counts, { code }, namespace) => counts.fences.inc({ namespace, code: errorCode(code) }, 1),
+  preflight_finding: (counts, { code }) => counts.findings.inc({ effect: effectOf(code) }, 1),
+  preflight_finding_gone: (counts, { code }) => counts.findings.dec({ effect: effectOf(code) }, 1),
+  preflight_failed: (counts) => counts.preflightFailures.inc(),
+  alarm: (counts, { name }, namespace) => counts.alarm(namespace, name, 1),
+  alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, 0),
+  rotation: (counts, _, namespace) => counts.rotations.inc({ namespace }, 1),
+  rotation_failed: (counts, _, namespace) => counts.rotationFailures.inc({ namespace }, 1),
+};
+
+export class EventCounts {
+  readonly leases: Counter;
+  readonly runsLeased: Counter;
+  readonly runsBurnt: Counter;
+  readonly leaseDuration: Histogram;
+  readonly touchDuration: Histogram;
+  readonly touchRefusals: Counter;
+  readonly touchFailures: Counter;
+  readonly refusals: Counter;
+  readonly jumps: Counter;
+  readonly doubts: Counter;
+  readonly fences: Counter;
+  readonly epochChanges: Counter;
+  readonly findings: Gauge;
+  readonly preflightFailures: Counter;
+  readonly alarms: Gauge;
+  readonly rotations: Counter;
+  readonly rotationFailures: Counter;
+  readonly #spareRuns = new Map<string, SpareRuns>();
+  readonly #known = new Set<string>();
+
+  constructor(registers: Registers) {
+    const counter = (name: string, help: string, ...labelNames: string[]) =>
+      new Counter({ name: `callnumber_${name}`, help, labelNames, registers });
+    const gauge = (name: string, help: string, ...labelNames: string[]) =>
+      new Gauge({ name: `callnumber_${name}`, help, labelNames, registers });
+    const durations = (name: string, help: string) =>
+      new Histogram({
+        name: `callnumber_${name}`,
+        help,
+        labelNames: ["namespace"],
+        buckets: DURATION_BUCKETS_S,
+        registers,
+      });
+    this.leases = counter("leases_total", "Leases granted.", "namespace");
+    this.runsLeased = counter("runs_leased_total", "Runs in the leases granted.", "namespace");
+    this.runsBurnt = counter("runs_burnt_total", "Runs that nobody will mint from, by reason.", "namespace", "reason");
+    this.leaseDuration = durations("lease_duration_seconds", "How long the coordinator took for a lease it granted.");
+    this.touchDuration = durations("touch_duration_seconds", "How long the store took for a touch: one step of it.");
+    this.touchRefusals = counter("touch_refusals_total", "Touches refused, by code.", "namespace", "code");
+    this.touchFailures = counter("touch_failures_total", "Rounds of touches that came to nothing.");
+    this.refusals = counter("refusals_total", "Requests refused over HTTP, by code.", "namespace", "code");
+    this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line.", "namespace");
+    this.doubts = counter("doubts_total", "Times that leasing fell into doubt, by code.", "namespace", "code");
+    this.fences = counter("fences_total", "Times that leasing was fenced, by code.", "namespace", "code");
+    this.epochChanges = counter("epoch_changes_total", "Changed epochs of the store that were met.", "namespace");
+    this.findings = gauge("preflight_findings", "What stands against the store's servers now, by effect.", "effect");
+    this.preflightFailures = counter("preflight_failures_total", "Looks at the store's servers that failed.");
+    this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name");
+    this.rotations = counter("rotations_total", "Rotations of the ledger.", "namespace");
+    this.rotationFailures = counter("rotation_failures_total", "Rotations of the ledger that failed.", "namespace");
+    this.#spareGauges(gauge);
+    for (const effect of ["refuses", "warns"]) this.findings.set({ effect }, 0);
+  }
+
+  /** An event, and what it adds. Most add nothing. */
+  count({ event, fields }: Parameters<EventListener>[0]): void {
+    const { namespace } = fields as Fields;
+    if (typeof namespace === "string" && PROOFS.has(event) && !this.#known.has(namespace)) this.know(namespace);
+    if (!Object.hasOwn(RULES, event)) return;
+    RULES[event]?.(this, fields as Fields, this.#known.has(namespace as string) ? (namespace as string) : "");
+  }
+
+  /** The namespace exists: it may be a label, and what can happen to it is counted from 0. */
+  know(namespace: string): void {
+    if (this.#known.has(namespace)) return;
+    this.#known.add(namespace);
+    const perNamespace = [this.leases, this.runsLeased, this.jumps, this.epochChanges, this.rotations];
+    for (const counter of [...perNamespace, this.rotationFailures]) counter.inc({ namespace }, 0);
+    for (const code of DOUBTS) this.doubts.inc({ namespace, code }, 0);
+    for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);
+    for (const name of ALARM_NAMES) this.alarms.set({ namespace, name }, 0);
+    this.leaseDuration.zero({ namespace });
+    this.touchDuration.zero({ namespace });
+  }
+
+  burn(namespace: string, reason: string, runCount: number): void {
+    if ((BURN_REASONS as readonly string[]).includes(reason)) this.runsBurnt.inc({ namespace, reason }, runCount);
+  }
+
+  alarm(namespace: string, name: unknown, value: 0 | 1): void {
+    if ((ALARM_NAMES as readonly unknown[]).includes(name)) this.alarms.set({ namespace, name: name as string }, value);
+  }
+
+  spareRunsIn(namespace: string): SpareRuns {
+    const known = this.#spareRuns.get(namespace) ?? new SpareRuns();
+    this.#spareRuns.set(namespace, known);
+    return known;
+  }
+
+  #spareGauges(gauge: (name: string, help: string, ...labelNames: string[]) => Gauge): void {
+    const collected = (figureOf: (sum: ReturnType<SpareRuns["sum"]>) => number) => {
+      const spareRuns = this.#spareRuns;
+      return function collect(this: Gauge): void {
+        for (const [namespace, spares] of spareRuns) this.set({ namespace }, figureOf(spares.sum()));
+      };
+    };
+    Object.assign(gauge("spare_runs", "Spare runs that live clients told of when they asked last.", "namespace"), {
+      collect: collected(({ runCount }) => runCount),
+    });
+    Object.assign(gauge("live_clients", "Processes that asked for a lease within ten minutes.", "namespace"), {
+      collect: collected(({ holderCount }) => holderCount),
+    });
+  }
+}
+
+function amount(value: unknown): number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : 0;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function errorCode(value: unknown): string {
+  return isErrorCode(value) ? value : "";
+}
+
+function effectOf(code: unknown): "refuses" | "warns" {
+  return code === undefined ? "warns" : "refuses";
+}

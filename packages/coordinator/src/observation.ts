@@ -1,0 +1,107 @@
+/**
+ * How the namespaces of a coordinator stand, for a look that comes every few seconds: what its guards saw last, which leases and
+ * touches keep fresh, without asking the store for any of it. Only whether the store answers is asked, and not waited for long.
+ */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { lineAt } from "./guard/line.js";
+import type { NamespaceGuard } from "./guard/namespace-guard.js";
+import type { NamespaceGuards } from "./guard/namespace-guards.js";
+import type { PreflightWatch } from "./guard/preflight-watch.js";
+import type { GuardState } from "./guard/state.js";
+import { firstRunOfVersion } from "./status.js";
+import type { Store } from "./store.js";
+import { parseStoreId } from "./store-id.js";
+
+export interface ObservedNamespace {
+  readonly namespace: string;
+  readonly version: number;
+  /** The greatest run that this coordinator knows to be leased or passed over. */
+  readonly highWaterMark: number;
+  readonly runsUsed: number;
+  readonly runsLeft: number;
+  readonly roomRuns: number;
+  readonly lineRunsPerSecond: number;
+  readonly generation: number;
+  readonly nodeCount: number;
+  readonly guard: GuardState;
+}
+
+export interface Observation {
+  readonly isStoreUp: boolean;
+  readonly namespaces: readonly ObservedNamespace[];
+}
+
+export interface Observed {
+  readonly guards: Pick<NamespaceGuards, "opened">;
+  readonly preflight: Pick<PreflightWatch, "stateOf">;
+  readonly probe: StoreProbe;
+  readonly nowMs: number;
+}
+
+/** A store that is this slow is down for whoever waits for a lease. */
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** Asks a store whether it answers: one question at a time, however many want to know. */
+export class StoreProbe {
+  readonly #store: Pick<Store, "listNamespaces">;
+  #asking: Promise<boolean> | undefined;
+
+  constructor(store: Pick<Store, "listNamespaces">) {
+    this.#store = store;
+  }
+
+  /** Never rejects, and resolves within a second. */
+  async answers(): Promise<boolean> {
+    this.#asking ??= this.#ask();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const tooLate = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
+    });
+    const answered = await Promise.race([this.#asking, tooLate]);
+    clearTimeout(timer);
+    return answered;
+  }
+
+  async #ask(): Promise<boolean> {
+    try {
+      await this.#store.listNamespaces();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      this.#asking = undefined;
+    }
+  }
+}
+
+/** Never rejects. A namespace whose guard does not know its store yet is left out. */
+export async function observe({ guards, preflight, probe, nowMs }: Observed): Promise<Observation> {
+  const isStoreUp = await probe.answers();
+  const opened = await guards.opened();
+  return { isStoreUp, namespaces: opened.map((guard) => observedNamespace(guard, preflight, nowMs)) };
+}
+
+function observedNamespace(
+  { namespace, remembered, state }: NamespaceGuard,
+  preflight: Pick<PreflightWatch, "stateOf">,
+  nowMs: number,
+): ObservedNamespace {
+  const { storeId, ledgerId, generation, nodeCount } = remembered;
+  const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  const firstRun = firstRunOfVersion({ version, firstRun: id.firstRun });
+  return {
+    namespace,
+    version,
+    highWaterMark,
+    runsUsed: highWaterMark - firstRun + 1,
+    runsLeft: RUN_MAX - highWaterMark,
+    roomRuns: Math.max(lineAt(id, version, nowMs) - highWaterMark, 0),
+    lineRunsPerSecond: id.rate,
+    generation,
+    nodeCount,
+    guard: (state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? state,
+  };
+}

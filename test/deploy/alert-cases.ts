@@ -1,0 +1,145 @@
+/**
+ * For each alert of deploy/monitoring/callnumber-rules.yml: series with which it fires, and some with which it does not. In promtool's
+ * notation: `0x30` is 0 for 31 minutes, `0+2x30` rises by 2 each minute.
+ */
+
+type Series = Readonly<Record<string, string>>;
+
+export interface AlertCase {
+  readonly alert: string;
+  readonly fires: Series;
+  readonly silent: Series;
+  /** When it is looked at, minutes from the beginning; default 30. */
+  readonly atMin?: number;
+}
+
+const own = (name: string, labels = "") => `${name}{namespace="main",instance="one"${labels && `,${labels}`}}`;
+const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
+const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
+const alarm = (name: string) => own("callnumber_alarms", `name="${name}"`);
+const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
+const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
+const findings = (effect: string) => `callnumber_preflight_findings{instance="one",effect="${effect}"}`;
+
+export const ALERT_CASES: readonly AlertCase[] = [
+  {
+    alert: "CallnumberDown",
+    fires: { 'up{job="callnumber",instance="one"}': "1x20 0x20" },
+    silent: { 'up{job="callnumber",instance="one"}': "1x40", 'up{job="other",instance="one"}': "0x40" },
+  },
+  {
+    alert: "CallnumberFenced",
+    fires: { [guard("fenced")]: "0x20 1x20", [guard("open")]: "1x20 0x20" },
+    silent: { [guard("fenced")]: "0x40", [guard("in_doubt")]: "1x40" },
+  },
+  {
+    alert: "CallnumberInDoubt",
+    fires: { [guard("in_doubt")]: "0x20 1x20" },
+    // For a minute, as after every restart of the store.
+    silent: { [guard("in_doubt")]: "0x28 1x1 0x20" },
+  },
+  {
+    alert: "CallnumberStoreDown",
+    fires: { 'callnumber_store_up{instance="one"}': "1x20 0x20" },
+    silent: { 'callnumber_store_up{instance="one"}': "1x28 0 1x20" },
+  },
+  {
+    alert: "CallnumberTouchesFail",
+    fires: { 'callnumber_touch_failures_total{instance="one"}': "0x10 1+10x30" },
+    silent: { 'callnumber_touch_failures_total{instance="one"}': "3x40" },
+  },
+  {
+    alert: "CallnumberRefusals",
+    fires: { [refusals("not_the_holder")]: "0+10x40" },
+    silent: {
+      [refusals("not_the_holder")]: "0+1x40",
+      [refusals("line_reached")]: "0+90x40",
+      [refusals("not_found")]: "0+90x40",
+    },
+  },
+  {
+    alert: "CallnumberHolderOfAnotherStore",
+    fires: { [refusals("run_beyond_mark")]: "0x20 1x20" },
+    silent: { [refusals("run_beyond_mark")]: "1x40", [refusals("invalid_request")]: "0+9x40" },
+  },
+  {
+    alert: "CallnumberClocksDisagree",
+    fires: { [refusals("clocks_disagree")]: "0x20 1x20" },
+    silent: { [refusals("clocks_disagree")]: "1x40", [refusals("store_sealed")]: "0+9x40" },
+  },
+  {
+    alert: "CallnumberInternalError",
+    fires: { [refusals("internal_error")]: "0x20 1x20" },
+    silent: { [refusals("internal_error")]: "1x40", [refusals("invalid_request")]: "0+9x40" },
+  },
+  {
+    alert: "CallnumberSlowLeases",
+    fires: { [bucket("1")]: "0+1x40", [bucket("2.5")]: "0+60x40", [bucket("+Inf")]: "0+60x40" },
+    silent: { [bucket("1")]: "0+60x40", [bucket("2.5")]: "0+60x40", [bucket("+Inf")]: "0+60x40" },
+  },
+  {
+    alert: "CallnumberJumped",
+    fires: { [own("callnumber_jumps_total")]: "0x20 1x20" },
+    silent: { [own("callnumber_jumps_total")]: "2x40" },
+  },
+  {
+    alert: "CallnumberJumpsOften",
+    fires: { [own("callnumber_jumps_total")]: "0x10 0+1x30" },
+    silent: { [own("callnumber_jumps_total")]: "0x20 1x20" },
+  },
+  {
+    alert: "CallnumberRunsBurnt",
+    fires: { [burnt("answer_lost")]: "0+10x40" },
+    silent: { [burnt("answer_lost")]: "0+1x40", [burnt("jump")]: "0+70000x40" },
+  },
+  {
+    alert: "CallnumberPreflightRefuses",
+    fires: { [findings("refuses")]: "0x20 1x20" },
+    silent: { [findings("refuses")]: "0x40", [findings("warns")]: "2x40" },
+  },
+  {
+    alert: "CallnumberPreflightWarns",
+    fires: { [findings("warns")]: "1x100" },
+    silent: { [findings("warns")]: "0x50 1x50", [findings("refuses")]: "1x100" },
+    atMin: 90,
+  },
+  {
+    alert: "CallnumberPreflightBlind",
+    fires: { 'callnumber_preflight_failures_total{instance="one"}': "0+1x60" },
+    silent: { 'callnumber_preflight_failures_total{instance="one"}': "0x10 1x50" },
+    atMin: 45,
+  },
+  {
+    alert: "CallnumberRunsUsed",
+    fires: { [alarm("runs_used_80")]: "0x20 1x20" },
+    silent: { [alarm("runs_used_80")]: "0x40", [alarm("holder_share")]: "1x40" },
+  },
+  {
+    alert: "CallnumberRunSpaceExhausted",
+    fires: { [own("callnumber_runs_left")]: "40-2x20 0x20" },
+    silent: { [own("callnumber_runs_left")]: "100-1x40" },
+  },
+  {
+    alert: "CallnumberRunsEndSoon",
+    // A run a second, and room for a day of it.
+    fires: { [own("callnumber_runs_leased_total")]: "0+60x200", [own("callnumber_runs_left")]: "86400x200" },
+    silent: { [own("callnumber_runs_leased_total")]: "0+60x200", [own("callnumber_runs_left")]: "1000000000x200" },
+    atMin: 150,
+  },
+  {
+    alert: "CallnumberHolderShare",
+    fires: { [alarm("holder_share")]: "0x20 1x20" },
+    silent: { [alarm("holder_share")]: "0x28 1x20" },
+  },
+  {
+    alert: "CallnumberRoomScarce",
+    fires: { [own("callnumber_room_runs")]: "60000x10 0x30" },
+    // A jump a moment ago: the room grows by two runs a second.
+    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20" },
+  },
+  {
+    alert: "CallnumberRotationFails",
+    fires: { [own("callnumber_rotation_failures_total")]: "0x20 1x20" },
+    silent: { [own("callnumber_rotation_failures_total")]: "1x40" },
+  },
+];

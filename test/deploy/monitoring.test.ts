@@ -1,0 +1,213 @@
+/** What operators load into Prometheus and Grafana: rules that fire when they should, and no name that the coordinator does not tell. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createClient } from "@callnumber/client";
+import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { beforeAll, describe, expect, test } from "vitest";
+import { metricNamesIn } from "../../packages/coordinator/test/metrics-text.js";
+import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { ALERT_CASES, type AlertCase } from "./alert-cases.js";
+import { promtool, promtoolUnavailable } from "./promtool.js";
+
+const RULES = join(REPOSITORY, "deploy", "monitoring", "callnumber-rules.yml");
+const DASHBOARD = join(REPOSITORY, "deploy", "monitoring", "callnumber-dashboard.json");
+const rules = readFileSync(RULES, "utf8");
+const dashboard = JSON.parse(readFileSync(DASHBOARD, "utf8")) as Dashboard;
+const documentation = readFileSync(join(REPOSITORY, "docs", "monitoring.md"), "utf8");
+const why = promtoolUnavailable();
+
+interface Dashboard {
+  readonly panels: readonly {
+    readonly id: number;
+    readonly type: string;
+    readonly title: string;
+    readonly datasource?: { readonly uid: string };
+    readonly targets?: readonly { readonly expr: string }[];
+  }[];
+  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string }[] };
+}
+
+const alertNames = [...rules.matchAll(/^ {6}- alert: (\S+)$/gm)].map(([, name]) => name as string);
+const recorded = [...rules.matchAll(/^ {6}- record: (\S+)$/gm)].map(([, name]) => name as string);
+
+/** A real answer, after a lease and a refusal. */
+let metrics = "";
+
+beforeAll(async () => {
+  const { store } = await openStore(parseStoreUrl("memory:"), { create: true });
+  const events = new EventHub({ debug() {}, info() {}, warn() {}, error() {} });
+  const coordinator = new Coordinator({ store, name: "monitored", log: events });
+  await coordinator.initNamespace("main");
+  coordinator.startTouching();
+  const server = await createServer({ coordinator, release: "0.0.0", events });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const client = createClient({ coordinator: url, holder: { name: "importer" } });
+  await client.next();
+  await client.close();
+  await fetch(`${url}/v1/namespaces/missing/status`);
+  metrics = await (await fetch(`${url}/metrics`)).text();
+  await server.stop();
+  await coordinator.stopTouching();
+});
+
+/** Every metric that an expression names, without the endings that a histogram's series have. */
+function metricsNamedIn(text: string): string[] {
+  const known = new Set(metricNamesIn(metrics));
+  const names = [...text.matchAll(/(?<![\w:])(callnumber|process|nodejs)_\w+\b(?!:)/g)].map(([name]) => name);
+  return names.map((name) => (known.has(name) ? name : name.replace(/_(bucket|sum|count)$/, "")));
+}
+
+describe("/metrics", () => {
+  test("has only names and types that Prometheus' own checker approves of", (context) => {
+    if (why !== undefined) context.skip(why);
+    expect(promtool(["check", "metrics"], metrics)).toEqual({ code: 0, said: "" });
+  });
+
+  test("tells of every metric in docs/monitoring.md, and of no other", () => {
+    const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
+    const rows = [...documentation.matchAll(/^\| `(callnumber_\w+)/gm)].map(([, name]) => name as string);
+    expect(rows.sort()).toEqual([...ours].sort());
+  });
+
+  test("gives each metric's labels as docs/monitoring.md does", () => {
+    for (const [, name, told] of documentation.matchAll(/^\| `(callnumber_\w+)` +\| ([^|]*)\|/gm)) {
+      const [, labels] = new RegExp(`^${name}(?:_count)?\\{(.*)\\} `, "m").exec(metrics) ?? [];
+      // One that counts nothing yet has no sample.
+      if (labels === undefined) continue;
+      const names = [...labels.matchAll(/([a-z]+)="/g)].map(([, label]) => label as string).sort();
+      const documented = [...(told as string).matchAll(/`([a-z]+)`/g)].map(([, label]) => label as string).sort();
+      expect(documented, name).toEqual(names);
+    }
+  });
+});
+
+describe("the rules", () => {
+  test("name only metrics that the coordinator tells", () => {
+    const known = new Set(metricNamesIn(metrics));
+    const unknown = metricsNamedIn(rules).filter((name) => !known.has(name));
+    expect(unknown).toEqual([]);
+  });
+
+  test("name only recorded series that they record", () => {
+    const named = [...rules.matchAll(/namespace:callnumber_\w+:\w+/g)].map(([name]) => name);
+    expect(new Set(named)).toEqual(new Set(recorded));
+  });
+
+  test("say of each alert how grave it is, what is so, and what to type or look for", () => {
+    const alerts = rules.split(/^ {6}- (?=alert|record)/m).filter((text) => text.startsWith("alert"));
+    expect(alerts).toHaveLength(alertNames.length);
+    for (const alert of alerts) {
+      expect(alert).toMatch(/^ {8}for: \d+[mh]$/m);
+      expect(alert).toMatch(/labels: \{ severity: (critical|warning|info) \}/);
+      expect(alert).toMatch(/summary: "/);
+      expect(alert).toMatch(/description:[^]*(callnumber [a-z]+|log|docs\/|type|Type)/);
+    }
+  });
+
+  test("each have a row in docs/monitoring.md, and no row is left over", () => {
+    const rows = [...documentation.matchAll(/^\| `(Callnumber\w+)`/gm)].map(([, name]) => name as string);
+    expect(rows.sort()).toEqual([...alertNames].sort());
+  });
+
+  test("each have a case in which they fire, and one in which they are silent", () => {
+    expect(ALERT_CASES.map(({ alert }) => alert).sort()).toEqual([...alertNames].sort());
+  });
+
+  test("are approved of by Prometheus' own checker", (context) => {
+    if (why !== undefined) context.skip(why);
+    expect(promtool(["check", "rules", RULES])).toMatchObject({ code: 0 });
+  });
+
+  test("fire when they should, and are silent when not", async (context) => {
+    if (why !== undefined) context.skip(why);
+    const file = join(await folderForTest(), "alerts.json");
+    const tests = ALERT_CASES.flatMap((one) => [alertTest(one, "fires"), alertTest(one, "silent")]);
+    writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: "1m", tests }));
+    const { code, said } = promtool(["test", "rules", file]);
+    expect(said).not.toContain("FAILED");
+    expect(code).toBe(0);
+  });
+});
+
+/** Compares how many alerts of the name fire: their words are free. */
+function alertTest({ alert, fires, silent, atMin = 30 }: AlertCase, kind: "fires" | "silent"): object {
+  const series = Object.entries(kind === "fires" ? fires : silent);
+  const expr = `sum(ALERTS{alertname="${alert}",alertstate="firing"}) or vector(0)`;
+  return {
+    name: `${alert} ${kind}`,
+    interval: "1m",
+    input_series: series.map(([name, values]) => ({ series: name, values })),
+    promql_expr_test: [
+      { expr, eval_time: `${atMin}m`, exp_samples: [{ labels: "{}", value: kind === "fires" ? 1 : 0 }] },
+    ],
+  };
+}
+
+describe("the dashboard", () => {
+  const panels = dashboard.panels.filter(({ type }) => type !== "row");
+
+  test("names only metrics that the coordinator tells", () => {
+    const known = new Set(metricNamesIn(metrics));
+    const named = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr)));
+    expect(named.length).toBeGreaterThan(30);
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test("shows every metric of ours", () => {
+    const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsNamedIn(expr))));
+    const ours = metricNamesIn(metrics).filter((name) => name.startsWith("callnumber_"));
+    expect(ours.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  test("takes its data source and its namespaces from variables", () => {
+    expect(dashboard.templating.list.map(({ name, type }) => [name, type])).toEqual([
+      ["datasource", "datasource"],
+      ["namespace", "query"],
+    ]);
+    for (const { datasource } of panels) expect(datasource?.uid).toBe("${datasource}");
+  });
+
+  test("has panels with titles of their own, each with something in it", () => {
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+    expect(new Set(panels.map(({ title }) => title)).size).toBe(panels.length);
+    for (const { targets = [] } of panels) expect(targets.length).toBeGreaterThan(0);
+  });
+
+  test("has only expressions that Prometheus' own checker can read", async (context) => {
+    if (why !== undefined) context.skip(why);
+    const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const file = join(await folderForTest(), "expressions.json");
+    const filled = expressions.map((expr, index) => ({
+      record: `dashboard:expression:${index}`,
+      expr: expr.replaceAll("$__rate_interval", "5m").replaceAll("$namespace", "main"),
+    }));
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "dashboard", rules: filled }] }));
+    expect(promtool(["check", "rules", file])).toMatchObject({ code: 0 });
+  });
+});
+
+describe("the log", () => {
+  test("bears the trace that a client's user sends along", async () => {
+    const { url, output, stop } = await serve("memory:");
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+    const client = createClient({
+      coordinator: url,
+      holder: { name: "traced" },
+      fetch: (address, init) => fetch(address, { ...init, headers: { ...init.headers, traceparent } }),
+    });
+    await client.next();
+    await client.close();
+    await stop();
+    const lines = output()
+      .stdout.trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.find(({ msg }) => msg === "lease")).toMatchObject({
+      traceId,
+      parentSpanId: "b7ad6b7169203331",
+      spareRunCount: 0,
+    });
+    expect(lines.find(({ msg }) => msg === "start")).not.toHaveProperty("traceId");
+  });
+});
