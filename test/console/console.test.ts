@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callnumber, folderForTest, serve } from "../processes/command.js";
 import { mustBeAccessible } from "./accessibility.js";
 import {
   CHROMIUM,
@@ -13,11 +13,11 @@ import {
   newPage,
   PHONE,
   screenshot,
-  type Watched,
   WITHOUT_CHROMIUM,
 } from "./browser.js";
 import { lease, report } from "./leases-for-console.js";
 import { answerWithAlarms, answerWithFencedNamespace, answerWithHistory } from "./made-up-answers.js";
+import { openConsole } from "./opened-console.js";
 
 if (CHROMIUM === undefined) console.warn(WITHOUT_CHROMIUM);
 
@@ -29,31 +29,13 @@ beforeAll(async () => {
 
 afterAll(() => browser?.close());
 
-interface Opened extends Watched {
-  readonly coordinator: RunningCoordinator;
-  /** Goes to a place of the page, and waits until its heading stands. */
-  readonly visit: (place: string) => Promise<void>;
-}
-
-async function begin(options: Parameters<typeof newPage>[2] = {}): Promise<Opened> {
-  const store = `sqlite:${join(await folderForTest(), "store.db")}`;
-  const coordinator = await serve(store, "--create");
-  const watched = await newPage(browser, new URL(coordinator.url).origin, options);
-  onTestFinished(() => expect(watched.wrongs()).toEqual([]));
-  const visit = async (place: string) => {
-    await watched.page.goto(`${coordinator.url}/console/#${place}`);
-    await watched.page.getByRole("heading", { level: 1 }).waitFor();
-  };
-  return { ...watched, coordinator, visit };
-}
-
 const heading = (page: Page) => page.getByRole("heading", { level: 1 });
 const rows = (page: Page) => page.locator("table.leases tbody tr");
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 
 describe.skipIf(CHROMIUM === undefined)("the console", () => {
   test("of a new store says what to type to begin, and that works", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     await visit("/main");
     await page.getByText("No run was leased yet").waitFor();
     const command = await page.locator(".beginning .command code").textContent();
@@ -65,7 +47,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows a lease at once, in the overview and in the list of runs", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     await lease(coordinator.url, { name: "first" });
     await visit("/main/runs");
     await expect.poll(() => rows(page).count()).toBe(1);
@@ -82,7 +64,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("filters, and keeps the filters in the address, through back and reload", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     for (const name of ["one", "two", "one"]) await lease(coordinator.url, { name });
     await visit("/main/runs");
     await expect.poll(() => rows(page).count()).toBe(3);
@@ -104,7 +86,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("pages through the ledger and back", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     // More than a page; two at once, because a young store has little room.
     for (let count = 0; count < 53; count++) await lease(coordinator.url, { name: `importer-${count}` });
     await visit("/main/runs");
@@ -120,7 +102,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows a run with every field, each run of its lease, and the ones beside it", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     await lease(coordinator.url, { name: "before" });
     const held = await lease(coordinator.url, {
       name: "importer",
@@ -148,7 +130,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("inspects a number out of a whole address, and says who made it", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     const held = await lease(coordinator.url, { name: "importer", labels: { archive: "lists" } });
     await report(coordinator.url, held, 5000, "open");
     const callNumber = encodeCallNumber({ version: 0, run: held.firstRun, sequence: 345 });
@@ -173,7 +155,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("takes a number apart although the coordinator is gone", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     await visit("/main/inspect");
     await coordinator.stop("SIGKILL");
     await page.getByLabel("A call number").fill("2VznWE2i");
@@ -183,7 +165,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("is walked by keyboard alone", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     for (const name of ["one", "two", "three"]) await lease(coordinator.url, { name });
     await visit("/main");
     await page.keyboard.press("Tab");
@@ -242,7 +224,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("says what is wrong, and what to type with the store id filled in", async () => {
-    const { page, visit } = await begin();
+    const { page, visit } = await openConsole(browser);
     await answerWithFencedNamespace(page);
     await visit("/main/recovery");
     await page.getByText("Nothing to do.").waitFor();
@@ -267,7 +249,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows alarms before anything else, the worst first", async () => {
-    const { page, visit, coordinator } = await begin();
+    const { page, visit, coordinator } = await openConsole(browser);
     await lease(coordinator.url, { name: "importer" });
     await answerWithAlarms(page);
     await visit("/main");
@@ -279,7 +261,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("asks no more often because it is refused", async () => {
-    const { page, visit } = await begin();
+    const { page, visit } = await openConsole(browser);
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await visit("/nobody");
@@ -292,7 +274,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("follows the system's colours, and whoever chooses others", async () => {
-    const { page, visit } = await begin({ colorScheme: "dark" });
+    const { page, visit } = await openConsole(browser, { colorScheme: "dark" });
     await visit("/main");
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
     const dark = await ground();
@@ -307,7 +289,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("works behind a path that a proxy puts before it", async () => {
-    const { coordinator } = await begin();
+    const { coordinator } = await openConsole(browser);
     const { page, wrongs } = await newPage(browser, "http://proxy.test");
     await page.route("http://proxy.test/**", async (route) => {
       const { pathname, search } = new URL(route.request().url());
@@ -339,7 +321,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
     ["light at 1,440 pixels", { viewport: DESK, colorScheme: "light" }],
     ["dark at 1,440 pixels", { viewport: DESK, colorScheme: "dark" }],
   ] as const)("is open to everybody and fits the window, %s", async (name, options) => {
-    const { page, visit, coordinator } = await begin(options);
+    const { page, visit, coordinator } = await openConsole(browser, options);
     const suffix = name.replaceAll(/[ ,]/g, "-");
     await visit("/main");
     await page.getByText("No run was leased yet").waitFor();

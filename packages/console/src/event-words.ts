@@ -1,6 +1,6 @@
 /** The events of the stream as sentences. Pure. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { counted, grouped } from "./words.js";
+import { counted, grouped, labelsInWords } from "./words.js";
 
 type Tell = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
@@ -25,7 +25,8 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   alarms_failed: ({ reason }) => `the alarms could not be looked at: ${text(reason)}`,
-  labels: ({ labels }) => `the namespace has new labels: ${text(labels)}`,
+  labels: ({ labels }) =>
+    `the namespace has new labels: ${labelsInWords(labels as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${grouped(number(firstRun))}`,
   pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
   run_beyond_mark: ({ lastRun, mark }) =>

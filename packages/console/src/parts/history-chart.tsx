@@ -16,7 +16,7 @@ export function HistoryChart({ history }: { history: HistoryAnswer }) {
     if (element === null) return undefined;
     const begin = () => {
       chart.current?.destroy();
-      chart.current = new uPlot(optionsFor(element), dataOf(history), element);
+      chart.current = new uPlot(optionsFor(element, history.stepMs), dataOf(history), element);
     };
     begin();
     const size = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
@@ -64,7 +64,7 @@ function tickName(atMs: number): string {
   return time === "00:00" ? dateOnly(atMs).slice(5) : time;
 }
 
-function optionsFor(element: HTMLElement): uPlot.Options {
+function optionsFor(element: HTMLElement, stepMs: number): uPlot.Options {
   const style = getComputedStyle(element);
   const ink = style.getPropertyValue("color");
   const line = style.getPropertyValue("border-top-color");
@@ -73,10 +73,14 @@ function optionsFor(element: HTMLElement): uPlot.Options {
   return {
     width: element.clientWidth,
     height: HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
-    scales: { y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.1] } },
+    // A bar stands to the right of its beginning: the last one needs a step more than the last beginning.
+    scales: {
+      x: { range: (_, min, max) => [min, max + stepMs / 1_000] },
+      y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.1] },
+    },
     axes: [
       {
         ...axis,

@@ -1,0 +1,114 @@
+/** The ledger and its namespaces on the page, with the coordinator's own filters, exports, hints and neighbours. */
+import { readFile } from "node:fs/promises";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { filledPath } from "@callnumber/protocol/wire";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mustBeAccessible } from "./accessibility.js";
+import { CHROMIUM, launchChromium, screenshot } from "./browser.js";
+import { lease, report } from "./leases-for-console.js";
+import { openConsole } from "./opened-console.js";
+
+let browser: Browser;
+
+beforeAll(async () => {
+  if (CHROMIUM !== undefined) browser = await launchChromium();
+});
+
+afterAll(() => browser?.close());
+
+/** Of all columns of pixels in the chart, the share of the fullest one that is painted: lines of the grid alone are next to nothing. */
+const GREATEST_BAR = `(() => {
+  const canvas = document.querySelector(".plot canvas");
+  if (canvas === null) return 0;
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const paintedIn = (x) => Array.from({ length: height }, (_, y) => data[(y * width + x) * 4 + 3]).filter((alpha) => alpha > 200).length;
+  return Math.max(...Array.from({ length: width }, (_, x) => paintedIn(x))) / height;
+})()`;
+
+const names = (page: Page) => page.locator("table.leases tbody tr td:nth-of-type(1)").allInnerTexts();
+const firstWords = async (page: Page) => (await names(page)).map((text) => text.split("\n")[0]);
+
+describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
+  test("is filtered by every field as the coordinator filters, and taken along so", async () => {
+    const { page, visit, coordinator } = await openConsole(browser);
+    const { url } = coordinator;
+    const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
+    await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
+    const three = await lease(url, { name: "three", host: "mail-2", labels: { team: "a" } });
+    await report(url, one, 16_383, "exhausted");
+    const mustShow = async (label: string, text: string, expected: readonly string[]) => {
+      await visit("/main/runs");
+      await expect.poll(() => firstWords(page)).toEqual(["three", "two", "one"]);
+      if (label === "State") await page.getByRole("combobox", { name: label }).selectOption(text);
+      else await page.getByLabel(label, { exact: true }).fill(text);
+      await page.getByRole("button", { name: "Show", exact: true }).click();
+      await expect.poll(() => firstWords(page)).toEqual(expected);
+    };
+    await mustShow("Host", "mail-2", ["three", "two"]);
+    await mustShow("Label", "team=b", ["two"]);
+    await mustShow("State", "exhausted", ["one"]);
+    await mustShow("Run from", String(three.firstRun), ["three"]);
+    await mustShow("Run to", String(one.firstRun), ["one"]);
+    await mustShow("Label", "team=a", ["three", "one"]);
+    const begun = page.waitForEvent("download");
+    await page.getByRole("link", { name: "CSV", exact: true }).click();
+    const text = await readFile(await (await begun).path(), "utf8");
+    expect(text.trim().split("\n")).toHaveLength(3);
+    expect(text).not.toContain("two");
+    await visit("/main/runs?label=nonsense");
+    // What the coordinator refuses is said in its own words.
+    await page.getByText("a label is asked for as name=value").waitFor();
+  });
+
+  test("keeps the namespaces apart, each with its labels and a colour of its own", async () => {
+    const namespaces = ["main", "lists"];
+    const { page, visit, coordinator } = await openConsole(browser, {}, { namespaces });
+    const { url } = coordinator;
+    await fetch(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ labels: { team: "mail" } }),
+    });
+    await lease(url, { name: "importer-of-lists" }, "lists");
+    await lease(url, { name: "importer-of-main" }, "main");
+    await visit("/main");
+    await page.getByText("leased to importer-of-main").waitFor();
+    expect(await page.getByText("leased to importer-of-lists").count()).toBe(0);
+    const colour = () => page.evaluate<string>("getComputedStyle(document.querySelector('.swatch')).backgroundColor");
+    const colourOfMain = await colour();
+    await page.getByRole("row", { name: /lists/ }).getByText("team=mail").waitFor();
+    await page.getByRole("combobox", { name: "Namespace" }).selectOption("lists");
+    await page.getByText("leased to importer-of-lists").waitFor();
+    expect(page.url()).toMatch(/#\/lists$/);
+    expect(await colour()).not.toBe(colourOfMain);
+    await page.locator("table.holders").getByRole("link", { name: "importer-of-lists" }).waitFor();
+    await expect.poll(() => page.evaluate<number>(GREATEST_BAR)).toBeGreaterThan(0.5);
+    await screenshot(page, "namespaces");
+    await mustBeAccessible(page);
+  });
+
+  test("says which number was meant by a look-alike, and which runs the same process had beside it", async () => {
+    const { page, visit, coordinator } = await openConsole(browser);
+    const { url } = coordinator;
+    const held = [await lease(url, { name: "importer" }), await lease(url, { name: "importer" })];
+    const [before, present] = held;
+    if (before === undefined || present === undefined) throw new Error("two leases were made");
+    const run = present.firstRun;
+    // One with a zero in it, which somebody types as the letter.
+    const real = Array.from({ length: 16_384 }, (_, sequence) => encodeCallNumber({ version: 0, run, sequence })).find(
+      (callNumber) => callNumber.startsWith("0"),
+    ) as string;
+    await visit(`/main/inspect/${real.replace("0", "O")}`);
+    await page.getByText("Perhaps this was meant").waitFor();
+    await mustBeAccessible(page);
+    await screenshot(page, "hint");
+    await page.getByRole("link", { name: real, exact: true }).click();
+    await page.getByText("Leased, but not reported").waitFor();
+    expect(await page.getByLabel("A call number").inputValue()).toBe(real);
+    await page.getByRole("link", { name: `Before: run ${before.firstRun}` }).click();
+    await expect.poll(() => page.getByRole("heading", { level: 1 }).textContent()).toBe(`Run ${before.firstRun}`);
+  });
+});
