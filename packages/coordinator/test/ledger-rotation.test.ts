@@ -1,13 +1,14 @@
 /** Rotation: the older part of a ledger goes into files, and whoever reads the ledger notices nothing of it. */
 import { mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { lastLedgerIdOf } from "../src/lease-copy.js";
 import { Ledger } from "../src/ledger.js";
 import { type ArchiveDisk, NODE_DISK } from "../src/ledger-archive/archive-disk.js";
-import { nameIn } from "../src/ledger-archive/archive-name.js";
+import { archiveFileOf } from "../src/ledger-archive/archive-file.js";
+import { type ArchiveName, nameIn } from "../src/ledger-archive/archive-name.js";
 import { hasEnded } from "../src/ledger-archive/later-progress.js";
 import { LedgerArchive } from "../src/ledger-archive/ledger-archive.js";
 import type { LeaseCopy, Store } from "../src/store.js";
@@ -21,6 +22,7 @@ import {
   leaseSome,
   rotated,
   rotationOf,
+  SEGMENT_LEASES,
   wholeLedger,
 } from "./rotations.js";
 import { recentStoreId, recover } from "./steps-for-move.js";
@@ -269,6 +271,33 @@ describe("a rotation", () => {
     await expectWhole(store, folder, whole);
   });
 
+  test.each([
+    ["all", true],
+    ["less", false],
+  ])(
+    "that somebody else outran removes its own file only when the other one tells as much: it tells %s",
+    async (__, isAll) => {
+      const { store, storeId, folder } = await leased(openMemory, SEGMENT_LEASES + KEEP_LEASES);
+      const due = (await hotLedger(store)).slice(0, SEGMENT_LEASES);
+      const through = idOf(due.at(-1) as LeaseCopy);
+      let own = "";
+      const disk: ArchiveDisk = {
+        ...NODE_DISK,
+        async rename(path, newPath) {
+          await NODE_DISK.rename(path, newPath);
+          own = basename(newPath);
+          await writeRival(newPath, isAll ? due : due.slice(1));
+          await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through, leases: [] });
+        },
+      };
+      await rotated(store, folder, { disk });
+      const files = await filesIn(folder, storeId);
+      expect(files).toHaveLength(isAll ? 1 : 2);
+      expect(files.includes(own)).toBe(!isAll);
+      await expectWhole(store, folder, await hotLedger(store));
+    },
+  );
+
   test("removes what others left unfinished when it is a day old, and nothing else", async () => {
     const { store, storeId, folder } = await leased(openMemory, 30);
     await rotated(store, folder);
@@ -354,6 +383,15 @@ describe("a ledger that was rotated", () => {
     expect(await new Ledger(store, new LedgerArchive(folder)).findLease(NAMESPACE, skipped)).toBeUndefined();
   });
 });
+
+/** A file of the same range beside the one at `path`, with a lesser name. */
+async function writeRival(path: string, leases: readonly LeaseCopy[]): Promise<void> {
+  const own = nameIn(basename(path)) as ArchiveName;
+  for (;;) {
+    const { name, bytes } = await archiveFileOf(own, leases, 0);
+    if (name.name < own.name) return await writeFile(join(dirname(path), name.name), bytes);
+  }
+}
 
 /** Waits until the line has risen above the jump. */
 async function leaseAboveJump(inHand: StoreInHand): Promise<void> {
