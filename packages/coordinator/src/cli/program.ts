@@ -61,7 +61,7 @@ those of status --check are its own.`,
     program.outputHelp();
     return;
   }
-  endQuietlyWhenReaderLeaves(asJson);
+  endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
   try {
     await program.parseAsync([...argv]);
   } catch (error) {
