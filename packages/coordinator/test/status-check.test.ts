@@ -47,10 +47,23 @@ test.each([
   ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
   ["fenced", statusOf(3, fenced), 2, "CRITICAL - namespace main does not lease (store_sealed): resume it"],
 ])("%s", (_, status, exitCode, line) => {
-  const verdict = verdictOf(status);
+  const verdict = verdictOf(status, []);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);
   expect(checkLine(verdict)).toContain(`CALLNUMBER ${line}`);
   expect(checkLine(verdict)).toMatch(/^[^|\n]+ \| runs_used=\d+;800000;950000;0;1000000 room_runs=\d+;;;0$/);
+});
+
+test.each([
+  ["critical", 2, "CRITICAL - namespace main, alarm holder_share: look | there"],
+  ["warning", 1, "WARNING - namespace main, alarm holder_share: look | there"],
+  ["notice", 0, "OK - namespace main leases"],
+] as const)("an alarm that is a %s exits with %i, once nothing worse is so", (severity, exitCode, line) => {
+  const alarms = [{ name: "holder_share", severity, explanation: "look | there" }] as const;
+  const verdict = verdictOf(statusOf(3), alarms);
+  expect(EXIT_CODES[verdict.state]).toBe(exitCode);
+  expect(checkLine(verdict)).toContain(`CALLNUMBER ${line.replace("|", "/")}`);
+  expect(verdictOf(statusOf(3, fenced), alarms)).toEqual(verdictOf(statusOf(3, fenced), []));
+  expect(verdictOf(statusOf(950_000), alarms)).toEqual(verdictOf(statusOf(950_000), []));
 });
 
 test.each([

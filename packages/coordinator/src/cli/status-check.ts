@@ -2,6 +2,7 @@
  * What monitoring is told of a namespace: one of four states, one line, one exit code, as the plugins of Nagios and its kin do.
  * Pure.
  */
+import type { Alarm } from "@callnumber/protocol/operator";
 import type { GuardAnswer, StatusAnswer } from "@callnumber/protocol/wire";
 import { grouped } from "./print.js";
 
@@ -29,7 +30,18 @@ const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
 /** Codes of a question that got no answer from a coordinator: nobody knows how it stands. */
 const UNKNOWN_CODES: ReadonlySet<string> = new Set(["coordinator_unreachable", "answer_not_understood"]);
 
-export function verdictOf({ namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer): Verdict {
+/** What nobody must do anything about is no warning. */
+const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
+  critical: "critical",
+  warning: "warning",
+  notice: "ok",
+};
+
+/** `alarms`: as `capacity` answers, the gravest first; none where they can't be had. */
+export function verdictOf(
+  { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer,
+  alarms: readonly Alarm[],
+): Verdict {
   const { roomRuns } = guard;
   const figures = { runsUsed, runsLeft, roomRuns };
   const atGuard = GUARD_STATES[guard.state];
@@ -42,6 +54,11 @@ export function verdictOf({ namespace, guard, runsUsed, runsLeft, highWaterMark 
   if (usedShare >= WARNING_SHARE) {
     const state = usedShare >= CRITICAL_SHARE ? "critical" : "warning";
     return { state, explanation: `namespace ${namespace} comes to the end of its run space: ${left}`, figures };
+  }
+  const [alarm] = alarms.filter(({ severity }) => ALARM_STATES[severity] !== "ok");
+  if (alarm !== undefined) {
+    const explanation = `namespace ${namespace}, alarm ${alarm.name}: ${alarm.explanation}`;
+    return { state: ALARM_STATES[alarm.severity], explanation, figures };
   }
   if (roomRuns === 0) {
     const explanation = `namespace ${namespace} has leased all runs up to its clock line; ${left}`;

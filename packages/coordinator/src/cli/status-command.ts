@@ -69,7 +69,12 @@ async function check(options: Options): Promise<void> {
 
 async function verdictFrom(options: Options): Promise<Verdict> {
   try {
-    return verdictOf(await statusFrom(options));
+    const status = await statusFrom(options);
+    const alarms = await askCapacity(options.coordinator, options.namespace).then(
+      (capacity) => capacity.alarms,
+      () => [],
+    );
+    return verdictOf(status, alarms);
   } catch (error) {
     if (error instanceof AskError) return verdictWithout(options.namespace, error);
     throw error;

@@ -1,0 +1,214 @@
+/**
+ * A day of an operator, played with real processes: twenty importers in three namespaces, one of which crashes over and over; a
+ * number from a complaint; an export; a ledger that is rotated while the power goes; and everything is found again.
+ */
+import { watch } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { beforeEach, expect, test } from "vitest";
+import { CHROMIUM, launchChromium, newPage, WITHOUT_CHROMIUM } from "../console/browser.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { losePower } from "../redis/power-loss.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
+import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
+import { leaseBacklog } from "./backlog.js";
+import { Importer, type ImporterSettings } from "./importers.js";
+
+const NAMESPACES = { lists: 8, letters: 7, news: 5 } as const;
+type Namespace = keyof typeof NAMESPACES;
+const CRASHING = { namespace: "letters", name: "letters-3" } as const;
+/** Enough for one whole file of the archive. */
+const BACKLOG_LEASES = 8_600;
+const KEPT_LEASES = 300;
+
+beforeEach((context) => {
+  const reason = ownServerUnavailable() ?? watchedDiskUnavailable();
+  context.skip(reason !== undefined, reason);
+});
+
+test("an operator sees what is wrong, finds who made a number, and loses nothing when the power goes", async () => {
+  const folder = await folderForTest();
+  const ledgerFolder = join(folder, "ledger");
+  await mkdir(ledgerFolder);
+  const disk = createWatchedDisk();
+  const redis = await startRedisServer({
+    config: { appendonly: "yes", appendfsync: "always" },
+    preloads: [disk.preload],
+  });
+  const store = `redis://${redis.host}:${redis.port}`;
+  for (const namespace of Object.keys(NAMESPACES)) {
+    expect(
+      await callnumber(["namespaces", "create", namespace, "--label", `archive=${namespace}`, "--store", store]),
+    ).toMatchObject({ code: 0 });
+  }
+  const witness = ["--witness-folder", join(folder, "witness")];
+  let coordinator = await serve(store, "--namespace", "lists", ...witness);
+  const { url } = coordinator;
+  await leaseBacklog(url, "lists", BACKLOG_LEASES);
+  const importers = twentyImporters(url, folder);
+  for (const importer of importers) importer.start();
+
+  await seenInMetrics(url);
+  await seenInTerminal(url);
+  await seenInConsole(url);
+  await numberIsFound(url, importers);
+
+  const exported = await exportedWeek(url, "lists");
+  expect(exported.length).toBeGreaterThanOrEqual(BACKLOG_LEASES);
+
+  expect(await coordinator.stop()).toBe(0);
+  const rotating = ["--ledger-folder", ledgerFolder, "--keep-leases", String(KEPT_LEASES)];
+  const again = () => serve(store, "--namespace", "lists", "--port", new URL(url).port, ...witness, ...rotating);
+  coordinator = await again();
+  await powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder });
+  await redis.start();
+  coordinator = await again();
+  await expect.poll(() => verified(ledgerFolder)).toMatchObject({ code: 0, leaseCount: expect.any(Number) });
+  await expect
+    .poll(async () => (await verified(ledgerFolder)).leaseCount)
+    .toBeGreaterThan(BACKLOG_LEASES - KEPT_LEASES - 200);
+
+  // Everybody goes on, and what was exported before is there, each lease once.
+  const before = await Promise.all(importers.map(async (importer) => (await importer.numbers()).length));
+  await expect
+    .poll(async () => {
+      const counts = await Promise.all(importers.map(async (importer) => (await importer.numbers()).length));
+      return counts.every((count, index) => count > (before[index] as number));
+    })
+    .toBe(true);
+  await Promise.all(importers.map((importer) => importer.stop()));
+  await everythingIsFound(url, importers, exported);
+  await numberIsFound(url, importers);
+  expect(await coordinator.stop()).toBe(0);
+});
+
+function twentyImporters(coordinator: string, folder: string): readonly Importer[] {
+  return Object.entries(NAMESPACES).flatMap(([namespace, count]) =>
+    Array.from({ length: count }, (_, index) => {
+      const name = `${namespace}-${index}`;
+      const settings: ImporterSettings = { coordinator, namespace, name, labels: { archive: namespace } };
+      return new Importer(folder, name === CRASHING.name ? { ...settings, crashesAfter: 50 } : settings);
+    }),
+  );
+}
+
+async function seenInMetrics(url: string): Promise<void> {
+  const alarms = async () =>
+    (await (await fetch(`${url}/metrics`)).text())
+      .split("\n")
+      .filter((line) => line.startsWith("callnumber_alarms{") && line.endsWith(" 1"));
+  await expect
+    .poll(alarms, { timeout: 110_000 })
+    .toEqual([expect.stringContaining(`namespace="${CRASHING.namespace}",name="holder_share"`)]);
+}
+
+async function seenInTerminal(url: string): Promise<void> {
+  const at = ["--coordinator", url, "--namespace", CRASHING.namespace];
+  const capacity = await callnumber(["capacity", ...at]);
+  expect(capacity).toMatchObject({ code: 0, stdout: expect.stringMatching(/holder_share[\s\S]*letters-3/) });
+  const check = await callnumber(["status", "--check", ...at]);
+  expect(check).toMatchObject({ code: 1, stdout: expect.stringContaining(CRASHING.name) });
+  expect((await callnumber(["status", "--check", "--coordinator", url, "--namespace", "news"])).code).toBe(0);
+  const listed = await callnumber(["namespaces", "list", "--coordinator", url]);
+  for (const namespace of Object.keys(NAMESPACES)) expect(listed.stdout).toContain(`archive=${namespace}`);
+}
+
+async function seenInConsole(url: string): Promise<void> {
+  if (CHROMIUM === undefined) return console.warn(WITHOUT_CHROMIUM);
+  const browser = await launchChromium();
+  try {
+    const { page, wrongs } = await newPage(browser, new URL(url).origin);
+    await page.goto(`${url}/console/#/${CRASHING.namespace}`);
+    await page.getByText(CRASHING.name).first().waitFor();
+    await page.getByRole("region", { name: "Alarms" }).getByText(CRASHING.name).waitFor();
+    expect(wrongs()).toEqual([]);
+  } finally {
+    await browser.close();
+  }
+}
+
+/** From eight characters to who made them, for one importer of each namespace. */
+async function numberIsFound(url: string, importers: readonly Importer[]): Promise<void> {
+  for (const namespace of Object.keys(NAMESPACES)) {
+    const importer = importers.find(({ settings }) => settings.namespace === namespace) as Importer;
+    const [number] = await importer.numbers();
+    const complaint = `https://lists.example.org/message/${number}`;
+    const found = await callnumber(["inspect", complaint, "--coordinator", url, "--namespace", namespace, "--json"]);
+    const [answer] = JSON.parse(found.stdout) as readonly { lease: LedgerEntry }[];
+    expect(answer).toMatchObject({ callNumber: number, lease: { holder: { name: importer.settings.name } } });
+  }
+}
+
+async function exportedWeek(url: string, namespace: string): Promise<readonly LedgerEntry[]> {
+  const from = new Date(Date.now() - 7 * 24 * 3_600_000).toISOString();
+  const { code, stdout } = await callnumber(["export", "--coordinator", url, "--namespace", namespace, "--from", from]);
+  expect(code).toBe(0);
+  const lines = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as LedgerEntry);
+  const end = lines.pop() as unknown as { end: true; leaseCount: number };
+  expect(end).toMatchObject({ end: true, leaseCount: lines.length });
+  return lines;
+}
+
+interface Stage {
+  readonly coordinator: RunningCoordinator;
+  readonly redis: RedisServer;
+  readonly disk: WatchedDisk;
+  readonly ledgerFolder: string;
+}
+
+/** As soon as the first file of the archive begins to be there, coordinator and Redis are gone, and what Redis had not synced. */
+async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder }: Stage): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const watcher = watch(ledgerFolder, { recursive: true }, (_, name) => {
+      if (name === null || !/\.gz/.test(name)) return;
+      watcher.close();
+      resolve();
+    });
+  });
+  coordinator.child.kill("SIGKILL");
+  await losePower(redis, disk);
+}
+
+async function verified(ledgerFolder: string): Promise<{ code: number | null; leaseCount: number }> {
+  const { code, stdout } = await callnumber(["ledger", "verify", "--ledger-folder", ledgerFolder, "--json"]);
+  const { namespaces = [] } = JSON.parse(stdout) as { namespaces?: readonly { leaseCount: number }[] };
+  return { code, leaseCount: namespaces.reduce((sum, { leaseCount }) => sum + leaseCount, 0) };
+}
+
+/** No number was made twice; the run of each is in the ledger, under the one who made it; and what was exported before is there. */
+async function everythingIsFound(
+  url: string,
+  importers: readonly Importer[],
+  exported: readonly LedgerEntry[],
+): Promise<void> {
+  for (const namespace of Object.keys(NAMESPACES) as Namespace[]) {
+    const ledger = await exportedWeek(url, namespace);
+    const holders = new Map<number, string>();
+    for (const { version, firstRun, runCount, holder } of ledger) {
+      for (let run = firstRun; run < firstRun + runCount; run++) {
+        const id = ledgerIdOf(version, run);
+        expect(holders.has(id), `run ${run} of ${namespace} is in the ledger twice`).toBe(false);
+        holders.set(id, holder.name);
+      }
+    }
+    const seen = new Set<string>();
+    for (const importer of importers.filter(({ settings }) => settings.namespace === namespace)) {
+      for (const number of await importer.numbers()) {
+        expect(seen.has(number), `${number} of ${namespace} was made twice`).toBe(false);
+        seen.add(number);
+        const { version, run } = decodeCallNumber(number);
+        expect([number, holders.get(ledgerIdOf(version, run))]).toEqual([number, importer.settings.name]);
+      }
+    }
+    expect(seen.size).toBeGreaterThan(0);
+    if (namespace === "lists") {
+      const nonces = new Set(ledger.map(({ nonce }) => nonce));
+      expect(exported.filter(({ nonce }) => !nonces.has(nonce))).toEqual([]);
+    }
+  }
+}
