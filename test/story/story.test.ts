@@ -143,7 +143,17 @@ async function numberIsFound(url: string, importers: readonly Importer[]): Promi
 
 async function exportedWeek(url: string, namespace: string): Promise<readonly LedgerEntry[]> {
   const from = new Date(Date.now() - 7 * 24 * 3_600_000).toISOString();
-  const { code, stdout } = await callnumber(["export", "--coordinator", url, "--namespace", namespace, "--from", from]);
+  const { code, stdout } = await callnumber([
+    "export",
+    "--coordinator",
+    url,
+    "--namespace",
+    namespace,
+    "--from",
+    from,
+    "--format",
+    "ndjson",
+  ]);
   expect(code).toBe(0);
   const lines = stdout
     .trimEnd()

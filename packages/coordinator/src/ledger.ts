@@ -27,16 +27,12 @@ export class Ledger implements RecordedLedger {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    if (this.#archive === undefined) {
-      const hot = await this.#store.findLease(namespace, ledgerId);
-      return hot ?? (await this.#notArchived(namespace, ledgerId));
+    const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.findLease(namespace, ledgerId));
+    if (archive === undefined) {
+      if (hot === undefined && ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
+      return hot;
     }
-    // Together: one round trip to a store that is elsewhere.
-    const [hot, { archive, through }] = await Promise.all([
-      this.#store.findLease(namespace, ledgerId),
-      this.#archived(namespace),
-    ]);
-    if (archive === undefined || (hot !== undefined && hasEnded({ entry: hot }))) return hot;
+    if (hot !== undefined && hasEnded({ entry: hot })) return hot;
     if (hot === undefined) {
       const found = await archive.find(ledgerId, through);
       if (found !== undefined) return found.entry;
@@ -54,10 +50,7 @@ export class Ledger implements RecordedLedger {
     page: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
     const { belowLedgerId, limit } = page;
-    const [entries, { archive, through }] = await this.#thenArchived(
-      namespace,
-      this.#store.listLeases(namespace, page),
-    );
+    const [entries, { archive, through }] = await this.#andArchived(namespace, this.#store.listLeases(namespace, page));
     const oldest = entries[limit - 1];
     const reach = await reachOf(archive, through);
     if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return entries;
@@ -70,7 +63,7 @@ export class Ledger implements RecordedLedger {
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const [hot, { archive, through }] = await this.#thenArchived(
+    const [hot, { archive, through }] = await this.#andArchived(
       namespace,
       this.#store.firstLeaseSince(namespace, timeMs),
     );
@@ -90,23 +83,19 @@ export class Ledger implements RecordedLedger {
     page: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LeaseCopy[]> {
     const { afterLedgerId, limit } = page;
-    const [hot, { archive, through }] = await this.#thenArchived(namespace, this.#store.exportLeases(namespace, page));
+    const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.exportLeases(namespace, page));
     const reach = await reachOf(archive, through);
     if (afterLedgerId >= reach) return hot;
     if (archive === undefined) throw noFolder(namespace, through);
     return mergedPage(hot, await archive.after(afterLedgerId, limit, through), 1).slice(0, limit);
   }
 
-  /** How much is archived is not older than what was read: no lease is cut in between. */
-  async #thenArchived<T>(namespace: string, reading: Promise<T>) {
-    return [await reading, await this.#archived(namespace)] as const;
-  }
-
-  /** @throws CoordinatorError when it may stand in an archive that this coordinator was not told of. */
-  async #notArchived(namespace: string, ledgerId: number): Promise<undefined> {
-    const { through } = await this.#store.readArchived(namespace);
-    if (ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
-    return undefined;
+  /**
+   * Asked behind it, in one round trip: a store answers in order, so that how much is archived is not older than what was read, and no
+   * lease is cut in between. What this coordinator itself cuts stands in its listing of the archive before it is cut.
+   */
+  async #andArchived<T>(namespace: string, reading: Promise<T>) {
+    return await Promise.all([reading, this.#archived(namespace)]);
   }
 
   async #archived(namespace: string): Promise<ArchivedPart & { readonly archive: NamespaceArchive | undefined }> {

@@ -92,6 +92,7 @@ export class LateLeases {
     const file = await archiveFileOf(range, leases, this.#options.now());
     const { disk } = this.#options.archive;
     await writeDurably(disk, archive.folder, file, leases);
+    await archive.look();
     const cut = { storeId, archivedThrough: through, through };
     // When somebody else moves the end meanwhile, what is left is found again by the next look.
     const { leaseCount } = await cutInSteps(this.#options.store, this.#namespace, cut, ended);

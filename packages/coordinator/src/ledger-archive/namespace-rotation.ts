@@ -132,6 +132,8 @@ export class NamespaceRotation {
     const range = { kind: "segment", first: through + 1, last: idOf(due.at(-1) as LeaseCopy) } as const;
     const file = await archiveFileOf(range, due, this.#options.now());
     await writeDurably(this.#options.archive.disk, archive.folder, file, due);
+    // Whoever reads knows of the file before its leases leave the store.
+    await archive.look();
     const held = due.map((copy) => ({ copy, isTold: true }));
     const isCut = await this.#cut(standing, held, file.name.name, file.bytes.length);
     if (!isCut) await this.#removeIfNeedless(standing, file.name, due);
