@@ -11,6 +11,7 @@ import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../test/backdated.js";
 import { folderForTest } from "../test/processes/command.js";
 import { startRedisServer } from "../test/redis/test-redis.js";
+import { type AskedLedger, askedInRounds, type Rounds } from "./asked-in-rounds.js";
 import { callNumberWithin, fillRedis, fillSqlite, holderOf, runWithin } from "./filled-ledgers.js";
 import { machineInWords } from "./machine.js";
 import { figure, quantile, spreadInWords } from "./quantiles.js";
@@ -27,18 +28,9 @@ const PAGE_LEASES = 50;
 const SCAN_ROUND_COUNT = 6;
 const SCAN_CALLS_PER_ROUND = 2;
 
-interface Ledger {
-  readonly coordinator: Coordinator;
-  readonly namespace: string;
-  readonly size: number;
-}
-
-/** Latencies in microseconds, by round. */
-type Rounds = readonly (readonly number[])[];
-
 interface Question {
   readonly name: string;
-  readonly ask: (ledger: Ledger) => Promise<unknown>;
+  readonly ask: (ledger: AskedLedger) => Promise<unknown>;
   /** Takes longer, so that fewer are asked; and is only bounded from the second size on. */
   readonly isScan?: true;
 }
@@ -89,7 +81,7 @@ test("a ledger in Redis", async () => {
   const { store } = await openStore(parseStoreUrl(url), { create: false });
   onTestFinished(() => store.close());
   const coordinator = new Coordinator({ store, name: "bench" });
-  const ledgers: Ledger[] = [];
+  const ledgers: AskedLedger[] = [];
   for (const size of SIZES) {
     const namespace = `leases-${size}`;
     await initBackdated(store, namespace, { ageDays: AGE_DAYS });
@@ -105,7 +97,7 @@ test("a ledger in Redis", async () => {
 
 test("a ledger in the embedded store", async () => {
   const folder = await folderForTest();
-  const ledgers: Ledger[] = [];
+  const ledgers: AskedLedger[] = [];
   let byteCount = 0;
   for (const size of SIZES) {
     const namespace = "bench";
@@ -140,12 +132,15 @@ async function mustBeAsWritten(coordinator: Coordinator, redis: Redis, namespace
   expect(await coordinator.run(namespace, firstRun - 1)).toMatchObject({ state: "exhausted", lastSequence: 16_383 });
 }
 
-async function compare(heading: string, place: string, ledgers: readonly Ledger[]): Promise<Section> {
+async function compare(heading: string, place: string, ledgers: readonly AskedLedger[]): Promise<Section> {
   const rows: string[][] = [];
   let worst = { times: 0, name: "" };
   for (const question of QUESTIONS) {
-    const { name, isScan } = question;
-    const rounds = await timed(question, ledgers);
+    const { name, isScan, ask } = question;
+    const [roundCount, callsPerRound] = isScan
+      ? [SCAN_ROUND_COUNT, SCAN_CALLS_PER_ROUND]
+      : [ROUND_COUNT, CALLS_PER_ROUND];
+    const rounds = await askedInRounds(ask, ledgers, { roundCount, callsPerRound });
     const base = rounds[isScan ? 1 : 0] as Rounds;
     for (const [index, { size }] of ledgers.entries()) {
       const own = rounds[index] as Rounds;
@@ -168,25 +163,6 @@ async function compare(heading: string, place: string, ledgers: readonly Ledger[
     ],
     table: { columns: ["question", "leases", "µs", "ratio"], rows },
   };
-}
-
-/** Latencies of each ledger by round, in microseconds. */
-async function timed({ ask, isScan }: Question, ledgers: readonly Ledger[]): Promise<readonly Rounds[]> {
-  const [roundCount, callCount] = isScan ? [SCAN_ROUND_COUNT, SCAN_CALLS_PER_ROUND] : [ROUND_COUNT, CALLS_PER_ROUND];
-  const rounds = ledgers.map((): number[][] => []);
-  // The first round warms up.
-  for (let round = 0; round <= roundCount; round++) {
-    for (const [index, ledger] of ledgers.entries()) {
-      const latencies: number[] = [];
-      for (let call = 0; call < callCount; call++) {
-        const beginMs = performance.now();
-        await ask(ledger);
-        latencies.push((performance.now() - beginMs) * 1_000);
-      }
-      if (round > 0) rounds[index]?.push(latencies);
-    }
-  }
-  return rounds;
 }
 
 function mebibytes(byteCount: number): string {

@@ -66,8 +66,9 @@ const RULES: readonly Rule[] = [
       /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-copy|errors|refusals|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
-    because: "the guard and the operator's verbs know ports only: they hold for every store, a simulated one too",
-    files: /^packages\/coordinator\/src\/(guard|operator)\//,
+    because:
+      "the guard, the operator's verbs and the archive of a ledger know ports only: they hold for every store, a simulated one too",
+    files: /^packages\/coordinator\/src\/(guard|operator|ledger-archive)\//,
     forbidden: /^packages\/coordinator\/src\/(stores|http|cli|coordinator)\b|ioredis|@photostructure|fastify|commander/,
   },
   {

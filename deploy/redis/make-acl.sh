@@ -21,11 +21,12 @@ coordinator_hash=$(hash_of CALLNUMBER_REDIS_PASSWORD)
 operator_hash=$(hash_of CALLNUMBER_REDIS_OPERATOR_PASSWORD)
 
 # What the scripts, the ledger and the look before leasing need, and on our keys alone; test/deploy tries that nothing is missing
-# and nothing too much. Nothing here deletes, renames or sets a key aside. For a database other than 0, +select is needed too.
+# and nothing too much. Nothing here deletes, renames or sets a key aside; single leases leave a ledger for the ledger folder (XDEL,
+# HDEL), but never its newest. For a database other than 0, +select is needed too.
 coordinator="+ping +hello +info +time +wait
   +eval +evalsha +script|load
   +type +ttl +hget +hmget +hset +hsetnx +hkeys +hlen
-  +xadd +xrange +xrevrange
+  +xadd +xrange +xrevrange +xdel +hdel
   +cluster|info +cluster|slots"
 
 # To look at everything, recover a record (PERSIST), take backups and shut down. It cannot flush, delete or change the

@@ -16,6 +16,7 @@ export interface AlertCase {
 const own = (name: string, labels = "") => `${name}{namespace="main",instance="one"${labels && `,${labels}`}}`;
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
+const touchRefusals = own("callnumber_touch_refusals_total", 'code="store_corrupt"');
 const alarm = (name: string) => own("callnumber_alarms", `name="${name}"`);
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
@@ -37,6 +38,11 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: { [guard("in_doubt")]: "0x20 1x20" },
     // For a minute, as after every restart of the store.
     silent: { [guard("in_doubt")]: "0x28 1x1 0x20" },
+  },
+  {
+    alert: "CallnumberNotServed",
+    fires: { [touchRefusals]: "0+12x40" },
+    silent: { [touchRefusals]: "0+12x40", [guard("fenced")]: "1x40" },
   },
   {
     alert: "CallnumberStoreDown",

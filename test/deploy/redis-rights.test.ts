@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { Coordinator, openStore, parseStoreUrl, type Store } from "@callnumber/coordinator";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, expect, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY } from "../processes/command.js";
@@ -88,6 +88,8 @@ async function work(user: string): Promise<void> {
     const { firstRun } = await coordinator.lease(namespace, request);
     await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
     await coordinator.run(namespace, firstRun);
+    await coordinator.lease(namespace, { ...request, nonce: randomBytes(12).toString("base64url") });
+    await cutOldest(store, namespace, made.storeId);
     await coordinator.inspect(namespace, "00000000");
     await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
     await coordinator.labelNamespace(namespace, { archive: "lists" });
@@ -101,6 +103,16 @@ async function work(user: string): Promise<void> {
     await coordinator.stopTouching();
     await store.close();
   }
+}
+
+/** As a rotation does, once the lease stands in a file. */
+async function cutOldest(store: Store, namespace: string, storeId: string): Promise<void> {
+  const { through: archivedThrough } = await store.readArchived(namespace);
+  const [oldest] = await store.exportLeases(namespace, { afterLedgerId: archivedThrough, limit: 1 });
+  const { firstRun: lastLedgerId = 0, progress } = oldest?.entry ?? {};
+  const leases = [{ lastLedgerId, reportedAtMs: progress?.reportedAtMs ?? null }];
+  const answer = await store.cutLedger(namespace, { storeId, archivedThrough, through: lastLedgerId, leases });
+  expect(answer).toMatchObject({ isCut: true, leaseCount: 1 });
 }
 
 function rightsOf(user: string): string[] {

@@ -10,6 +10,8 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   run_not_leased: "a question about a run",
   not_the_holder: "a report by somebody else",
   too_many_streams: "people who watch",
+  report_too_late: "a report on a lease that was archived",
+  ledger_archive_unavailable: "a question about a lease that was archived",
   shutting_down: "a coordinator that is told to stop",
   store_too_old: "no server so old is at hand: its text is tested with made-up versions",
   internal_error: "a bug",

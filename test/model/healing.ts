@@ -4,6 +4,7 @@
  */
 import { claim, confirm, handOut, lease } from "./coordinator-steps.js";
 import { callerOf } from "./coordinators.js";
+import { firstOf, lineEnds, type Numbers } from "./design.js";
 import { attached, caughtUp, interrupted, isBehind, promoted, written } from "./replication.js";
 import { advanceScript, isRefusal, type Rules, recoverScript, touchScript } from "./scripts.js";
 import { at, isMaster, NOBODY, replaced, type World } from "./world.js";
@@ -72,11 +73,20 @@ function recovered(world: World, rules: Rules, leader: number): World {
   const node = at(world.nodes, leader);
   if (node.record && (node.record.sound || !rules.design.checksum)) return world;
   // The operator deletes what is corrupt, and waits out a clock that was ahead; the pin says what the archive holds.
-  const floor = Math.max(...world.coordinators.map((coordinator) => coordinator.floor));
+  // Of the versions that have begun, the last one is right, whatever was leased: in those before it there is no run left.
+  const remembered = world.coordinators.map((coordinator) => coordinator.floor);
+  const floor = Math.max(...remembered, firstOf(rules.numbers, versionAt(rules.numbers, world.now)));
   const deleted = { ...node, record: null };
   const answer = recoverScript(rules, deleted, world.now, { floor, gmin: 0, clock: world.now });
   const emptied = { ...world, nodes: replaced(world.nodes, leader, deleted), rolledBack: NOBODY };
   return isRefusal(answer) ? emptied : replicated(written(emptied, leader, answer));
+}
+
+/** The first version whose line has not reached its last run. */
+function versionAt(numbers: Numbers, tick: number): number {
+  let version = 0;
+  while (lineEnds(numbers, version) <= tick) version += 1;
+  return version;
 }
 
 /** As soon as it can be done: a version whose line has ended has little left, or nothing. */

@@ -21,6 +21,8 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   namespace_already_initialised: "init is typed once",
   run_not_leased: "nobody reports or looks up",
   not_the_holder: "nobody reports or looks up",
+  report_too_late: "nobody reports or looks up",
+  ledger_archive_unavailable: "nobody reports or looks up",
   coordinator_still_leases: "told to operators only",
   version_not_ended: "told to operators only",
   store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",

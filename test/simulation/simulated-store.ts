@@ -166,6 +166,14 @@ export class SimulatedStore implements Store {
     return {};
   }
 
+  async readArchived(): Promise<never> {
+    throw new Error("a simulated store keeps no ledger");
+  }
+
+  async cutLedger(): Promise<never> {
+    throw new Error("a simulated store keeps no ledger");
+  }
+
   async close(): Promise<void> {}
 
   get #server(): Server {

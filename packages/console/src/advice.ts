@@ -35,6 +35,8 @@ type OfOneRequest =
   | "lease_burnt"
   | "coordinator_still_leases"
   | "too_many_streams"
+  | "report_too_late"
+  | "ledger_archive_unavailable"
   | "shutting_down"
   | "internal_error";
 

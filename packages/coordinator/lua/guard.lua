@@ -85,12 +85,6 @@ local function faultOfSilence(record)
   if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
 end
 
-local function refusalOfSeal(record)
-  if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
-  if record.ph == 'forked' then return 'FORKED', '0' end
-  return 'SEALED', ''
-end
-
 -- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that bears
 -- `ownSeal` passes, however long it was silent.
 local function ours(mayBeSealed, nodeCount, ownSeal)

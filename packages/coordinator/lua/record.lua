@@ -89,6 +89,13 @@ local function placeInSeal(text)
   return string.sub(text, 7)
 end
 
+-- Word and detail for a record that is sealed.
+local function refusalOfSeal(record)
+  if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
+  if record.ph == 'forked' then return 'FORKED', '0' end
+  return 'SEALED', ''
+end
+
 -- The fields of a store id, or nil.
 local function parseStoreId(text)
   if type(text) ~= 'string' then return nil end

@@ -4,15 +4,16 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
-import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
-import type { Store } from "./store.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "./lease-copy.js";
+import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
 
 /** What a look may cost at the most. */
 export const LOOK_LEASES_MAX = 10_000;
 /** At once. */
 const LOOK_STEP = 100;
 
-export type CapacityLedger = Pick<Store, "listLeases" | "firstLeaseSince">;
+export type CapacityLedger = Pick<LedgerReader, "listLeases" | "firstLeaseSince">;
 
 export interface Look {
   /** Newest first; none older than asked for. */
@@ -21,13 +22,14 @@ export interface Look {
   readonly completeFromMs: number;
 }
 
-/** The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. */
+/** The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`, and none that stand in files that can't be read. */
 export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<Look> {
   const leases: LedgerEntry[] = [];
   let belowLedgerId = VERSION_COUNT * RUN_COUNT;
   while (leases.length < LOOK_LEASES_MAX) {
     const limit = Math.min(LOOK_STEP, LOOK_LEASES_MAX - leases.length);
-    const found = await ledger.listLeases(namespace, { belowLedgerId, limit });
+    const found = await listed(ledger, namespace, { belowLedgerId, limit });
+    if (found === undefined) break;
     for (const lease of found) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
@@ -38,6 +40,16 @@ export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs
   }
   // Others of the same millisecond may follow.
   return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? fromMs) + 1 };
+}
+
+/** Undefined where the archive begins, and can't be read. */
+async function listed(ledger: CapacityLedger, ...[namespace, page]: Parameters<CapacityLedger["listLeases"]>) {
+  try {
+    return await ledger.listLeases(namespace, page);
+  } catch (error) {
+    if (isArchiveAway(error)) return undefined;
+    throw error;
+  }
 }
 
 /** The part of a look from an instant on. */
@@ -51,8 +63,4 @@ export function lookSince({ leases, completeFromMs }: Look, fromMs: number): Loo
 
 export function runCountOf(leases: readonly LedgerEntry[]): number {
   return leases.reduce((sum, { runCount }) => sum + runCount, 0);
-}
-
-export function lastLedgerIdOf({ version, firstRun, runCount }: LedgerEntry): number {
-  return ledgerIdOf(version, firstRun + runCount - 1);
 }

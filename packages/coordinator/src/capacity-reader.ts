@@ -10,7 +10,7 @@ import { capacityOf } from "./capacity.js";
 import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
 import { historyOf } from "./history.js";
 import type { Log } from "./log.js";
-import { type RateWindow, rateWindowsMsOf } from "./status.js";
+import { rateWindowsOf } from "./rate-windows.js";
 import type { NamespaceRecord } from "./store.js";
 
 export interface CapacityReaderOptions {
@@ -79,12 +79,8 @@ export class CapacityReader {
     const { namespace } = record;
     const nowMs = now();
     const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
-    const windows: RateWindow[] = [];
-    for (const windowMs of rateWindowsMsOf(record, nowMs)) {
-      const isLooked = look.completeFromMs <= nowMs - windowMs;
-      const oldest = isLooked ? undefined : await ledger.firstLeaseSince(namespace, nowMs - windowMs);
-      windows.push({ windowMs, oldest });
-    }
+    const isLooked = (windowMs: number) => look.completeFromMs <= nowMs - windowMs;
+    const windows = await rateWindowsOf(ledger, record, nowMs, isLooked);
     const alarms = await this.#alarmsIn(namespace, lookSince(look, nowMs - ALARM_WINDOW_MS));
     return { ...capacityOf(record, look, windows, nowMs), alarms };
   }

@@ -32,6 +32,9 @@ import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
+import { reportInTime } from "./late-report.js";
+import { Ledger } from "./ledger.js";
+import type { LedgerArchive } from "./ledger-archive/ledger-archive.js";
 import { type ExportStep, exportedSteps } from "./ledger-export.js";
 import type { LedgerFilter } from "./ledger-filter.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
@@ -39,9 +42,10 @@ import { type Log, SILENT_LOG } from "./log.js";
 import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
 import { describedNamespace } from "./namespaces.js";
 import { type Observation, observe, StoreProbe } from "./observation.js";
+import { rateWindowsOf } from "./rate-windows.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
-import { rateWindowsMsOf, statusOf } from "./status.js";
+import { statusOf } from "./status.js";
 import type { NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 
@@ -50,6 +54,8 @@ export interface CoordinatorOptions {
   /** How this coordinator is called in the ledger. */
   readonly name: string;
   readonly log?: Log;
+  /** Where the older part of ledgers stands. Default: nothing was archived. */
+  readonly ledgerArchive?: LedgerArchive | undefined;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
@@ -84,6 +90,7 @@ export class Coordinator {
   /** What operators ask of use and forecast. */
   readonly capacity: CapacityReader;
   readonly #store: Store;
+  readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #now: () => number;
   readonly #bounds: Bounds;
@@ -98,6 +105,7 @@ export class Coordinator {
     store,
     name,
     log = SILENT_LOG,
+    ledgerArchive,
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
@@ -108,6 +116,7 @@ export class Coordinator {
   }: CoordinatorOptions) {
     this.name = name;
     this.#store = store;
+    this.#ledger = new Ledger(store, ledgerArchive);
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
@@ -116,7 +125,7 @@ export class Coordinator {
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
-    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, read });
+    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, read });
   }
 
   /** How its store is called in `status`. */
@@ -205,7 +214,7 @@ export class Coordinator {
 
   /**
    * Notes how far a holder got in a run, named by its ledger id.
-   * @throws CoordinatorError `run_not_leased`, `not_the_holder`.
+   * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     mustBeLedgerId(ledgerId);
@@ -214,7 +223,7 @@ export class Coordinator {
     if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
-    await this.#store.report(namespace, ledgerId, { nonce, lastSequence, state });
+    await reportInTime(this.#store, this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
@@ -222,7 +231,7 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     mustBeLedgerId(ledgerId);
     mustBeNamespace(namespace);
-    const lease = await this.#store.findLease(namespace, ledgerId);
+    const lease = await this.#ledger.findLease(namespace, ledgerId);
     if (lease === undefined) throw notLeased(namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
@@ -231,26 +240,26 @@ export class Coordinator {
   /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     mustBeNamespace(namespace);
-    return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
+    return { namespace, ...(await ledgerPage(this.#ledger, namespace, query)) };
   }
 
   /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     mustBeNamespace(namespace);
     await this.#store.readNamespace(namespace);
-    return exportedSteps(this.#store, namespace, filter);
+    return exportedSteps(this.#ledger, namespace, filter);
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
     mustBeNamespace(namespace);
-    return await inspectCallNumber(this.#store, namespace, text, options);
+    return await inspectCallNumber(this.#ledger, namespace, text, options);
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
     mustBeNamespace(namespace);
-    return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
+    return await callNumberCanExist(this.#ledger, await this.#guards.of(namespace), namespace, text);
   }
 
   /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
@@ -283,12 +292,10 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusAnswer> {
     const nowMs = this.#now();
     const { guard, record } = await this.#look(namespace);
-    const windowsMs = rateWindowsMsOf(record, nowMs);
-    const [[newest], ...oldest] = await Promise.all([
-      this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
-      ...windowsMs.map((windowMs) => this.#store.firstLeaseSince(namespace, nowMs - windowMs)),
+    const [[newest], windows] = await Promise.all([
+      this.#ledger.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
+      rateWindowsOf(this.#ledger, record, nowMs),
     ]);
-    const windows = windowsMs.map((windowMs, index) => ({ windowMs, oldest: oldest[index] }));
     const status = statusOf(record, newest, windows, nowMs);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
     return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };

@@ -2,8 +2,21 @@ export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { EventHub } from "./events.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
+export { LedgerArchive } from "./ledger-archive/ledger-archive.js";
+export { LedgerRotation, type LedgerRotationOptions } from "./ledger-archive/ledger-rotation.js";
 export type { LedgerQuery } from "./ledger-page.js";
 export type { Log } from "./log.js";
-export type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "./store.js";
+export type {
+  ArchivedPart,
+  CutAnswer,
+  Finding,
+  LeaseCopy,
+  LedgerCut,
+  NamespaceRecord,
+  Outcome,
+  ReportCommand,
+  StepCommand,
+  Store,
+} from "./store.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";

@@ -1,33 +1,47 @@
 /**
- * The leases that the same process got before and after a lease: what an operator looks at next. Knows the store only through
- * `Store`, and looks at a bounded part of the ledger on each side.
+ * The leases that the same process got before and after a lease: what an operator looks at next. Knows the ledger only as a
+ * port, and looks at a bounded part of the ledger on each side.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-copy.js";
-import type { Store } from "./store.js";
+import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;
 /** At once: leases wait while a store looks at them. */
 const SCAN_STEP = 100;
 
+const LAST = NEIGHBOUR_SCAN_MAX.toLocaleString("en-US");
+
+/** Where a look ended, and what that says. */
+const ENDS = {
+  ledger: (side: string) => `nothing ${side} it`,
+  bound: (side: string) => `none of the ${LAST} leases ${side} it (farther ones were not looked at)`,
+  archive: (side: string) =>
+    `none of the leases ${side} it that can be read (older ones stand in the ledger's archive)`,
+} as const;
+
 /** One side of a lease. */
 interface Side {
   readonly neighbour: LedgerEntry | null;
-  /** Whether the ledger ends where the look did. */
-  readonly isWhole: boolean;
+  /** Why there is none. */
+  readonly end: keyof typeof ENDS;
 }
 
 /** A part of the ledger, in the order in which it is looked at, from an entry on. */
 type Read = (from: LedgerEntry) => Promise<readonly LedgerEntry[]>;
 
-export async function neighboursOf(store: Store, namespace: string, lease: LedgerEntry): Promise<LeaseNeighbours> {
+export async function neighboursOf(
+  ledger: LedgerReader,
+  namespace: string,
+  lease: LedgerEntry,
+): Promise<LeaseNeighbours> {
   const limit = SCAN_STEP;
   const [before, after] = await Promise.all([
-    nearest(lease, (from) => store.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (from) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
     nearest(lease, async (from) => {
-      const copies = await store.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit });
+      const copies = await ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit });
       return copies.map(({ entry }) => entry);
     }),
   ]);
@@ -41,25 +55,34 @@ export async function neighboursOf(store: Store, namespace: string, lease: Ledge
 async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
   let from = lease;
   for (let looked = 0; looked < NEIGHBOUR_SCAN_MAX; looked += SCAN_STEP) {
-    const entries = await read(from);
+    const entries = await readable(read(from));
+    if (entries === undefined) return { neighbour: null, end: "archive" };
     const neighbour = entries.find(({ holder }) => isSameProcess(holder, lease.holder));
-    if (neighbour !== undefined) return { neighbour, isWhole: true };
-    if (entries.length < SCAN_STEP) return { neighbour: null, isWhole: true };
+    if (neighbour !== undefined) return { neighbour, end: "ledger" };
+    if (entries.length < SCAN_STEP) return { neighbour: null, end: "ledger" };
     from = entries.at(-1) as LedgerEntry;
     // A store within this process answers without a pause: requests that wait meanwhile come first.
     await turn();
   }
-  return { neighbour: null, isWhole: false };
+  return { neighbour: null, end: "bound" };
+}
+
+/** Undefined for what stands in files that can't be read. */
+async function readable(reading: ReturnType<Read>): Promise<readonly LedgerEntry[] | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isArchiveAway(error)) return undefined;
+    throw error;
+  }
 }
 
 function isSameProcess(one: Holder, other: Holder): boolean {
   return one.name === other.name && one.host === other.host && one.pid === other.pid;
 }
 
-function inWords({ neighbour, isWhole }: Side, side: "before" | "after"): string {
-  if (neighbour !== null) return `${runsInWords(neighbour)} ${side} it`;
-  const last = NEIGHBOUR_SCAN_MAX.toLocaleString("en-US");
-  return isWhole ? `nothing ${side} it` : `none of the ${last} leases ${side} it (farther ones were not looked at)`;
+function inWords({ neighbour, end }: Side, side: "before" | "after"): string {
+  return neighbour === null ? ENDS[end](side) : `${runsInWords(neighbour)} ${side} it`;
 }
 
 function runsInWords({ firstRun, runCount }: LedgerEntry): string {

@@ -1,6 +1,6 @@
 /**
- * Asks the store what a call number is: which of the five answers it gets (inspection.ts), what it may have been meant for
- * (inspect-slips.ts), and what else its process got (inspect-neighbours.ts). Knows the store only through `Store`.
+ * Asks the ledger what a call number is: which of the five answers it gets (inspection.ts), what it may have been meant for
+ * (inspect-slips.ts), and what else its process got (inspect-neighbours.ts). Knows the ledger only as a port.
  */
 import { CallNumberError } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
@@ -15,7 +15,8 @@ import {
   inspectNeverLeased,
   inspectOtherVersion,
 } from "./inspection.js";
-import type { NamespaceRecord, Store } from "./store.js";
+import { isArchiveAway, type RecordedLedger } from "./ledger-reader.js";
+import type { NamespaceRecord } from "./store.js";
 
 export interface InspectOptions {
   /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */
@@ -29,27 +30,27 @@ const HINT_COUNT_MAX = 16;
 
 /** @throws CoordinatorError `namespace_not_initialised`, and what else the record is refused with. */
 export async function inspectCallNumber(
-  store: Store,
+  ledger: RecordedLedger,
   namespace: string,
   text: string,
   { withHints = true, withNeighbours = true }: InspectOptions = {},
 ): Promise<InspectAnswer> {
   const subject = { namespace, callNumber: text };
   const fields = callNumberFieldsIn(text);
-  const hintsFor = async (record: NamespaceRecord) => (withHints ? await hintsOf(store, record, text) : []);
+  const hintsFor = async (record: NamespaceRecord) => (withHints ? await hintsOf(ledger, record, text) : []);
   if (fields instanceof CallNumberError) {
-    return inspectMalformed(subject, fields, await hintsFor(await store.readNamespace(namespace)));
+    return inspectMalformed(subject, fields, await hintsFor(await ledger.readNamespace(namespace)));
   }
   const numbered = { ...subject, ...fields };
   const ledgerId = ledgerIdOf(fields.version, fields.run);
-  const find = () => store.findLease(namespace, ledgerId);
+  const find = () => ledger.findLease(namespace, ledgerId);
   // Asked together: one round trip to a store that is elsewhere.
-  const [record, found] = await Promise.all([store.readNamespace(namespace), find()]);
+  const [record, found] = await Promise.all([ledger.readNamespace(namespace), find()]);
   if (fields.version > record.version) return inspectOtherVersion(numbered, record, await hintsFor(record));
   // Leased between the two, it would be taken for a run that was skipped.
   const lease = found ?? (ledgerId <= markOf(record) ? await find() : undefined);
   if (lease === undefined) return inspectNeverLeased(numbered, record, await hintsFor(record));
-  return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(store, namespace, lease) : null);
+  return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
 }
 
 /**
@@ -58,22 +59,26 @@ export async function inspectCallNumber(
  * @throws CoordinatorError as `inspectCallNumber`.
  */
 export async function callNumberCanExist(
-  store: Store,
+  ledger: RecordedLedger,
   guard: NamespaceGuard,
   namespace: string,
   text: string,
 ): Promise<boolean> {
-  const answer = await inspectCallNumber(store, namespace, text, { withHints: false, withNeighbours: false });
+  const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false, withNeighbours: false });
   if (canExist(answer)) return true;
   if (answer.verdict !== "never_leased") return false;
   return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.remembered.ledgerId;
 }
 
 /** Other numbers that the text may have been meant for, and whose runs are leased. */
-async function hintsOf(store: Store, record: NamespaceRecord, text: string): Promise<readonly CallNumberHint[]> {
+async function hintsOf(
+  ledger: RecordedLedger,
+  record: NamespaceRecord,
+  text: string,
+): Promise<readonly CallNumberHint[]> {
   const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
   const slips = slipsOf(text, range, HINT_COUNT_MAX);
-  const leases = await Promise.all(slips.map(({ ledgerId }) => store.findLease(record.namespace, ledgerId)));
+  const leases = await Promise.all(slips.map(({ ledgerId }) => leaseIfKnown(ledger, record.namespace, ledgerId)));
   const hints = slips.flatMap((slip, index) => {
     const lease = leases[index];
     return lease === undefined ? [] : [hintOf(slip, lease, record.namespace)];
@@ -90,4 +95,14 @@ function hintOf({ callNumber, slip, positions }: Slip, lease: LedgerEntry, names
 
 function markOf({ version, highWaterMark }: NamespaceRecord): number {
   return ledgerIdOf(version, highWaterMark);
+}
+
+/** A guess is not worth a refusal: what stands in files that can't be read is no hint. */
+async function leaseIfKnown(ledger: RecordedLedger, namespace: string, ledgerId: number) {
+  try {
+    return await ledger.findLease(namespace, ledgerId);
+  } catch (error) {
+    if (isArchiveAway(error)) return undefined;
+    throw error;
+  }
 }

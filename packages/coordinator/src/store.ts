@@ -167,6 +167,36 @@ export interface LeaseCopy {
   readonly leaseNonce: string;
 }
 
+/** How much of a ledger stands in archive files. */
+export interface ArchivedPart {
+  /** Undefined when there is no record. */
+  readonly storeId: string | undefined;
+  /** Ledger id: leases whose last run lies at or below it stand in the archive, and here only until they have ended. 0 for none. */
+  readonly through: number;
+}
+
+/** The most leases that one cut lets go of: others wait meanwhile. */
+export const LEDGER_CUT_LEASES_MAX = 500;
+
+/** Leases that stand in archive files, on the disk, to be let go of. */
+export interface LedgerCut {
+  readonly storeId: string;
+  /** As the caller found it; another one means that somebody else cuts, too. */
+  readonly archivedThrough: number;
+  /** What it is from now on: not below it, and below the newest lease, which stays for ever. */
+  readonly through: number;
+  /** At most `LEDGER_CUT_LEASES_MAX`, none above `through`. One that was reported on at another time than told stays. */
+  readonly leases: readonly { readonly lastLedgerId: number; readonly reportedAtMs: number | null }[];
+}
+
+export interface CutAnswer {
+  /** False when `archivedThrough` was another one: nothing is changed then. */
+  readonly isCut: boolean;
+  readonly archivedThrough: number;
+  /** How many leases are no longer there. */
+  readonly leaseCount: number;
+}
+
 export interface ReportCommand {
   readonly nonce: string;
   readonly lastSequence: number | null;
@@ -260,6 +290,19 @@ export interface Store {
    * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
    */
   readDescription(namespace: string): Promise<Holder["labels"]>;
+
+  /**
+   * Whether or not there is a record.
+   * @throws CoordinatorError as `readNamespace`, but for a record that is missing.
+   */
+  readArchived(namespace: string): Promise<ArchivedPart>;
+
+  /**
+   * Lets go of leases that stand in the archive, in one atomic step. A place that has no record yet takes over how much is archived.
+   * @throws CoordinatorError `store_replaced`, `store_sealed`, `store_moved`, `store_forked`: nothing is changed.
+   *   `store_unavailable`: not known whether it was done; to find the same leases again is harmless.
+   */
+  cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;

@@ -2,6 +2,7 @@
 import type { Lease } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
 import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
@@ -21,6 +22,7 @@ import {
   redisPlaceAt,
   runsOf,
 } from "./places-for-move.js";
+import { expectWhole, rotated } from "./rotations.js";
 import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 
 const SECRET_SEAL = "a".repeat(40);
@@ -98,6 +100,33 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
     });
     await current.report(NAMESPACE, 3, { nonce: second.nonce, lastSequence: 7, state: "open" });
     expect(await current.run(NAMESPACE, 3)).toMatchObject({ lease: { progress: { run: 3, lastSequence: 7 } } });
+  });
+
+  test("takes along a ledger whose older part is archived, which goes on to be archived there", async () => {
+    const { to, source, target, leases } = await pair(makeSource, makeTarget);
+    const folder = await folderForTest();
+    for (const { firstRun, runCount, nonce } of leases.slice(1)) {
+      await source.report(NAMESPACE, firstRun + runCount - 1, { nonce, lastSequence: 1, state: "closed" });
+    }
+    const { storeId } = await source.readNamespace(NAMESPACE);
+    const whole = await ledgerOf(source);
+    await rotated(source, folder, { segmentLeases: 2, retention: { leaseCount: 2 } });
+    expect(await ledgerOf(source)).toHaveLength(3);
+    await moveNamespace(moving(source, to, target));
+    expect(await target.readArchived(NAMESPACE)).toEqual(await source.readArchived(NAMESPACE));
+    await expectWhole(target, folder, whole);
+    expect(await rotated(source, folder, { retention: { leaseCount: 1 } }), "the old store is left as it is").toEqual(
+      [],
+    );
+    await leaseOf(coordinatorOf(target));
+    const after = [...whole, (await ledgerOf(target)).at(-1) as LeaseCopy];
+    await rotated(target, folder, { retention: { leaseCount: 1 } });
+    expect((await target.readArchived(NAMESPACE)).through).toBeGreaterThan(
+      (await source.readArchived(NAMESPACE)).through,
+    );
+    await expectWhole(target, folder, after, "rotated by the new store");
+    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ wasDone: true });
+    expect((await target.readNamespace(NAMESPACE)).storeId).toBe(storeId);
   });
 
   test("that was done is only looked at when it is typed again, also when the new store has leased since", async () => {

@@ -6,6 +6,7 @@ import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
 import { sealOf } from "../src/guard/decisions.js";
 import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
+import { lastLedgerIdOf } from "../src/lease-copy.js";
 import type { StepCommand, Store } from "../src/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
@@ -38,6 +39,15 @@ interface AskedLease {
   /** A run that the holder proves to have, from the mark; undefined for none. */
   readonly held: number | undefined;
   readonly who: number;
+}
+
+interface AskedCut {
+  readonly name: Name;
+  readonly isForeign: boolean;
+  readonly leaseCount: number;
+  readonly spared: number;
+  /** By how much the caller is wrong about what is archived. */
+  readonly stale: number;
 }
 
 const DEFAULT_LEASE: AskedLease = {
@@ -114,6 +124,34 @@ const play = {
     name: `list ${name} ${belowLedgerId} ${limit}`,
     on: (store) => store.listLeases(name, { belowLedgerId, limit }),
   }),
+  /** Cuts the oldest leases that are not archived yet, but for each `spared`th of them. */
+  cut: ({ name, isForeign, leaseCount, spared, stale }: AskedCut): Play => ({
+    name: `cut ${leaseCount} but each ${spared}th: ${name}${isForeign ? " of another store" : ""}, stale by ${stale}`,
+    async on(store, ids) {
+      const { through } = await store.readArchived(name);
+      const oldest = await store.exportLeases(name, { afterLedgerId: through, limit: leaseCount });
+      const leases = oldest
+        .filter((_, index) => index % spared > 0)
+        .map(({ entry }) => ({
+          lastLedgerId: lastLedgerIdOf(entry),
+          reportedAtMs: entry.progress?.reportedAtMs ?? null,
+        }));
+      const last = oldest.at(-1);
+      return await store.cutLedger(name, {
+        storeId: idFor(ids[name], isForeign),
+        archivedThrough: atLeastZero(through + stale),
+        through: last === undefined ? through : lastLedgerIdOf(last.entry),
+        leases,
+      });
+    },
+  }),
+  archived: (name: Name): Play => ({
+    name: `archived ${name}`,
+    async on(store) {
+      const { storeId, through } = await store.readArchived(name);
+      return { hasRecord: storeId !== undefined, through };
+    },
+  }),
   read: (name: Name): Play => ({ name: `read ${name}`, on: (store) => store.readNamespace(name) }),
 };
 
@@ -187,6 +225,14 @@ const asked: fc.Arbitrary<AskedLease> = fc.record({
   who: fc.nat(3),
 });
 
+const askedCut: fc.Arbitrary<AskedCut> = fc.record({
+  name,
+  isForeign: seldom,
+  leaseCount: fc.integer({ min: 1, max: 6 }),
+  spared: fc.integer({ min: 1, max: 4 }),
+  stale: fc.constantFrom(0, 0, 0, 0, 0, -1, 1),
+});
+
 /** What ends or moves a namespace comes seldom: or most of a script would meet nothing but one refusal. */
 const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   { weight: 16, arbitrary: asked.map(play.lease) },
@@ -204,6 +250,8 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
       .tuple(name, fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)), fc.integer({ min: 1, max: 5 }))
       .map((parts) => play.list(...parts)),
   },
+  { weight: 4, arbitrary: askedCut.map(play.cut) },
+  { weight: 1, arbitrary: name.map(play.archived) },
   { weight: 3, arbitrary: name.map(play.read) },
   { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.touch(...parts)) },
   { weight: 2, arbitrary: made.map(play.init) },
@@ -245,6 +293,7 @@ export const scriptOfRefusals: readonly Play[] = [
   play.init("main"),
   play.read("none"),
   play.lease({ runCount: 2 }),
+  play.cut({ name: "main", isForeign: false, leaseCount: 1, spared: 2, stale: 0 }),
   play.report("main", 2, 2, 5),
   play.report("main", 3, 1, 5),
   play.lease({ floor: 3 }),

@@ -97,6 +97,8 @@ export class SettableStore implements Store {
   importLeases = keepsNoLedger;
   describeNamespace = keepsNoLedger;
   readDescription = keepsNoLedger;
+  readArchived = keepsNoLedger;
+  cutLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];
   }

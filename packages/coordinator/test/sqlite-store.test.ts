@@ -82,7 +82,7 @@ describe("opening", () => {
   test("refuses a schema of another release", async () => {
     await (await openedNew()).store.close();
     const database = new DatabaseSync(path);
-    database.exec("PRAGMA user_version = 3");
+    database.exec("PRAGMA user_version = 4");
     database.close();
     expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 3"));
   });

@@ -80,6 +80,8 @@ describe.each<[string, OpenForTest]>([
     );
     expect([...refusals].sort()).toEqual([
       "claim_raced",
+      // A cut of the newest lease.
+      "internal_error",
       "line_reached",
       "namespace_already_initialised",
       "namespace_not_initialised",

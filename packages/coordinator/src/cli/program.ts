@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
+  ledger: async () => (await import("./ledger-command.js")).ledgerCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
 };
 
@@ -60,7 +61,7 @@ those of status --check are its own.`,
     program.outputHelp();
     return;
   }
-  endQuietlyWhenReaderLeaves(asJson);
+  endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
   try {
     await program.parseAsync([...argv]);
   } catch (error) {

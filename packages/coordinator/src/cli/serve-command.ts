@@ -14,6 +14,14 @@ import { RecentEvents } from "../recent-events.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import {
+  keepDaysOption,
+  keepLeasesOption,
+  type LedgerOptions,
+  ledgerArchiveOf,
+  ledgerFolderOption,
+  ledgerRotationOf,
+} from "./ledger-option.js";
 import { announcement } from "./make-namespace.js";
 import {
   acceptOption,
@@ -28,7 +36,7 @@ import { RELEASE } from "./release.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options {
+interface Options extends LedgerOptions {
   readonly store: string;
   readonly namespace: string;
   readonly host: string;
@@ -75,6 +83,9 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(witnessFolderOption())
+    .addOption(ledgerFolderOption())
+    .addOption(keepLeasesOption())
+    .addOption(keepDaysOption())
     .addOption(acceptOption())
     .addOption(
       switchOption(
@@ -114,6 +125,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
         "Listen on 127.0.0.1, or say --listen-without-tokens when a firewall or a proxy keeps strangers out",
     );
   }
+  const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
   const events = new EventHub(log);
@@ -131,6 +143,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       log: events,
       witnessOf: witnessesOf(address, options.witnessFolder),
       overrides: options.accept,
+      ledgerArchive,
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
@@ -147,9 +160,12 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     coordinator.startTouching();
+    const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
+    rotation?.start();
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    await rotation?.stop();
     recent.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");

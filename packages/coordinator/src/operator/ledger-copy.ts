@@ -32,9 +32,12 @@ export async function compareLedgers({
   target,
   pageLeaseCount,
 }: LedgerPair): Promise<LedgerComparison> {
-  const targetPages = pagesOf(target, namespace, 0, pageLeaseCount);
-  let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
-  for await (const page of pagesOf(source, namespace, 0, pageLeaseCount)) {
+  // What the target has archived since, it no longer holds: it had all of it.
+  const beyond = await archivedBeyond(source, target, namespace);
+  const targetPages = pagesOf(target, namespace, beyond, pageLeaseCount);
+  let leaseCount = await countUpTo(source, namespace, beyond, pageLeaseCount);
+  let [copiedCount, copiedUpTo] = [leaseCount, beyond];
+  for await (const page of pagesOf(source, namespace, beyond, pageLeaseCount)) {
     leaseCount += page.length;
     const found = (await targetPages.next()).value ?? [];
     for (const [index, copy] of found.entries()) {
@@ -47,8 +50,8 @@ export async function compareLedgers({
       copiedUpTo = lastLedgerIdOf(lease.entry);
     }
   }
-  const beyond = (await targetPages.next()).value ?? [];
-  return { leaseCount, copiedCount, copiedUpTo, hasMore: beyond.length > 0 };
+  const more = (await targetPages.next()).value ?? [];
+  return { leaseCount, copiedCount, copiedUpTo, hasMore: more.length > 0 };
 }
 
 /** Carries over what lies after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
@@ -59,6 +62,34 @@ export async function copyLedger(
   for await (const page of pagesOf(source, namespace, afterLedgerId, pageLeaseCount)) {
     await target.importLeases(namespace, page);
   }
+}
+
+/**
+ * Tells the target how much of the ledger stands in the archive: the files stay where they are, as they are named by the store id.
+ * @throws CoordinatorError as `Store.cutLedger`.
+ */
+export async function copyArchivedPart({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
+  const { through } = await source.readArchived(namespace);
+  const { through: archivedThrough } = await target.readArchived(namespace);
+  if (archivedThrough >= through) return;
+  await target.cutLedger(namespace, { storeId, archivedThrough, through, leases: [] });
+}
+
+/** Ledger id up to which the target has archived more than the source had; 0 for nothing. */
+async function archivedBeyond(source: Store, target: Store, namespace: string): Promise<number> {
+  const [from, to] = [await source.readArchived(namespace), await target.readArchived(namespace)];
+  return to.through > from.through ? to.through : 0;
+}
+
+async function countUpTo(store: Store, namespace: string, ledgerId: number, limit: number): Promise<number> {
+  let count = 0;
+  if (ledgerId === 0) return count;
+  for await (const page of pagesOf(store, namespace, 0, limit)) {
+    const within = page.filter(({ entry }) => lastLedgerIdOf(entry) <= ledgerId).length;
+    count += within;
+    if (within < page.length) break;
+  }
+  return count;
 }
 
 /** The pages of a ledger, oldest first; none is empty. */

@@ -3,7 +3,8 @@
  * killed in between, at most one store leases, and the same command goes on:
  *
  *   1 the source is sealed for good, for this target alone, and the quorum has the seal
- *   2 the ledger is copied, and compared, into a place that has no record, from which nothing can be leased
+ *   2 the ledger is copied, and compared, into a place that has no record, from which nothing can be leased; what of it stands in
+ *     archive files stays there, for the target
  *   3 the target's record is made on the clock line, above everything that the source leased, to be claimed by a coordinator
  *   4 the labels are carried over: words for people, and nothing waits for them
  */
@@ -18,7 +19,7 @@ import { whenLineReaches } from "../guard/line.js";
 import { movedSeal } from "../guard/record.js";
 import type { NamespaceRecord, Outcome, RecoverStep } from "../store.js";
 import { parseStoreId } from "../store-id.js";
-import { compareLedgers, copyLedger } from "./ledger-copy.js";
+import { compareLedgers, copyArchivedPart, copyLedger } from "./ledger-copy.js";
 import { floorOf, ledgersOf, type MoveOptions, type MovePlan, planMove } from "./move-plan.js";
 import { openGuard } from "./open-guard.js";
 
@@ -52,6 +53,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
   await targetMustBeFit(options, plan);
   const sealed = await sealSource(options);
   await copyLedger(ledgersOf(options), plan.copiedUpTo);
+  await copyArchivedPart(ledgersOf(options), sealed.storeId);
   const leaseCount = await mustBeWhole(options);
   const { after } = await makeRecord(options, { ...plan, source: sealed });
   const { storeId, version, highWaterMark, generation, nodeCount } = after;

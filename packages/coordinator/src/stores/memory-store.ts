@@ -11,15 +11,19 @@ import { isRefusal } from "../guard/refusal.js";
 import { lastLedgerIdOf } from "../lease-copy.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
 import type {
+  ArchivedPart,
+  CutAnswer,
   Finding,
   LeaseCopy,
   LeaseStep,
+  LedgerCut,
   NamespaceRecord,
   Outcome,
   ReportCommand,
   StepCommand,
   Store,
 } from "../store.js";
+import { decideCut, storeIdIn } from "./cut-decision.js";
 import { leasesToAppend } from "./import-decision.js";
 import { holdsRun, type LedgerRange } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
@@ -36,6 +40,8 @@ interface KeptNamespace {
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
   labels?: Holder["labels"];
+  /** Ledger id up to which it stands in the archive. */
+  readonly archivedThrough: number;
 }
 
 export interface MemoryStoreOptions {
@@ -78,8 +84,8 @@ export class MemoryStore implements Store {
     const written = decide(situation, command);
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
-    const ledger = kept?.ledger ?? [];
-    this.#namespaces.set(namespace, { ...kept, fields: keptFields(record), ledger });
+    const { ledger = [], archivedThrough = 0 } = kept ?? {};
+    this.#namespaces.set(namespace, { ...kept, fields: keptFields(record), ledger, archivedThrough });
     const after = recordAfter(record, command.nonce);
     if (command.step === "lease")
       ledger.push(keptLease(command, after.version, after.highWaterMark, runCount, after.changedAtMs));
@@ -147,7 +153,8 @@ export class MemoryStore implements Store {
   }
 
   async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
-    const { fields, ledger } = this.#namespaces.get(namespace) ?? { fields: undefined, ledger: [] };
+    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const { fields, ledger } = kept;
     const importing = {
       namespace,
       hasRecord: fields !== undefined,
@@ -160,7 +167,25 @@ export class MemoryStore implements Store {
     for (const { entry, leaseNonce: nonce } of leasesToAppend(importing, copies)) {
       ledger.push({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, nonce, entry });
     }
-    if (ledger.length > 0) this.#namespaces.set(namespace, { fields, ledger });
+    if (ledger.length > 0) this.#namespaces.set(namespace, kept);
+  }
+
+  async readArchived(namespace: string): Promise<ArchivedPart> {
+    const { fields, archivedThrough: through } = this.#namespaces.get(namespace) ?? nothingKept();
+    return { storeId: storeIdIn(fields, namespace), through };
+  }
+
+  async cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
+    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const { fields, ledger, archivedThrough } = kept;
+    const found = { namespace, fields, archivedThrough, newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0 };
+    if (!decideCut(found, cut)) return { isCut: false, archivedThrough, leaseCount: 0 };
+    const reportedAtMs = new Map(cut.leases.map((lease) => [lease.lastLedgerId, lease.reportedAtMs]));
+    const left = ledger.filter(
+      ({ lastLedgerId, entry }) => reportedAtMs.get(lastLedgerId) !== (entry.progress?.reportedAtMs ?? null),
+    );
+    this.#namespaces.set(namespace, { ...kept, ledger: left, archivedThrough: cut.through });
+    return { isCut: true, archivedThrough: cut.through, leaseCount: ledger.length - left.length };
   }
 
   async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
@@ -174,7 +199,7 @@ export class MemoryStore implements Store {
   async close(): Promise<void> {}
 
   #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
-    const { fields, ...kept } = this.#namespaces.get(namespace) ?? { ledger: [] };
+    const { fields, ...kept } = this.#namespaces.get(namespace) ?? nothingKept();
     if (fields === undefined) throw notInitialised(namespace);
     return { ...kept, fields };
   }
@@ -184,6 +209,10 @@ export class MemoryStore implements Store {
     const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
     return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
   }
+}
+
+function nothingKept(): KeptNamespace {
+  return { fields: undefined, ledger: [], archivedThrough: 0 };
 }
 
 function keptLease(

@@ -5,7 +5,7 @@
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy } from "../store.js";
+import type { LeaseCopy, LedgerCut } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {
@@ -14,6 +14,7 @@ export interface NamespaceKeys {
   readonly holders: string;
   readonly reports: string;
   readonly labels: string;
+  readonly archived: string;
 }
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
@@ -25,6 +26,7 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
     holders: key("holders"),
     reports: key("reports"),
     labels: key("labels"),
+    archived: key("archived"),
   };
 }
 
@@ -64,6 +66,21 @@ export function importParametersOf({ entry, leaseNonce }: LeaseCopy): readonly (
   const { run, lastSequence, state, reportedAtMs } = progress;
   const used = lastSequence === null ? 0 : lastSequence + 1;
   return [...lease, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
+}
+
+/** A cut as lua/cut.lua takes it, behind the namespace. */
+export function cutParametersOf({
+  storeId,
+  archivedThrough,
+  through,
+  leases,
+}: LedgerCut): readonly (string | number)[] {
+  return [
+    storeId,
+    archivedThrough,
+    through,
+    ...leases.flatMap(({ lastLedgerId, reportedAtMs }) => [lastLedgerId, reportedAtMs ?? "-"]),
+  ];
 }
 
 export function stateNumber(state: Progress["state"]): number {

@@ -10,6 +10,8 @@ const SHARED_PARTS = {
   read: [],
   report: ["ledger"],
   import: ["ledger"],
+  archived: ["ledger"],
+  cut: ["ledger"],
   "lease-at": ["ledger", "leases"],
   "lease-since": ["ledger", "leases"],
   "leases-below": ["ledger", "leases"],

@@ -7,7 +7,19 @@ import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import { lastLedgerIdOf } from "../lease-copy.js";
-import type { Finding, LeaseCopy, NamespaceRecord, Outcome, ReportCommand, StepCommand, Store } from "../store.js";
+import {
+  type ArchivedPart,
+  type CutAnswer,
+  type Finding,
+  LEDGER_CUT_LEASES_MAX,
+  type LeaseCopy,
+  type LedgerCut,
+  type NamespaceRecord,
+  type Outcome,
+  type ReportCommand,
+  type StepCommand,
+  type Store,
+} from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
 import { holdsRun } from "./ledger-entry.js";
@@ -16,7 +28,14 @@ import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
 import type { ServerUse } from "./redis-facts.js";
 import { inspectServers } from "./redis-inspection.js";
-import { importParametersOf, keysOf, leasesIn, type NamespaceKeys, stateNumber } from "./redis-ledger.js";
+import {
+  cutParametersOf,
+  importParametersOf,
+  keysOf,
+  leasesIn,
+  type NamespaceKeys,
+  stateNumber,
+} from "./redis-ledger.js";
 import { type LookUp, PURPOSES, RedisRoute } from "./redis-route.js";
 import type { ScriptName } from "./redis-scripts.js";
 import { sentinelLookUp } from "./redis-sentinels.js";
@@ -198,6 +217,23 @@ export class RedisStore implements Store {
       this.readNamespace(namespace),
     ]);
     return labelsIn(text ?? "{}", namespace);
+  }
+
+  async readArchived(namespace: string): Promise<ArchivedPart> {
+    const { record, archived } = this.#keys(namespace);
+    const [storeId, through] = (await this.#route.use(record, "reads", (connection) =>
+      connection.run("archived", [record, archived], [namespace], { namespace }),
+    )) as [string, string];
+    return { storeId: storeId === "" ? undefined : storeId, through: Number(through) };
+  }
+
+  async cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
+    const { record, ledger, reports, archived } = this.#keys(namespace);
+    const parameters = [namespace, LEDGER_CUT_LEASES_MAX, ...cutParametersOf(cut)];
+    const [isCut, archivedThrough, leaseCount] = (await this.#route.use(record, "reads", (connection) =>
+      connection.run("cut", [record, ledger, reports, archived], parameters, { namespace }),
+    )) as [string, string, string];
+    return { isCut: isCut === "1", archivedThrough: Number(archivedThrough), leaseCount: Number(leaseCount) };
   }
 
   async close(): Promise<void> {

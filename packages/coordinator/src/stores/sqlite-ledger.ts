@@ -2,7 +2,7 @@
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy } from "../store.js";
+import type { LeaseCopy, LedgerCut } from "../store.js";
 import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
@@ -22,6 +22,10 @@ const STATEMENTS = {
   since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
   setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
     WHERE namespace_id = ? AND last_ledger_id = ?`,
+  archived: "SELECT through FROM archived WHERE namespace_id = ?",
+  setArchived:
+    "INSERT INTO archived (namespace_id, through) VALUES (?, ?) ON CONFLICT DO UPDATE SET through = excluded.through",
+  remove: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id = ? AND progress_at_ms IS ?",
 } as const;
 
 interface LeaseRow {
@@ -101,6 +105,23 @@ export class SqliteLedger {
   copyAt(namespaceId: number, lastLedgerId: number): LeaseCopy | undefined {
     const row = this.#statements.at.get(namespaceId, lastLedgerId) as unknown as LeaseRow | undefined;
     return row && copiesOf([row])[0];
+  }
+
+  /** Ledger id up to which it stands in the archive; 0 for none of it. */
+  archivedThrough(namespaceId: number): number {
+    const row = this.#statements.archived.get(namespaceId) as { through: number } | undefined;
+    return row?.through ?? 0;
+  }
+
+  /** Answers how many leases it has let go of. */
+  cut(namespaceId: number, { through, leases }: LedgerCut): number {
+    const { setArchived, remove } = this.#statements;
+    setArchived.run(namespaceId, through);
+    return leases.reduce(
+      (count, { lastLedgerId, reportedAtMs }) =>
+        count + Number(remove.run(namespaceId, lastLedgerId, reportedAtMs).changes),
+      0,
+    );
   }
 
   /** Writes down a lease of another store, with what was reported on it. */

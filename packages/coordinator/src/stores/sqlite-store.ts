@@ -13,15 +13,19 @@ import type { GuardRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { notLeased, refused } from "../refusals.js";
 import type {
+  ArchivedPart,
+  CutAnswer,
   Finding,
   LeaseCopy,
   LeaseStep,
+  LedgerCut,
   NamespaceRecord,
   Outcome,
   ReportCommand,
   StepCommand,
   Store,
 } from "../store.js";
+import { decideCut, storeIdIn } from "./cut-decision.js";
 import { leasesToAppend } from "./import-decision.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
 import { holderJsonOf } from "./ledger-entry.js";
@@ -209,6 +213,26 @@ export class SqliteStore implements Store {
 
   async readDescription(namespace: string): Promise<Holder["labels"]> {
     return this.#turns.read(() => labelsIn(this.#labels.of(this.#records.of(namespace).id) ?? "{}", namespace));
+  }
+
+  async readArchived(namespace: string): Promise<ArchivedPart> {
+    return this.#turns.read(() => {
+      const standing = this.#records.ifThere(namespace);
+      const through = standing === undefined ? 0 : this.#ledger.archivedThrough(standing.id);
+      return { storeId: storeIdIn(standing?.fields, namespace), through };
+    });
+  }
+
+  cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
+      const standing = this.#records.ifThere(namespace);
+      const archivedThrough = standing === undefined ? 0 : this.#ledger.archivedThrough(standing.id);
+      const newestLedgerId = standing === undefined ? 0 : this.#ledger.mark(standing.id);
+      const isCut = decideCut({ namespace, fields: standing?.fields, archivedThrough, newestLedgerId }, cut);
+      if (!isCut || standing === undefined) return { isCut: false, archivedThrough, leaseCount: 0 };
+      return { isCut: true, archivedThrough: cut.through, leaseCount: this.#ledger.cut(standing.id, cut) };
+    });
   }
 
   async close(): Promise<void> {

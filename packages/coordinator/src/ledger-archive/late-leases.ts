@@ -1,0 +1,125 @@
+/**
+ * Leases that had not ended when they were archived, and have since: their last account goes into a late file, and they leave the
+ * store. So do those that nobody has reported on for ninety days. Earlier late files are taken over, as long as all fits one; each
+ * goes only when its leases are on the disk in the new one. Knows stores only as a port.
+ */
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { lastLedgerIdOf } from "../lease-copy.js";
+import type { Log } from "../log.js";
+import type { LeaseCopy, Store } from "../store.js";
+import { archiveFileOf, FILE_LEASES_MAX } from "./archive-file.js";
+import type { ArchiveListing } from "./archive-listing.js";
+import type { ArchiveName } from "./archive-name.js";
+import { cutInSteps } from "./cut-in-steps.js";
+import { hasEnded } from "./later-progress.js";
+import type { LedgerArchive } from "./ledger-archive.js";
+import { mergedPage, type NamespaceArchive } from "./namespace-archive.js";
+import { removeAbandoned, writeDurably } from "./write-durably.js";
+
+export interface LateOptions {
+  readonly store: Store;
+  readonly archive: LedgerArchive;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly partialAfterMs: number;
+}
+
+interface Standing {
+  readonly storeId: string;
+  readonly through: number;
+  readonly archive: NamespaceArchive;
+  readonly listing: ArchiveListing;
+}
+
+/** Who has been silent so long reports no more. */
+const SILENT_AFTER_MS = 90 * 24 * 3_600_000;
+/** So many are worth a file, however young. */
+const WORTH_A_FILE = 1_024;
+const PAGE_LEASES = 256;
+
+export class LateLeases {
+  readonly #namespace: string;
+  readonly #options: LateOptions;
+
+  constructor(namespace: string, options: LateOptions) {
+    this.#namespace = namespace;
+    this.#options = options;
+  }
+
+  /** @throws as `NamespaceRotation.rotate`. */
+  async rotate(standing: Standing): Promise<void> {
+    const { archive, now } = this.#options;
+    await removeAbandoned(archive.disk, standing.archive.folder, now());
+    const ended = await this.#ended(standing.through);
+    if (ended.length < WORTH_A_FILE && !(await this.#isOverdue(standing, ended))) return;
+    await this.#writeAndCut(standing, ended);
+  }
+
+  /** Those that stand in the archive and in the store, and need no longer stand in the store. */
+  async #ended(through: number): Promise<readonly LeaseCopy[]> {
+    const { store, now } = this.#options;
+    const ended: LeaseCopy[] = [];
+    for (let after = 0; after < through && ended.length < FILE_LEASES_MAX; ) {
+      const page = await store.exportLeases(this.#namespace, { afterLedgerId: after, limit: PAGE_LEASES });
+      const archived = page.filter((copy) => idOf(copy) <= through);
+      ended.push(...archived.filter((copy) => hasEnded(copy) || now() - heardAtMs(copy) > SILENT_AFTER_MS));
+      if (archived.length < PAGE_LEASES) break;
+      after = idOf(page.at(-1) as LeaseCopy);
+      await turn();
+    }
+    return ended.slice(0, FILE_LEASES_MAX);
+  }
+
+  async #isOverdue({ archive, listing }: Standing, ended: readonly LeaseCopy[]): Promise<boolean> {
+    if (ended.length === 0) return false;
+    const { now, partialAfterMs } = this.#options;
+    const writtenAtMs = await Promise.all(
+      listing.late.map(async (file) => (await archive.pieces.index(file)).writtenAtMs),
+    );
+    const oldestAtMs = ended.reduce((oldest, copy) => Math.min(oldest, heardAtMs(copy)), now());
+    return now() - Math.max(oldestAtMs, ...writtenAtMs) > partialAfterMs;
+  }
+
+  async #writeAndCut(standing: Standing, ended: readonly LeaseCopy[]): Promise<void> {
+    const { storeId, through, archive, listing } = standing;
+    const { leases, taken } = await withEarlier(archive, listing.late, ended);
+    const range = {
+      kind: "late",
+      first: idOf(leases[0] as LeaseCopy),
+      last: idOf(leases.at(-1) as LeaseCopy),
+    } as const;
+    const file = await archiveFileOf(range, leases, this.#options.now());
+    const { disk } = this.#options.archive;
+    await writeDurably(disk, archive.folder, file, leases);
+    const cut = { storeId, archivedThrough: through, through };
+    // When somebody else moves the end meanwhile, what is left is found again by the next look.
+    const { leaseCount } = await cutInSteps(this.#options.store, this.#namespace, cut, ended);
+    for (const { name } of taken) await disk.remove(join(archive.folder, name));
+    const { first: fromLedgerId, last: throughLedgerId } = range;
+    const told = { namespace: this.#namespace, fromLedgerId, throughLedgerId, leaseCount };
+    this.#options.log.info({ ...told, file: file.name.name, bytes: file.bytes.length }, "rotation");
+  }
+}
+
+/** The leases with those of earlier late files, each in its later account, and the files that need no longer be. */
+async function withEarlier(archive: NamespaceArchive, late: readonly ArchiveName[], ended: readonly LeaseCopy[]) {
+  let leases = [...ended];
+  const taken: ArchiveName[] = [];
+  for (const file of late) {
+    const { leaseCount } = await archive.pieces.index(file);
+    if (leases.length + leaseCount > FILE_LEASES_MAX) continue;
+    leases = [...mergedPage(leases, await archive.pieces.whole(file), 1)];
+    taken.push(file);
+  }
+  return { leases, taken };
+}
+
+/** When its holder was heard of last. */
+function heardAtMs({ entry }: LeaseCopy): number {
+  return Math.max(entry.leasedAtMs, entry.progress?.reportedAtMs ?? 0);
+}
+
+function idOf({ entry }: LeaseCopy): number {
+  return lastLedgerIdOf(entry);
+}

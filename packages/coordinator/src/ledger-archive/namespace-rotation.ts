@@ -1,0 +1,186 @@
+/**
+ * Takes the oldest leases of one namespace from the store into archive files. In this order, so that whatever is killed in between,
+ * each lease stands in the store or in a file, and the next rotation goes on:
+ *
+ *   1 the leases are read, written into a file, read back and compared; the file gets its name, and is on the disk
+ *   2 the store lets go of them, step by step, and knows up to where it has; each step only if nobody else did one meanwhile
+ *
+ * A lease that has not ended stays in the store, too, so that reports still arrive (late-leases.ts). Knows stores only as a port.
+ */
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { PHASES } from "../guard/record.js";
+import { lastLedgerIdOf } from "../lease-copy.js";
+import type { Log } from "../log.js";
+import type { LeaseCopy, Store } from "../store.js";
+import { archiveFileOf, FILE_LEASES_MAX, lineOf } from "./archive-file.js";
+import type { ArchiveListing } from "./archive-listing.js";
+import type { ArchiveName } from "./archive-name.js";
+import { cutInSteps } from "./cut-in-steps.js";
+import { HotPart, type Retention } from "./hot-part.js";
+import { LateLeases } from "./late-leases.js";
+import { hasEnded } from "./later-progress.js";
+import type { LedgerArchive } from "./ledger-archive.js";
+import type { NamespaceArchive } from "./namespace-archive.js";
+import { writeDurably } from "./write-durably.js";
+
+export interface RotationOptions {
+  readonly store: Store;
+  readonly archive: LedgerArchive;
+  readonly retention: Retention;
+  readonly log: Log;
+  /** The clock, in milliseconds. */
+  readonly now: () => number;
+  /** Leases of a whole segment. Default `FILE_LEASES_MAX`. */
+  readonly segmentLeases?: number;
+  /** How long leases wait for a segment to fill before a smaller one is written, ms. Default a day. */
+  readonly partialAfterMs?: number;
+  /** How often leases are looked for that ended after they were archived, ms. Default an hour. */
+  readonly lateEveryMs?: number;
+}
+
+/** What stands in the archive, and under which store. */
+interface Standing {
+  readonly storeId: string;
+  readonly through: number;
+  readonly archive: NamespaceArchive;
+  readonly listing: ArchiveListing;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export class NamespaceRotation {
+  readonly #namespace: string;
+  readonly #options: RotationOptions;
+  readonly #hotPart: HotPart;
+  readonly #late: LateLeases;
+  #lookedForLateAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(namespace: string, options: RotationOptions) {
+    this.#namespace = namespace;
+    this.#options = options;
+    this.#hotPart = new HotPart(options.store, namespace, options.retention);
+    this.#late = new LateLeases(namespace, { ...options, partialAfterMs: options.partialAfterMs ?? DAY_MS });
+  }
+
+  /**
+   * Does what there is to do, one file at a time, until `isStopped`.
+   * @throws CoordinatorError `ledger_archive_unavailable`, `store_unavailable`, a refusal of the cut; the system's error for a folder that
+   *   can't be written. Nothing is lost, and the next try goes on.
+   */
+  async rotate(isStopped: () => boolean = () => false): Promise<void> {
+    const { now, lateEveryMs = HOUR_MS } = this.#options;
+    for (let isDone = false; !isDone && !isStopped(); ) {
+      const standing = await this.#standing();
+      if (standing === undefined) return;
+      if (now() - this.#lookedForLateAtMs >= lateEveryMs) {
+        await this.#late.rotate(standing);
+        this.#lookedForLateAtMs = now();
+      }
+      isDone = !(await this.#rotateSegment(standing));
+      await turn();
+    }
+  }
+
+  /** Undefined while the namespace is sealed or in doubt: nothing changes there but by who settles it. */
+  async #standing(): Promise<Standing | undefined> {
+    const { store, archive: archives } = this.#options;
+    const { phase } = await store.readNamespace(this.#namespace);
+    if (phase !== PHASES.open) return undefined;
+    const { storeId, through } = await store.readArchived(this.#namespace);
+    if (storeId === undefined) return undefined;
+    const archive = archives.of(this.#namespace, storeId);
+    return { storeId, through, archive, listing: await archive.mustCover(through) };
+  }
+
+  /** Answers whether there may be more to do. */
+  async #rotateSegment(standing: Standing): Promise<boolean> {
+    const { now, segmentLeases = FILE_LEASES_MAX } = this.#options;
+    const due = await this.#hotPart.due(standing.through, segmentLeases, now());
+    const found = await this.#standingFileFor(standing, due);
+    if (found !== undefined) return await this.#cut(standing, found.held, found.file, null);
+    if (due.length < segmentLeases && !(await this.#isOverdue(standing, due[0]))) return false;
+    return await this.#writeAndCut(standing, due);
+  }
+
+  /** A file that was written and not cut by: a process was killed, another one is about to, or the store was restored. */
+  async #standingFileFor({ through, archive, listing }: Standing, due: readonly LeaseCopy[]) {
+    for (const file of listing.covering(through + 1)) {
+      const held = due.filter((copy) => idOf(copy) <= file.last);
+      if (held.length === 0) continue;
+      const leases = await archive.pieces.whole(file).catch(() => []);
+      const lines = new Map(leases.map((copy) => [idOf(copy), copy.leaseNonce]));
+      if (!held.every((copy) => lines.get(idOf(copy)) === copy.leaseNonce)) continue;
+      const asThere = new Set(leases.map(lineOf));
+      // What was told since would be lost with the lease: it stays, as one that has not ended.
+      return { file: file.name, held: held.map((copy) => ({ copy, isTold: asThere.has(lineOf(copy)) })) };
+    }
+    return undefined;
+  }
+
+  async #isOverdue({ archive, listing }: Standing, oldest: LeaseCopy | undefined): Promise<boolean> {
+    if (oldest === undefined) return false;
+    const { now, retention, partialAfterMs = DAY_MS } = this.#options;
+    const newest = listing.segments.at(-1);
+    const writtenAtMs = newest === undefined ? 0 : (await archive.pieces.index(newest)).writtenAtMs;
+    return now() - Math.max(oldest.entry.leasedAtMs + (retention.ageMs ?? 0), writtenAtMs) > partialAfterMs;
+  }
+
+  async #writeAndCut(standing: Standing, due: readonly LeaseCopy[]): Promise<boolean> {
+    const { archive, through } = standing;
+    const range = { kind: "segment", first: through + 1, last: idOf(due.at(-1) as LeaseCopy) } as const;
+    const file = await archiveFileOf(range, due, this.#options.now());
+    await writeDurably(this.#options.archive.disk, archive.folder, file, due);
+    const held = due.map((copy) => ({ copy, isTold: true }));
+    const isCut = await this.#cut(standing, held, file.name.name, file.bytes.length);
+    if (!isCut) await this.#removeIfNeedless(standing, file.name, due);
+    return isCut;
+  }
+
+  /** Answers whether it was we who did it. */
+  async #cut(
+    { storeId, through }: Standing,
+    held: readonly { readonly copy: LeaseCopy; readonly isTold: boolean }[],
+    file: string,
+    bytes: number | null,
+  ): Promise<boolean> {
+    const last = idOf(held.at(-1)?.copy as LeaseCopy);
+    const ended = held.filter(({ copy, isTold }) => isTold && hasEnded(copy)).map(({ copy }) => copy);
+    const { isCut, leaseCount } = await cutInSteps(
+      this.#options.store,
+      this.#namespace,
+      { storeId, archivedThrough: through, through: last },
+      ended,
+    );
+    const told = {
+      namespace: this.#namespace,
+      fromLedgerId: through + 1,
+      throughLedgerId: last,
+      leaseCount,
+      file,
+      bytes,
+    };
+    if (isCut) this.#options.log.info(told, "rotation");
+    return isCut;
+  }
+
+  /**
+   * Somebody else was faster. Our file may go when another one, which stays when its own writer asks the same, tells all that ours
+   * does: of two, the one with the lesser name.
+   */
+  async #removeIfNeedless({ archive }: Standing, own: ArchiveName, leases: readonly LeaseCopy[]): Promise<void> {
+    const { segments } = await archive.look();
+    for (const other of segments) {
+      if (other.name >= own.name || other.first > own.first || other.last < own.last) continue;
+      const lines = new Set((await archive.pieces.whole(other)).map(lineOf));
+      if (!leases.every((copy) => lines.has(lineOf(copy)))) continue;
+      await this.#options.archive.disk.remove(join(archive.folder, own.name));
+      return;
+    }
+  }
+}
+
+function idOf({ entry }: LeaseCopy): number {
+  return lastLedgerIdOf(entry);
+}

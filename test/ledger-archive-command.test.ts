@@ -1,0 +1,121 @@
+/** A ledger that leaves the store by itself, as an operator sees it: the command, real processes, a real folder. */
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import { expect, test } from "vitest";
+import { fillSqlite } from "../bench/filled-ledgers.js";
+import { openStore, parseStoreUrl } from "../packages/coordinator/src/index.js";
+import { initBackdated } from "./backdated.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "./processes/command.js";
+
+const NAMESPACE = "main";
+const LEASE_COUNT = 9_000;
+const KEEP_LEASES = 500;
+const SEGMENT_LEASES = 8_192;
+
+test("the older part of a ledger goes into the folder, is told as before, and can be verified", async () => {
+  const [storeFolder, folder] = [await folderForTest(), await folderForTest()];
+  const url = `sqlite:${join(storeFolder, "store.db")}`;
+  await fill(url, join(storeFolder, "store.db"));
+
+  const whole = await serve(url);
+  const before = await told(whole, 17);
+  await whole.stop();
+
+  const rotating = await serve(url, "--ledger-folder", folder, "--keep-leases", String(KEEP_LEASES));
+  await untilTold(rotating, /"file":"(\S+?)".*"msg":"rotation"/);
+  expect(await told(rotating, 17)).toEqual(before);
+  expect(await rotating.stop()).toBe(0);
+
+  const [file = "", ...others] = await filesIn(folder);
+  expect(others).toEqual([]);
+  expect(file).toMatch(new RegExp(`^0000000001-000000${SEGMENT_LEASES}\\.[0-9a-f]{16}\\.ndjson\\.gz$`));
+
+  const blind = await serve(url);
+  expect((await callnumber(["run", "17", "--coordinator", blind.url, "--json"])).stderr).toContain(
+    "ledger_archive_unavailable",
+  );
+  expect(await callnumber(["run", String(LEASE_COUNT), "--coordinator", blind.url])).toMatchObject({ code: 0 });
+  expect(await callnumber(["status", "--coordinator", blind.url])).toMatchObject({ code: 0 });
+  await blind.stop();
+
+  const verified = await callnumber(["ledger", "verify", "--ledger-folder", folder, "--json"]);
+  expect(verified.code).toBe(0);
+  expect(JSON.parse(verified.stdout)).toMatchObject({
+    faultCount: 0,
+    ledgers: [{ namespace: NAMESPACE, fileCount: 1, leaseCount: SEGMENT_LEASES, through: SEGMENT_LEASES }],
+  });
+});
+
+test("ledger verify says what is damaged, what is missing, and that a folder is not there", async () => {
+  const [storeFolder, folder] = [await folderForTest(), await folderForTest()];
+  const url = `sqlite:${join(storeFolder, "store.db")}`;
+  await fill(url, join(storeFolder, "store.db"));
+  const rotating = await serve(url, "--ledger-folder", folder, "--keep-leases", String(KEEP_LEASES));
+  await untilTold(rotating, /"msg":"rotation"/);
+  await rotating.stop();
+
+  const verify = () => callnumber(["ledger", "verify", "--ledger-folder", folder]);
+  expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringContaining("all of it is whole") });
+  const [file = ""] = await filesIn(folder);
+  const [own = ""] = await readdir(join(folder, NAMESPACE));
+  const path = join(folder, NAMESPACE, own, file);
+  const bytes = await readFile(path);
+  await writeFile(path, Buffer.from(bytes.map((byte, at) => (at === 1_000 ? byte ^ 1 : byte))));
+  expect(await verify()).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(`${file} is damaged: its checksum`),
+  });
+
+  await writeFile(path, bytes);
+  await rename(path, path.replace("0000000001-", "0000000101-"));
+  expect(await verify()).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining("no file covers ledger ids 1 to 100"),
+  });
+
+  const missing = await callnumber(["ledger", "verify", "--ledger-folder", join(folder, "missing")]);
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("is not there") });
+});
+
+test("what stays in the store can't be said without where the rest goes", async () => {
+  const folder = await folderForTest();
+  const asked = ["serve", "--create", "--store", `sqlite:${join(folder, "store.db")}`, "--keep-days", "3"];
+  expect(await callnumber(asked)).toMatchObject({ code: 2, stderr: expect.stringContaining("--ledger-folder") });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+async function fill(url: string, path: string): Promise<void> {
+  const { store } = await openStore(parseStoreUrl(url), { create: true });
+  await initBackdated(store, NAMESPACE, { ageDays: 100 });
+  await store.close();
+  fillSqlite(path, NAMESPACE, LEASE_COUNT);
+}
+
+/** What the command tells of a run, of a number in it, and of the ledger around it. */
+async function told({ url }: RunningCoordinator, run: number): Promise<readonly unknown[]> {
+  const number = encodeCallNumber({ version: 0, run, sequence: 3 });
+  const questions = [
+    ["run", String(run)],
+    ["inspect", number],
+    ["runs", "--limit", "5"],
+    ["runs", "--limit", "5", "--holder", "importer-3"],
+  ];
+  const answers = await Promise.all(questions.map((words) => callnumber([...words, "--coordinator", url, "--json"])));
+  for (const { code, stderr } of answers) expect([code, stderr]).toEqual([0, ""]);
+  return answers.map(({ stdout }) => JSON.parse(stdout));
+}
+
+async function untilTold(coordinator: RunningCoordinator, pattern: RegExp): Promise<void> {
+  while (!pattern.test(coordinator.output().stdout)) {
+    expect(coordinator.output().stdout).not.toContain("rotation_failed");
+    expect(coordinator.child.exitCode).toBeNull();
+    await delay(20);
+  }
+}
+
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const [own = ""] = await readdir(join(folder, NAMESPACE));
+  return await readdir(join(folder, NAMESPACE, own));
+}
