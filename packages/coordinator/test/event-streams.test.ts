@@ -9,7 +9,7 @@ import {
 } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
@@ -176,6 +176,17 @@ describe("the event stream", () => {
       if (again.response.statusCode === 200) break;
       await delay(5);
     }
+  });
+
+  test("says nothing in a comment now and then, so that no proxy takes silence for the end", async () => {
+    const intervals = vi.spyOn(globalThis, "setInterval");
+    onTestFinished(() => intervals.mockRestore());
+    const reading = await read();
+    await reading.until("retry: 2000");
+    const [beat, everyMs] = intervals.mock.calls.at(-1) as [() => void, number];
+    expect(everyMs).toBe(15_000);
+    beat();
+    await reading.until("\n:\n\n");
   });
 
   test("refuses a query that it does not know", async () => {
