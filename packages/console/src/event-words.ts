@@ -5,7 +5,7 @@ import { counted, grouped, labelsInWords } from "./words.js";
 type Tell = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Leases and refusals are many, and have pages of their own; these say what became of the guard. */
-const ORDINARY: ReadonlySet<string> = new Set(["lease", "leases", "start", "stop", "pin", "labels"]);
+const ORDINARY: ReadonlySet<string> = new Set(["lease", "leases", "start", "stop", "pin", "labels", "rotation"]);
 
 const SENTENCES: Readonly<Record<string, Tell>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -25,8 +25,11 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   alarms_failed: ({ reason }) => `the alarms could not be looked at: ${text(reason)}`,
+  rotation: ({ leaseCount }) => `${counted(number(leaseCount), "lease")} moved into the ledger’s archive`,
+  rotation_failed: ({ reason }) =>
+    `the ledger could not be moved into its archive, and nothing is lost: ${text(reason)}`,
   labels: ({ labels }) =>
-    `the namespace has new labels: ${labelsInWords(labels as Readonly<Record<string, string>>) || "none"}`,
+    `the namespace has new labels: ${labelsInWords((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${grouped(number(firstRun))}`,
   pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
   run_beyond_mark: ({ lastRun, mark }) =>

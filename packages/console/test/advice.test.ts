@@ -13,7 +13,13 @@ const commands = advisedCodes().flatMap((code) =>
 );
 
 /** Refused for a moment, or at the start, or for one request: nothing stands against a namespace. */
-const NOT_ADVISED = new Set(["line_reached", "lease_burnt", "shutting_down", "too_many_streams"]);
+const NOT_ADVISED = new Set([
+  "line_reached",
+  "lease_burnt",
+  "shutting_down",
+  "too_many_streams",
+  "ledger_archive_unavailable",
+]);
 
 describe("the advice", () => {
   test("stands for every code that can keep a namespace from leasing", () => {

@@ -1,4 +1,6 @@
 /** Figures, times and events as people read them. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { describe, expect, test } from "vitest";
 import { happenings, isOfGuard, sentenceOf } from "../src/event-words.js";
@@ -50,6 +52,16 @@ describe("events in words", () => {
     expect(sentenceOf(event("jump", { before: 3, mark: 65_733, reason: "store_epoch_changed" }))).toBe(
       "jumped from run 3 to run 65,733, because of store_epoch_changed; the runs between are never leased",
     );
+  });
+
+  test("have a sentence for every event that docs/monitoring.md has", () => {
+    const text = readFileSync(join(import.meta.dirname, "..", "..", "..", "docs", "monitoring.md"), "utf8");
+    const table = text.slice(text.indexOf("| event "));
+    const rows = [...table.matchAll(/^\| `([a-z_]+)` +\| ([a-z]+) /gm)];
+    const told = rows.filter(([, , level]) => level !== "debug").map(([, name]) => name as string);
+    expect(told.length).toBeGreaterThan(20);
+    const silent = told.filter((name) => sentenceOf(event(name, {})) === name.replaceAll("_", " "));
+    expect(silent).toEqual([]);
   });
 
   test("tell what this page has never heard of by its name and reason", () => {

@@ -1,6 +1,5 @@
 /** What an operator should do before it hurts. Nothing is shown when there is nothing. */
 import type { Alarm } from "@callnumber/protocol/operator";
-import { asSentence } from "../words.js";
 import { Notice } from "./notice.js";
 
 const WORDS: Readonly<Record<Alarm["severity"], string>> = {
@@ -17,7 +16,7 @@ export function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
     <section aria-label="Alarms" class="alarms">
       {sorted.map(({ name, severity, explanation }) => (
         <Notice key={name} kind={severity} title={`${WORDS[severity]}: ${name.replaceAll("_", " ")}`}>
-          <p>{asSentence(explanation)}</p>
+          <p>{explanation}</p>
         </Notice>
       ))}
     </section>

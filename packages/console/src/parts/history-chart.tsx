@@ -104,7 +104,7 @@ function optionsFor(element: HTMLElement, stepMs: number): uPlot.Options {
         stroke: accent,
         width: 0,
         points: { show: false },
-        ...(bars && { paths: bars({ size: [0.8, 40], align: 1 }) }),
+        ...(bars && { paths: bars({ size: [0.7, 40], align: 1 }) }),
       },
     ],
   };
