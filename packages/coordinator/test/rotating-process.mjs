@@ -60,7 +60,7 @@ const rotation = new LedgerRotation({
   log: silent,
   now: () => Date.now() + 1,
   segmentLeases,
-  partialAfterMs: 0,
+  partialAfterMs: -1,
   lateEveryMs: 0,
 });
 await rotation.rotateAll();

@@ -35,7 +35,8 @@ export function rotationOf(
     log: { debug: tell, info: tell, warn: tell, error: tell },
     now: () => Date.now() + 1,
     segmentLeases: SEGMENT_LEASES,
-    partialAfterMs: 0,
+    // Also what was written within the same millisecond.
+    partialAfterMs: -1,
     lateEveryMs: 0,
     ...options,
   });
