@@ -9,12 +9,10 @@ const { coordinator, namespace, name, labels, numbersFile, crashesAfter } = JSON
 const NUMBERS_AT_ONCE = 50;
 const PAUSE_MS = 20;
 
-let isStopping = false;
-process.on("SIGTERM", () => {
-  isStopping = true;
-});
+const stopping = new AbortController();
+process.on("SIGTERM", () => stopping.abort());
 const client = createClient({ coordinator, namespace, holder: { name, labels }, waitTimeoutMs: 3_600_000 });
-for (let count = 0; !isStopping; count += NUMBERS_AT_ONCE) {
+for (let count = 0; !stopping.signal.aborted; count += NUMBERS_AT_ONCE) {
   const numbers = await client.take(NUMBERS_AT_ONCE);
   appendFileSync(numbersFile, `${numbers.join("\n")}\n`);
   if (count + NUMBERS_AT_ONCE >= crashesAfter) process.kill(process.pid, "SIGKILL");

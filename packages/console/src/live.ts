@@ -39,6 +39,11 @@ export function useEvents(namespace: string): readonly OperatorEvent[] {
     .sort((a, b) => b.atMs - a.atMs || b.id - a.id);
 }
 
+/** What an empty list says: `nothing`, when all would have been told. */
+export function useNothingIn(nothing: string): string {
+  return useLive().state === "live" ? nothing : "Not known while the coordinator does not answer.";
+}
+
 /** Answers what ends it. */
 export function onLiveEvent(listener: EventListener): () => void {
   listeners.add(listener);

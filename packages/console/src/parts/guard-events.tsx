@@ -1,17 +1,18 @@
 /** What became of the guard, newest first, as the event stream still knows it. */
 import { happenings, isOfGuard } from "../event-words.js";
-import { useEvents } from "../live.js";
+import { useEvents, useNothingIn } from "../live.js";
 import { dateAndTime, grouped } from "../words.js";
 
 const SHOWN_COUNT = 60;
 
 export function GuardEvents({ namespace }: { namespace: string }) {
   const events = happenings(useEvents(namespace).filter(isOfGuard)).slice(0, SHOWN_COUNT);
+  const nothing = useNothingIn("No doubt, no jump and no refusal since this coordinator started.");
   return (
     <section aria-labelledby="happened">
       <h2 id="happened">What happened</h2>
       {events.length === 0 ? (
-        <p class="quiet">No doubt, no jump and no refusal since this coordinator started.</p>
+        <p class="quiet">{nothing}</p>
       ) : (
         <ol class="events dated">
           {events.map(({ event, sentence, count }) => (

@@ -1,6 +1,6 @@
 /** The last things that happened, as they happen. */
 import { happenings, isOfImporters } from "../event-words.js";
-import { useEvents } from "../live.js";
+import { useEvents, useNothingIn } from "../live.js";
 import { grouped } from "../words.js";
 import { Instant } from "./instant.js";
 
@@ -8,11 +8,12 @@ const SHOWN_COUNT = 8;
 
 export function RecentEventList({ namespace }: { namespace: string }) {
   const events = happenings(useEvents(namespace).filter(isOfImporters)).slice(0, SHOWN_COUNT);
+  const nothing = useNothingIn("Nothing has happened since the coordinator started.");
   return (
     <section aria-labelledby="recent">
       <h2 id="recent">As it happens</h2>
       {events.length === 0 ? (
-        <p class="quiet">Nothing has happened since the coordinator started.</p>
+        <p class="quiet">{nothing}</p>
       ) : (
         <ol class="events">
           {events.map(({ event, sentence, count }) => (

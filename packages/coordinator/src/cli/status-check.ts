@@ -55,7 +55,7 @@ export function verdictOf(
     const state = usedShare >= CRITICAL_SHARE ? "critical" : "warning";
     return { state, explanation: `namespace ${namespace} comes to the end of its run space: ${left}`, figures };
   }
-  const [alarm] = alarms.filter(({ severity }) => ALARM_STATES[severity] !== "ok");
+  const alarm = alarms.find(({ severity }) => ALARM_STATES[severity] !== "ok");
   if (alarm !== undefined) {
     const explanation = `namespace ${namespace}, alarm ${alarm.name}: ${alarm.explanation}`;
     return { state: ALARM_STATES[alarm.severity], explanation, figures };
