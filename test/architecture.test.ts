@@ -63,7 +63,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, refusals and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-copy|errors|refusals|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:

@@ -109,7 +109,7 @@ async function work(user: string): Promise<void> {
 async function cutOldest(store: Store, namespace: string, storeId: string): Promise<void> {
   const { through: archivedThrough } = await store.readArchived(namespace);
   const [oldest] = await store.exportLeases(namespace, { afterLedgerId: archivedThrough, limit: 1 });
-  const { firstRun: lastLedgerId = 0, progress } = oldest?.entry ?? {};
+  const { firstRun: lastLedgerId = 0, progress } = oldest ?? {};
   const leases = [{ lastLedgerId, reportedAtMs: progress?.reportedAtMs ?? null }];
   const answer = await store.cutLedger(namespace, { storeId, archivedThrough, through: lastLedgerId, leases });
   expect(answer).toMatchObject({ isCut: true, leaseCount: 1 });

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-copy.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
 
 /** What a look may cost at the most. */

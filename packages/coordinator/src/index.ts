@@ -10,7 +10,6 @@ export type {
   ArchivedPart,
   CutAnswer,
   Finding,
-  LeaseCopy,
   LedgerCut,
   NamespaceRecord,
   Outcome,

@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-copy.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
 
 /** Leases looked at on each side at the most. */
@@ -40,10 +40,7 @@ export async function neighboursOf(
   const limit = SCAN_STEP;
   const [before, after] = await Promise.all([
     nearest(lease, (from) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, async (from) => {
-      const copies = await ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit });
-      return copies.map(({ entry }) => entry);
-    }),
+    nearest(lease, (from) => ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
   ]);
   return {
     previous: before.neighbour,

@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-copy.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBeyond, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
 import type { LedgerReader } from "./ledger-reader.js";
 
@@ -27,10 +27,9 @@ export async function* exportedSteps(
   const isWanted = passes(filter);
   let after = await startOf(ledger, namespace, filter);
   while (after !== undefined) {
-    const copies = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
-    const entries = copies.map(({ entry }) => entry);
-    const end = entries.findIndex((entry) => isBeyond(filter, entry));
-    const within = end < 0 ? entries : entries.slice(0, end);
+    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
+    const end = leases.findIndex((lease) => isBeyond(filter, lease));
+    const within = end < 0 ? leases : leases.slice(0, end);
     const last = within.at(-1);
     if (last === undefined) return;
     after = lastLedgerIdOf(last);

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-copy.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
 import type { LedgerReader } from "./ledger-reader.js";
 

@@ -4,13 +4,13 @@
  * Knows the store and the archive as ports.
  */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-copy.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 import { archiveUnavailable } from "./ledger-archive/archive-fault.js";
 import { hasEnded, laterOf } from "./ledger-archive/later-progress.js";
 import type { LedgerArchive } from "./ledger-archive/ledger-archive.js";
 import { mergedPage, type NamespaceArchive } from "./ledger-archive/namespace-archive.js";
 import type { RecordedLedger } from "./ledger-reader.js";
-import type { ArchivedPart, LeaseCopy, NamespaceRecord, Store } from "./store.js";
+import type { ArchivedPart, NamespaceRecord, Store } from "./store.js";
 
 export class Ledger implements RecordedLedger {
   readonly #store: Store;
@@ -32,17 +32,17 @@ export class Ledger implements RecordedLedger {
       if (hot === undefined && ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
       return hot;
     }
-    if (hot !== undefined && hasEnded({ entry: hot })) return hot;
+    if (hot !== undefined && hasEnded(hot)) return hot;
     if (hot === undefined) {
       const found = await archive.find(ledgerId, through);
-      if (found !== undefined) return found.entry;
+      if (found !== undefined) return found;
       // Cut between the two questions, it would be taken for one that never was.
       const after = await this.#store.readArchived(namespace);
-      return after.through === through ? undefined : (await archive.find(ledgerId, after.through))?.entry;
+      return after.through === through ? undefined : await archive.find(ledgerId, after.through);
     }
     // A store that was restored knows an older account; that nobody can tell a later one is no reason to tell none.
     const archived = await archive.find(ledgerId, through).catch(() => undefined);
-    return archived === undefined ? hot : laterOf({ entry: hot }, { entry: archived.entry }).entry;
+    return archived === undefined ? hot : laterOf(hot, archived);
   }
 
   async listLeases(
@@ -50,16 +50,12 @@ export class Ledger implements RecordedLedger {
     page: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
     const { belowLedgerId, limit } = page;
-    const [entries, { archive, through }] = await this.#andArchived(namespace, this.#store.listLeases(namespace, page));
-    const oldest = entries[limit - 1];
+    const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.listLeases(namespace, page));
+    const oldest = hot[limit - 1];
     const reach = await reachOf(archive, through);
-    if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return entries;
+    if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return hot;
     if (archive === undefined) throw noFolder(namespace, through);
-    const hot = entries.map((entry) => ({ entry }));
-    const archived = (await archive.below(belowLedgerId, limit, through)).map(({ entry }) => ({ entry }));
-    return mergedPage(hot, archived, -1)
-      .slice(0, limit)
-      .map(({ entry }) => entry);
+    return mergedPage(hot, await archive.below(belowLedgerId, limit, through), -1).slice(0, limit);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
@@ -71,17 +67,16 @@ export class Ledger implements RecordedLedger {
     if (reach === 0) return hot;
     const [behind] = await this.#store.exportLeases(namespace, { afterLedgerId: reach, limit: 1 });
     // Times rise with ledger ids: all that is archived is older.
-    if (behind !== undefined && behind.entry.leasedAtMs < timeMs) return hot;
+    if (behind !== undefined && behind.leasedAtMs < timeMs) return hot;
     if (archive === undefined) throw noFolder(namespace, through);
     const archived = await archive.firstSince(timeMs, through);
-    const [first] = mergedPage(asPage(hot), asPage(archived?.entry), 1);
-    return first?.entry;
+    return mergedPage(asPage(hot), asPage(archived), 1)[0];
   }
 
   async exportLeases(
     namespace: string,
     page: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LeaseCopy[]> {
+  ): Promise<readonly LedgerEntry[]> {
     const { afterLedgerId, limit } = page;
     const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.exportLeases(namespace, page));
     const reach = await reachOf(archive, through);
@@ -105,8 +100,8 @@ export class Ledger implements RecordedLedger {
   }
 }
 
-function asPage(entry: LedgerEntry | undefined): readonly { readonly entry: LedgerEntry }[] {
-  return entry === undefined ? [] : [{ entry }];
+function asPage(lease: LedgerEntry | undefined): readonly LedgerEntry[] {
+  return lease === undefined ? [] : [lease];
 }
 
 /**

@@ -160,13 +160,6 @@ export interface NamespaceRecord {
   readonly receiptKey: string;
 }
 
-/** A lease as another store takes it over. */
-export interface LeaseCopy {
-  readonly entry: LedgerEntry;
-  /** Which only its holder knows: reports must bear it. */
-  readonly leaseNonce: string;
-}
-
 /** How much of a ledger stands in archive files. */
 export interface ArchivedPart {
   /** Undefined when there is no record. */
@@ -269,7 +262,7 @@ export interface Store {
   exportLeases(
     namespace: string,
     page: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LeaseCopy[]>;
+  ): Promise<readonly LedgerEntry[]>;
 
   /**
    * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
@@ -277,7 +270,7 @@ export interface Store {
    * @throws CoordinatorError `store_replaced` when the ledger holds another lease there, `namespace_already_initialised` when
    *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
    */
-  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void>;
+  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
 
   /**
    * Gives a namespace its labels, instead of those it had: words for people, which no step looks at.

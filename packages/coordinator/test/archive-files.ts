@@ -1,26 +1,26 @@
 /** Folders of archive files for tests, written without a rotation, and leases to fill them with. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { NODE_DISK } from "../src/ledger-archive/archive-disk.js";
 import { archiveFileOf } from "../src/ledger-archive/archive-file.js";
 import type { ArchiveName, FileKind } from "../src/ledger-archive/archive-name.js";
 import { NamespaceArchive } from "../src/ledger-archive/namespace-archive.js";
-import type { LeaseCopy } from "../src/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
 export const STORE_UUID = "01234567-89ab-cdef-0123-456789abcdef";
 const BEGAN_AT_MS = 1_790_000_000_000;
 
 /** A lease that has ended, unless told otherwise. */
-export function leaseCopy(
+export function archivedLease(
   lastRun: number,
   { runCount = 1, ended = true, leasedAtMs = BEGAN_AT_MS + lastRun } = {},
-): LeaseCopy {
+): LedgerEntry {
   const progress = { run: lastRun, lastSequence: 7, state: "closed", reportedAtMs: leasedAtMs } as const;
   const firstRun = lastRun - runCount + 1;
   const nonce = `nonce-of-lease-${String(lastRun).padStart(8, "0")}`;
-  const entry = {
+  return {
     version: 0,
     firstRun,
     runCount,
@@ -30,7 +30,6 @@ export function leaseCopy(
     nonce,
     progress: ended ? progress : null,
   };
-  return { entry, leaseNonce: nonce };
 }
 
 export function archiveIn(root: string): NamespaceArchive {
@@ -40,7 +39,7 @@ export function archiveIn(root: string): NamespaceArchive {
 /** Writes one file of the leases; a segment begins right behind `after`. */
 export async function writeArchiveFile(
   root: string,
-  leases: readonly LeaseCopy[],
+  leases: readonly LedgerEntry[],
   { kind = "segment", after = idOf(leases[0]) - 1 }: { kind?: FileKind; after?: number } = {},
 ): Promise<ArchiveName> {
   const range = { kind, first: after + 1, last: idOf(leases.at(-1)) };
@@ -51,7 +50,7 @@ export async function writeArchiveFile(
   return name;
 }
 
-export function idOf(copy: LeaseCopy | undefined): number {
-  if (copy === undefined) throw new Error("there is no such lease");
-  return lastLedgerIdOf(copy.entry);
+export function idOf(lease: LedgerEntry | undefined): number {
+  if (lease === undefined) throw new Error("there is no such lease");
+  return lastLedgerIdOf(lease);
 }

@@ -8,7 +8,6 @@ import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
-import type { LeaseCopy } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
@@ -21,11 +20,10 @@ class LongStore extends MemoryStore {
     this.calls++;
     if (this.calls >= this.failsAtCall) throw new Error("the disk is gone");
     if (!this.isEndless) return await super.exportLeases(namespace, page);
-    return Array.from({ length: page.limit }, (_, index): LeaseCopy => {
+    return Array.from({ length: page.limit }, (_, index): LedgerEntry => {
       const firstRun = page.afterLedgerId + 1 + index;
-      const [leaseNonce, leasedAtMs] = [`nonce-of-lease-${firstRun}`, 1_790_000_000_000 + firstRun];
-      const about = { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce: leaseNonce };
-      return { entry: { ...about, progress: null }, leaseNonce };
+      const [nonce, leasedAtMs] = [`nonce-of-lease-${firstRun}`, 1_790_000_000_000 + firstRun];
+      return { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce, progress: null };
     });
   }
 }

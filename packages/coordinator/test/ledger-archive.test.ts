@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
@@ -10,8 +11,7 @@ import { NODE_DISK } from "../src/ledger-archive/archive-disk.js";
 import { archiveFileOf, BLOCK_LEASES, FILE_LEASES_MAX, leasesInFile } from "../src/ledger-archive/archive-file.js";
 import { nameIn } from "../src/ledger-archive/archive-name.js";
 import { NamespaceArchive } from "../src/ledger-archive/namespace-archive.js";
-import type { LeaseCopy } from "../src/store.js";
-import { archiveIn, idOf, leaseCopy, STORE_UUID, writeArchiveFile } from "./archive-files.js";
+import { archivedLease, archiveIn, idOf, STORE_UUID, writeArchiveFile } from "./archive-files.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -40,19 +40,21 @@ describe("an archive file", () => {
   });
 
   test("as large as can be has an index that fits", async () => {
-    const leases = Array.from({ length: FILE_LEASES_MAX }, (_, index) => leaseCopy(2 ** 30 - FILE_LEASES_MAX + index));
+    const leases = Array.from({ length: FILE_LEASES_MAX }, (_, index) =>
+      archivedLease(2 ** 30 - FILE_LEASES_MAX + index),
+    );
     const { name, bytes } = await archiveFileOf({ kind: "segment", first: 1, last: idOf(leases.at(-1)) }, leases, 2e12);
     expect(await leasesInFile(name, bytes)).toHaveLength(FILE_LEASES_MAX);
   });
 
   test("is never the same as another one of the same leases", async () => {
     const range = { kind: "segment", first: 1, last: 5 } as const;
-    const made = await Promise.all([1, 2].map(() => archiveFileOf(range, [leaseCopy(5)], 0)));
+    const made = await Promise.all([1, 2].map(() => archiveFileOf(range, [archivedLease(5)], 0)));
     expect(new Set(made.map(({ name }) => name.name)).size).toBe(2);
   });
 
   test("tells of each of its bytes when it is damaged", async () => {
-    const leases = Array.from({ length: BLOCK_LEASES + 1 }, (_, index) => leaseCopy(index + 1));
+    const leases = Array.from({ length: BLOCK_LEASES + 1 }, (_, index) => archivedLease(index + 1));
     const { name, bytes } = await archiveFileOf({ kind: "segment", first: 1, last: BLOCK_LEASES + 1 }, leases, 0);
     for (let at = 0; at < bytes.length; at += 7) {
       const damaged = Buffer.from(bytes);
@@ -70,7 +72,7 @@ describe("an archived ledger", () => {
   async function archived() {
     const root = await folderForTest();
     const leases = Array.from({ length: 600 }, (_, index) =>
-      leaseCopy(3 * index + 2, { runCount: 2, ended: index !== 250 && index !== 300 }),
+      archivedLease(3 * index + 2, { runCount: 2, ended: index !== 250 && index !== 300 }),
     );
     const names = [];
     for (const at of [0, 200, 400]) {
@@ -82,9 +84,9 @@ describe("an archived ledger", () => {
 
   test("finds the lease of every run, and none where a run was skipped", async () => {
     const { archive, leases, through } = await archived();
-    for (const [index, copy] of leases.entries()) {
-      expect(await archive.find(3 * index + 1, through)).toEqual(copy);
-      expect(await archive.find(3 * index + 2, through)).toEqual(copy);
+    for (const [index, lease] of leases.entries()) {
+      expect(await archive.find(3 * index + 1, through)).toEqual(lease);
+      expect(await archive.find(3 * index + 2, through)).toEqual(lease);
       expect(await archive.find(3 * index + 3, through)).toBeUndefined();
     }
     expect(await archive.find(0, through)).toBeUndefined();
@@ -102,10 +104,10 @@ describe("an archived ledger", () => {
       [40, 700],
     ] as const) {
       const below = leases
-        .filter((copy) => idOf(copy) < from)
+        .filter((lease) => idOf(lease) < from)
         .reverse()
         .slice(0, limit);
-      const above = leases.filter((copy) => idOf(copy) > from).slice(0, limit);
+      const above = leases.filter((lease) => idOf(lease) > from).slice(0, limit);
       expect(await archive.below(from, limit, through)).toEqual(below);
       expect(await archive.after(from, limit, through)).toEqual(above);
     }
@@ -113,9 +115,9 @@ describe("an archived ledger", () => {
 
   test("finds the first lease of a time or later", async () => {
     const { archive, leases, through } = await archived();
-    const times = leases.map(({ entry }) => entry.leasedAtMs);
+    const times = leases.map((lease) => lease.leasedAtMs);
     for (const timeMs of [0, ...times, ...times.map((time) => time + 1)]) {
-      const expected = leases.find(({ entry }) => entry.leasedAtMs >= timeMs);
+      const expected = leases.find((lease) => lease.leasedAtMs >= timeMs);
       expect(await archive.firstSince(timeMs, through)).toEqual(expected);
     }
   });
@@ -123,20 +125,20 @@ describe("an archived ledger", () => {
   test("tells of a lease what a late file says, also of one that came after the folder was looked at", async () => {
     const { root, archive, leases, through } = await archived();
     expect(await archive.find(752, through)).toEqual(leases[250]);
-    const late = [leaseCopy(752, { runCount: 2 }), leaseCopy(902, { runCount: 2 })];
+    const late = [archivedLease(752, { runCount: 2 }), archivedLease(902, { runCount: 2 })];
     await writeArchiveFile(root, late, { kind: "late" });
     expect(await archive.find(752, through)).toEqual(late[0]);
     expect(await archive.find(901, through)).toEqual(late[1]);
-    const all = leases.map((copy) => late.find((told) => idOf(told) === idOf(copy)) ?? copy);
+    const all = leases.map((lease) => late.find((told) => idOf(told) === idOf(lease)) ?? lease);
     expect(await archive.after(0, 1_000, through)).toEqual(all);
     expect(await archive.below(10_000, 1_000, through)).toEqual(all.toReversed());
   });
 
   test("tells each lease once, in its later account, where files overlap after a restore", async () => {
     const { root, archive, leases, through } = await archived();
-    const again = leases.slice(150, 260).map((copy) => leaseCopy(idOf(copy), { runCount: 2 }));
+    const again = leases.slice(150, 260).map((lease) => archivedLease(idOf(lease), { runCount: 2 }));
     await writeArchiveFile(root, again, { after: idOf(leases[149]) });
-    const all = leases.map((copy, index) => (index === 250 ? (again[100] as LeaseCopy) : copy));
+    const all = leases.map((lease, index) => (index === 250 ? (again[100] as LedgerEntry) : lease));
     expect(await archive.after(0, 1_000, through)).toEqual(all);
     expect(await archive.below(10_000, 1_000, through)).toEqual(all.toReversed());
     expect(await archive.find(752, through)).toEqual(again[100]);
@@ -153,7 +155,7 @@ describe("an archived ledger", () => {
     expect(await archive.find(1_202, through)).toEqual(leases[400]);
     await expect(archive.below(1_801, 201, through)).rejects.toMatchObject(UNAVAILABLE);
     await expect(archive.after(0, 201, through)).rejects.toMatchObject(UNAVAILABLE);
-    await expect(archive.firstSince(leases[300]?.entry.leasedAtMs ?? 0, through)).rejects.toMatchObject(UNAVAILABLE);
+    await expect(archive.firstSince(leases[300]?.leasedAtMs ?? 0, through)).rejects.toMatchObject(UNAVAILABLE);
     expect(await archive.below(1_801, 200, through)).toHaveLength(200);
     expect(await archive.after(0, 200, through)).toHaveLength(200);
   });

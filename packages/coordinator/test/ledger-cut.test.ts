@@ -1,12 +1,13 @@
 /** The contract of a store, as far as it lets go of leases that stand in an archive: only those, and never what the guard looks at. */
 import { isDeepStrictEqual } from "node:util";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { MOVED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
-import { LEDGER_CUT_LEASES_MAX, type LeaseCopy, type Store } from "../src/store.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { LEDGER_CUT_LEASES_MAX, type Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
@@ -40,20 +41,20 @@ describe.each(STORES)("the %s store", (_, open) => {
     const inHand = await withNamespace(store);
     for (let count = 0; count < leaseCount; count++) await inHand.lease({ runCount: 2 });
     await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
-    const copies = await ledgerOf(store);
+    const leases = await ledgerOf(store);
     const cut = (archivedThrough: number, through: number, ids: readonly number[]) =>
-      store.cutLedger(NAMESPACE, { storeId: inHand.storeId, archivedThrough, through, leases: named(copies, ids) });
-    return { ...inHand, copies, cut, reopen };
+      store.cutLedger(NAMESPACE, { storeId: inHand.storeId, archivedThrough, through, leases: named(leases, ids) });
+    return { ...inHand, leases, cut, reopen };
   }
 
   test("lets go of the leases that it is named, and of no other, and knows up to where it is archived", async () => {
-    const { store, storeId, copies, cut } = await leased(8);
+    const { store, storeId, leases, cut } = await leased(8);
     expect(await store.readArchived(NAMESPACE)).toEqual({ storeId, through: 0 });
     expect(await cut(0, 10, [2, 6, 10])).toEqual({ isCut: true, archivedThrough: 10, leaseCount: 3 });
     expect(await store.readArchived(NAMESPACE)).toEqual({ storeId, through: 10 });
-    expect(await ledgerOf(store)).toEqual(copies.filter((copy) => ![2, 6, 10].includes(idOf(copy))));
+    expect(await ledgerOf(store)).toEqual(leases.filter((lease) => ![2, 6, 10].includes(lastLedgerIdOf(lease))));
     for (const run of [1, 5, 10]) expect(await store.findLease(NAMESPACE, run)).toBeUndefined();
-    expect(await store.findLease(NAMESPACE, 3)).toEqual(copies[1]?.entry);
+    expect(await store.findLease(NAMESPACE, 3)).toEqual(leases[1]);
     expect(await cut(10, 10, [4])).toEqual({ isCut: true, archivedThrough: 10, leaseCount: 1 });
     expect(await cut(10, 12, [2, 12])).toEqual({ isCut: true, archivedThrough: 12, leaseCount: 1 });
   });
@@ -74,7 +75,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     await store.report(NAMESPACE, 6, reportCommand({ lastSequence: 99 }));
     await store.report(NAMESPACE, 4, reportCommand());
     expect(await cut(0, 8, [2, 4, 6, 8])).toEqual({ isCut: true, archivedThrough: 8, leaseCount: 2 });
-    expect((await ledgerOf(store)).map(idOf)).toEqual([4, 6, 10, 12, 14, 16]);
+    expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([4, 6, 10, 12, 14, 16]);
     expect((await store.findLease(NAMESPACE, 6))?.progress).toMatchObject({ lastSequence: 99, state: "closed" });
   });
 
@@ -88,19 +89,19 @@ describe.each(STORES)("the %s store", (_, open) => {
   });
 
   test("never lets go of the newest lease, which the guard looks at", async () => {
-    const { store, cut, copies } = await leased(4);
+    const { store, cut, leases } = await leased(4);
     for (const through of [8, 9]) await expect(cut(0, through, [8])).rejects.toThrow(/newest lease is never cut/);
     await expect(cut(0, 4, [6])).rejects.toThrow(/broken invariant/);
     const many = Array.from({ length: LEDGER_CUT_LEASES_MAX + 1 }, () => 2);
     await expect(cut(0, 4, many)).rejects.toThrow(/broken invariant/);
-    expect(await ledgerOf(store)).toEqual(copies);
+    expect(await ledgerOf(store)).toEqual(leases);
     expect(await cut(0, 7, [2, 4, 6])).toMatchObject({ leaseCount: 3 });
-    expect((await ledgerOf(store)).map(idOf)).toEqual([8]);
+    expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([8]);
   });
 
   test("cuts nothing of another store, and nothing that is sealed", async () => {
-    const { store, storeId, commands, copies, cut } = await leased(4);
-    const asked = { archivedThrough: 0, through: 2, leases: named(copies, [2]) };
+    const { store, storeId, commands, leases, cut } = await leased(4);
+    const asked = { archivedThrough: 0, through: 2, leases: named(leases, [2]) };
     const other = storeIdFrom(1);
     await expect(store.cutLedger(NAMESPACE, { ...asked, storeId: other })).rejects.toMatchObject({
       code: "store_replaced",
@@ -111,36 +112,36 @@ describe.each(STORES)("the %s store", (_, open) => {
     await expect(
       store.step(NAMESPACE, commandsFor(storeId).resume({ secret: "wrong", mark: 8, generation })),
     ).rejects.toThrow();
-    expect(await ledgerOf(store)).toEqual(copies);
+    expect(await ledgerOf(store)).toEqual(leases);
   });
 
   test("cuts nothing that was moved to another place", async () => {
-    const { store, commands, copies, cut } = await leased(4);
+    const { store, commands, leases, cut } = await leased(4);
     await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
     await expect(cut(0, 2, [2])).rejects.toMatchObject({ code: "store_moved" });
-    expect(await ledgerOf(store)).toEqual(copies);
+    expect(await ledgerOf(store)).toEqual(leases);
   });
 
   test("takes over how much is archived before it has a record, with the leases that are left", async () => {
-    const { copies } = await leased(8);
+    const { leases } = await leased(8);
     const { store, remove } = await open();
     toRemove.push(remove);
-    await store.importLeases(NAMESPACE, copies.slice(3));
+    await store.importLeases(NAMESPACE, leases.slice(3));
     const cut = { storeId: storeIdFrom(1), archivedThrough: 0, through: 6, leases: [] };
     expect(await store.readArchived(NAMESPACE)).toEqual({ storeId: undefined, through: 0 });
     expect(await store.cutLedger(NAMESPACE, cut)).toMatchObject({ isCut: true });
     expect(await store.readArchived(NAMESPACE)).toEqual({ storeId: undefined, through: 6 });
-    expect(await ledgerOf(store)).toEqual(copies.slice(3));
+    expect(await ledgerOf(store)).toEqual(leases.slice(3));
   });
 
   test("finds the first lease of a time or later among those that are left", async () => {
-    const { store, copies, cut } = await leased(8);
+    const { store, leases, cut } = await leased(8);
     await cut(0, 12, [2, 4, 8, 10, 12]);
     const left = await ledgerOf(store);
-    expect(left.map(idOf)).toEqual([6, 14, 16]);
-    for (const { entry } of copies) {
-      const expected = left.find((copy) => copy.entry.leasedAtMs >= entry.leasedAtMs);
-      expect(await store.firstLeaseSince(NAMESPACE, entry.leasedAtMs)).toEqual(expected?.entry);
+    expect(left.map(lastLedgerIdOf)).toEqual([6, 14, 16]);
+    for (const { leasedAtMs } of leases) {
+      const expected = left.find((lease) => lease.leasedAtMs >= leasedAtMs);
+      expect(await store.firstLeaseSince(NAMESPACE, leasedAtMs)).toEqual(expected);
     }
   });
 
@@ -211,37 +212,33 @@ test("the Redis store keeps neither entry nor report of what it was made to let 
     await lease();
     await store.report(NAMESPACE, run, reportCommand({ state: "closed" }));
   }
-  const copies = await ledgerOf(store);
-  const ids = copies.map(idOf).slice(0, 399);
-  await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through: 399, leases: named(copies, ids) });
+  const leases = await ledgerOf(store);
+  const ids = leases.map(lastLedgerIdOf).slice(0, 399);
+  await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through: 399, leases: named(leases, ids) });
   const keys = keysOf(address.keyPrefix, NAMESPACE);
   expect(await redis.xlen(keys.ledger)).toBe(1);
   expect(await redis.hkeys(keys.reports)).toEqual(["3"]);
   expect((await redis.hgetBuffer(keys.reports, "3"))?.length).toBe(11);
 });
 
-function ledgerOf(store: Store): Promise<readonly LeaseCopy[]> {
+function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
   return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
 
-function idOf({ entry }: LeaseCopy): number {
-  return lastLedgerIdOf(entry);
-}
-
-function named(copies: readonly LeaseCopy[], ids: readonly number[]) {
+function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
   return ids.map((lastLedgerId) => {
-    const copy = copies.find((one) => idOf(one) === lastLedgerId);
-    return { lastLedgerId, reportedAtMs: copy?.entry.progress?.reportedAtMs ?? null };
+    const lease = leases.find((one) => lastLedgerIdOf(one) === lastLedgerId);
+    return { lastLedgerId, reportedAtMs: lease?.progress?.reportedAtMs ?? null };
   });
 }
 
 async function cutAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
   const { through } = await store.readArchived(name);
-  const copies = (await store.exportLeases(name, { afterLedgerId: 0, limit: 500 })).slice(0, -1);
-  const last = copies.at(-1);
+  const allButNewest = (await store.exportLeases(name, { afterLedgerId: 0, limit: 500 })).slice(0, -1);
+  const last = allButNewest.at(-1);
   if (last === undefined) return;
-  const leases = named(copies, copies.map(idOf));
-  const cut = { storeId, archivedThrough: through, through: Math.max(idOf(last), through), leases };
+  const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));
+  const cut = { storeId, archivedThrough: through, through: Math.max(lastLedgerIdOf(last), through), leases };
   await store.cutLedger(name, cut).catch((error: { code?: string }) => {
     if (!["store_sealed", "store_moved", "store_forked"].includes(error.code ?? "")) throw error;
   });

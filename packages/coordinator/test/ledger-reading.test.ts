@@ -3,35 +3,34 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type KnownRunState, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { exportedSteps } from "../src/ledger-export.js";
 import type { LedgerFilter } from "../src/ledger-filter.js";
 import { ledgerPage } from "../src/ledger-page.js";
 import type { LedgerReader } from "../src/ledger-reader.js";
-import type { LeaseCopy } from "../src/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
 /** A list of leases, read as a store lets its ledger be read. */
 class ListedLedger implements LedgerReader {
   lookedAt = 0;
-  constructor(readonly copies: readonly LeaseCopy[]) {}
+  constructor(readonly leases: readonly LedgerEntry[]) {}
 
   async findLease(): Promise<never> {
     throw new Error("pages and exports look for no single run");
   }
 
   async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
-    const below = this.copies.filter(({ entry }) => lastLedgerIdOf(entry) < belowLedgerId);
-    return this.#looked(below.slice(-limit).reverse()).map(({ entry }) => entry);
+    const below = this.leases.filter((lease) => lastLedgerIdOf(lease) < belowLedgerId);
+    return this.#looked(below.slice(-limit).reverse());
   }
 
   async firstLeaseSince(_: string, timeMs: number) {
-    return this.copies.find(({ entry }) => entry.leasedAtMs >= timeMs)?.entry;
+    return this.leases.find((lease) => lease.leasedAtMs >= timeMs);
   }
 
   async exportLeases(_: string, { afterLedgerId, limit }: { afterLedgerId: number; limit: number }) {
-    return this.#looked(this.copies.filter(({ entry }) => lastLedgerIdOf(entry) > afterLedgerId).slice(0, limit));
+    return this.#looked(this.leases.filter((lease) => lastLedgerIdOf(lease) > afterLedgerId).slice(0, limit));
   }
 
   #looked<T>(found: readonly T[]): readonly T[] {
@@ -89,13 +88,13 @@ async function exported(ledger: LedgerReader, filter: LedgerFilter) {
 }
 
 /** Bounds that fall on leases, beside them and between them; values that some have. */
-function filterOver(copies: readonly LeaseCopy[]): fc.Arbitrary<LedgerFilter> {
+function filterOver(leases: readonly LedgerEntry[]): fc.Arbitrary<LedgerFilter> {
   const near = (values: readonly number[]) =>
     fc
       .tuple(fc.constantFrom(0, ...values), fc.integer({ min: -2, max: 2 }))
       .map(([value, by]) => Math.max(value + by, 0));
-  const run = near(copies.flatMap(({ entry }) => [ledgerIdOf(entry.version, entry.firstRun), lastLedgerIdOf(entry)]));
-  const time = near(copies.map(({ entry }) => entry.leasedAtMs));
+  const run = near(leases.flatMap((lease) => [ledgerIdOf(lease.version, lease.firstRun), lastLedgerIdOf(lease)]));
+  const time = near(leases.map((lease) => lease.leasedAtMs));
   // All conditions at once would leave nothing to compare.
   const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
     fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
@@ -111,16 +110,16 @@ function filterOver(copies: readonly LeaseCopy[]): fc.Arbitrary<LedgerFilter> {
   });
 }
 
-const asked = randomLedger(60).chain((copies) =>
-  fc.record({ copies: fc.constant(copies), filter: filterOver(copies), limit: fc.integer({ min: 1, max: 20 }) }),
+const asked = randomLedger(60).chain((leases) =>
+  fc.record({ leases: fc.constant(leases), filter: filterOver(leases), limit: fc.integer({ min: 1, max: 20 }) }),
 );
 
 describe("a filter", () => {
   test("gives what it means, newest first in pages and oldest first in an export", async () => {
     await fc.assert(
-      fc.asyncProperty(asked, async ({ copies, filter, limit }) => {
-        const ledger = new ListedLedger(copies);
-        const meant = copies.map(({ entry }) => entry).filter((entry) => isMeant(filter, entry));
+      fc.asyncProperty(asked, async ({ leases, filter, limit }) => {
+        const ledger = new ListedLedger(leases);
+        const meant = leases.filter((lease) => isMeant(filter, lease));
         expect(await allPages(ledger, filter, limit)).toEqual(meant.toReversed());
         expect((await exported(ledger, filter)).leases).toEqual(meant);
       }),
@@ -130,11 +129,11 @@ describe("a filter", () => {
 
   test("is also looked through up to the run that the export tells: what comes later lies above it", async () => {
     await fc.assert(
-      fc.asyncProperty(asked, fc.nat(60), async ({ copies, filter }, there) => {
+      fc.asyncProperty(asked, fc.nat(60), async ({ leases, filter }, there) => {
         const { fromRun: _from, toRun: _to, leasedToMs: _until, ...endless } = filter;
-        const before = await exported(new ListedLedger(copies.slice(0, there)), endless);
-        const after = await exported(new ListedLedger(copies), { ...endless, fromRun: before.upToRun + 1 });
-        const meant = copies.map(({ entry }) => entry).filter((entry) => isMeant(endless, entry));
+        const before = await exported(new ListedLedger(leases.slice(0, there)), endless);
+        const after = await exported(new ListedLedger(leases), { ...endless, fromRun: before.upToRun + 1 });
+        const meant = leases.filter((lease) => isMeant(endless, lease));
         expect([...before.leases, ...after.leases]).toEqual(meant);
       }),
       { numRuns: 300 },
@@ -146,8 +145,7 @@ function longLedger(leaseCount: number): ListedLedger {
   return new ListedLedger(
     Array.from({ length: leaseCount }, (_, index) => {
       const [nonce, firstRun, leasedAtMs] = [`nonce-of-lease-${index}`, index + 1, 1_790_000_000_000 + index];
-      const entry = { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce, progress: null };
-      return { entry, leaseNonce: nonce };
+      return { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce, progress: null };
     }),
   );
 }

@@ -1,17 +1,18 @@
 /** Rotation: the older part of a ledger goes into files, and whoever reads the ledger notices nothing of it. */
 import { mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { Ledger } from "../src/ledger.js";
 import { type ArchiveDisk, NODE_DISK } from "../src/ledger-archive/archive-disk.js";
 import { archiveFileOf } from "../src/ledger-archive/archive-file.js";
 import { type ArchiveName, nameIn } from "../src/ledger-archive/archive-name.js";
 import { hasEnded } from "../src/ledger-archive/later-progress.js";
 import { LedgerArchive } from "../src/ledger-archive/ledger-archive.js";
-import type { LeaseCopy, Store } from "../src/store.js";
+import type { Store } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
@@ -60,10 +61,6 @@ async function filesIn(folder: string, storeId: string): Promise<readonly string
   return (await readdir(join(folder, NAMESPACE, storeId.split(".")[0] as string))).sort();
 }
 
-function idOf({ entry }: LeaseCopy): number {
-  return lastLedgerIdOf(entry);
-}
-
 describe.each(STORES)("the ledger of the %s store", (_, open) => {
   test("reads the same after each rotation as before, in every way", async () => {
     const { store, storeId, folder, ...more } = await leased(open, 57);
@@ -75,10 +72,15 @@ describe.each(STORES)("the ledger of the %s store", (_, open) => {
     const hot = await hotLedger(store);
     // Those that are kept, and those that have not ended.
     expect(hot.filter(hasEnded).length).toBeLessThanOrEqual(KEEP_LEASES);
-    expect(hot.map(idOf)).toEqual(expect.arrayContaining(whole.slice(-KEEP_LEASES).map(idOf)));
+    expect(hot.map(lastLedgerIdOf)).toEqual(expect.arrayContaining(whole.slice(-KEEP_LEASES).map(lastLedgerIdOf)));
 
     await leaseSome({ store, storeId, ...more }, 20);
-    whole = [...whole, ...(await hotLedger(store)).filter((copy) => idOf(copy) > idOf(whole.at(-1) as LeaseCopy))];
+    whole = [
+      ...whole,
+      ...(await hotLedger(store)).filter(
+        (lease) => lastLedgerIdOf(lease) > lastLedgerIdOf(whole.at(-1) as LedgerEntry),
+      ),
+    ];
     await expectWhole(store, folder, whole, "with new leases");
     await rotated(store, folder);
     await expectWhole(store, folder, whole, "rotated again");
@@ -109,13 +111,13 @@ describe.each(STORES)("the ledger of the %s store", (_, open) => {
   test("keeps a report that comes between the reading of a lease and its cut", async () => {
     const { store, folder } = await leased(open, 30);
     const whole = await hotLedger(store);
-    const target = whole.find((copy) => hasEnded(copy)) as LeaseCopy;
+    const target = whole.find((lease) => hasEnded(lease)) as LedgerEntry;
     const disk: ArchiveDisk = {
       ...NODE_DISK,
       async rename(path, newPath) {
         await NODE_DISK.rename(path, newPath);
-        await store.report(NAMESPACE, idOf(target), {
-          nonce: target.leaseNonce,
+        await store.report(NAMESPACE, lastLedgerIdOf(target), {
+          nonce: target.nonce,
           lastSequence: 16_383,
           state: "closed",
         });
@@ -123,11 +125,11 @@ describe.each(STORES)("the ledger of the %s store", (_, open) => {
     };
     await new Promise((resolve) => setTimeout(resolve, 2));
     await rotated(store, folder, { disk });
-    const told = await new Ledger(store, new LedgerArchive(folder)).findLease(NAMESPACE, idOf(target));
+    const told = await new Ledger(store, new LedgerArchive(folder)).findLease(NAMESPACE, lastLedgerIdOf(target));
     expect(told?.progress).toMatchObject({ lastSequence: 16_383 });
     await rotated(store, folder);
     await expectWhole(store, folder, await wholeLedger(store, folder));
-    const later = await new Ledger(store, new LedgerArchive(folder)).findLease(NAMESPACE, idOf(target));
+    const later = await new Ledger(store, new LedgerArchive(folder)).findLease(NAMESPACE, lastLedgerIdOf(target));
     expect(later).toEqual(told);
   });
 
@@ -157,12 +159,17 @@ describe.each(STORES)("the ledger of the %s store", (_, open) => {
     toRemove.push(remove);
     await store.importLeases(NAMESPACE, backup);
     await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through, leases: [] });
-    await recover(store, storeId, { floor: idOf(whole.at(-1) as LeaseCopy) });
+    await recover(store, storeId, { floor: lastLedgerIdOf(whole.at(-1) as LedgerEntry) });
     // What the lost store had not archived is lost with it; all else is there.
     const archivedToo = (await lost.readArchived(NAMESPACE)).through;
-    const known = new Set([...backup.map(idOf), ...whole.map(idOf).filter((id) => id <= archivedToo)]);
-    const expected = whole.filter((copy) => known.has(idOf(copy)));
-    const stillOpen = expected.filter((copy) => !hasEnded(copy) && !backup.some((one) => idOf(one) === idOf(copy)));
+    const known = new Set([
+      ...backup.map(lastLedgerIdOf),
+      ...whole.map(lastLedgerIdOf).filter((id) => id <= archivedToo),
+    ]);
+    const expected = whole.filter((lease) => known.has(lastLedgerIdOf(lease)));
+    const stillOpen = expected.filter(
+      (lease) => !hasEnded(lease) && !backup.some((one) => lastLedgerIdOf(one) === lastLedgerIdOf(lease)),
+    );
     await expectWhole(store, folder, expected, "restored");
     await inHand(store, { storeId }).jump();
     for (let count = 0; count < 6; count++) await leaseAboveJump(inHand(store, { storeId }));
@@ -181,11 +188,11 @@ describe("a rotation", () => {
     const later = () => Date.now() + 11 * DAY_MS;
     await rotated(store, folder, { retention: { leaseCount: 30, ageMs }, now: later });
     expect((await store.readArchived(NAMESPACE)).through).toBe(
-      idOf((await wholeLedger(store, folder))[9] as LeaseCopy),
+      lastLedgerIdOf((await wholeLedger(store, folder))[9] as LedgerEntry),
     );
     const whole = await wholeLedger(store, folder);
     await rotated(store, folder, { retention: { ageMs }, now: later });
-    expect((await store.readArchived(NAMESPACE)).through).toBe(idOf(whole.at(-2) as LeaseCopy));
+    expect((await store.readArchived(NAMESPACE)).through).toBe(lastLedgerIdOf(whole.at(-2) as LedgerEntry));
   });
 
   test("waits for a whole segment, but not for longer than a day", async () => {
@@ -203,14 +210,16 @@ describe("a rotation", () => {
     const { store, folder } = await leased(openMemory, 30);
     const whole = await hotLedger(store);
     await rotated(store, folder);
-    const open = (await hotLedger(store)).find((copy) => !hasEnded(copy)) as LeaseCopy;
+    const open = (await hotLedger(store)).find((lease) => !hasEnded(lease)) as LedgerEntry;
     await rotated(store, folder, { now: () => Date.now() + 91 * DAY_MS });
     await expectWhole(store, folder, whole);
-    expect((await hotLedger(store)).map(idOf)).not.toContain(idOf(open));
+    expect((await hotLedger(store)).map(lastLedgerIdOf)).not.toContain(lastLedgerIdOf(open));
     const coordinator = new Coordinator({ store, name: "test", ledgerArchive: new LedgerArchive(folder) });
-    const report = { nonce: open.leaseNonce, lastSequence: 4, state: "open" } as const;
-    await expect(coordinator.report(NAMESPACE, idOf(open), report)).rejects.toMatchObject({ code: "report_too_late" });
-    const skipped = idOf(whole.at(-1) as LeaseCopy) + 1;
+    const report = { nonce: open.nonce, lastSequence: 4, state: "open" } as const;
+    await expect(coordinator.report(NAMESPACE, lastLedgerIdOf(open), report)).rejects.toMatchObject({
+      code: "report_too_late",
+    });
+    const skipped = lastLedgerIdOf(whole.at(-1) as LedgerEntry) + 1;
     await expect(coordinator.report(NAMESPACE, skipped, report)).rejects.toMatchObject({ code: "run_not_leased" });
   });
 
@@ -279,7 +288,7 @@ describe("a rotation", () => {
     async (__, isAll) => {
       const { store, storeId, folder } = await leased(openMemory, SEGMENT_LEASES + KEEP_LEASES);
       const due = (await hotLedger(store)).slice(0, SEGMENT_LEASES);
-      const through = idOf(due.at(-1) as LeaseCopy);
+      const through = lastLedgerIdOf(due.at(-1) as LedgerEntry);
       let own = "";
       const disk: ArchiveDisk = {
         ...NODE_DISK,
@@ -324,7 +333,7 @@ describe("a ledger that was rotated", () => {
   async function rotatedStore(): Promise<{
     store: Store;
     folder: string;
-    whole: readonly LeaseCopy[];
+    whole: readonly LedgerEntry[];
     through: number;
   }> {
     const { store, folder } = await leased(openMemory, 50);
@@ -335,12 +344,12 @@ describe("a ledger that was rotated", () => {
 
   test("is not told of without its folder, but for what stands in the store", async () => {
     const { store, folder, whole, through } = await rotatedStore();
-    const ended = whole.find(hasEnded) as LeaseCopy;
-    const newest = whole.at(-1) as LeaseCopy;
+    const ended = whole.find(hasEnded) as LedgerEntry;
+    const newest = whole.at(-1) as LedgerEntry;
     const unreadable = join(folder, "missing");
     for (const ledger of [new Ledger(store, undefined), new Ledger(store, new LedgerArchive(unreadable))]) {
-      await expect(ledger.findLease(NAMESPACE, idOf(ended))).rejects.toMatchObject(UNAVAILABLE);
-      expect(await ledger.findLease(NAMESPACE, idOf(newest))).toEqual(newest.entry);
+      await expect(ledger.findLease(NAMESPACE, lastLedgerIdOf(ended))).rejects.toMatchObject(UNAVAILABLE);
+      expect(await ledger.findLease(NAMESPACE, lastLedgerIdOf(newest))).toEqual(newest);
       await expect(ledger.listLeases(NAMESPACE, { belowLedgerId: through, limit: 5 })).rejects.toMatchObject(
         UNAVAILABLE,
       );
@@ -349,19 +358,19 @@ describe("a ledger that was rotated", () => {
     }
     const blind = new Ledger(store, undefined);
     expect(await blind.listLeases(NAMESPACE, { belowLedgerId: 2 ** 33, limit: 2 })).toHaveLength(2);
-    expect(await blind.findLease(NAMESPACE, idOf(newest) + 1)).toBeUndefined();
+    expect(await blind.findLease(NAMESPACE, lastLedgerIdOf(newest) + 1)).toBeUndefined();
     expect(await blind.firstLeaseSince(NAMESPACE, Date.now() + DAY_MS)).toBeUndefined();
   });
 
   test("is inspected, shown and counted as a whole one, also while its folder is away where that is not asked for", async () => {
     const { store, folder, whole } = await rotatedStore();
-    const ended = whole.find(hasEnded) as LeaseCopy;
+    const ended = whole.find(hasEnded) as LedgerEntry;
     const seeing = new Coordinator({ store, name: "test", ledgerArchive: new LedgerArchive(folder) });
-    expect(await seeing.run(NAMESPACE, idOf(ended))).toMatchObject({ lease: ended.entry });
+    expect(await seeing.run(NAMESPACE, lastLedgerIdOf(ended))).toMatchObject({ lease: ended });
     const status = await seeing.status(NAMESPACE);
     await rename(folder, `${folder}-away`);
     const blind = new Coordinator({ store, name: "test", ledgerArchive: new LedgerArchive(folder) });
-    await expect(blind.run(NAMESPACE, idOf(ended))).rejects.toMatchObject(UNAVAILABLE);
+    await expect(blind.run(NAMESPACE, lastLedgerIdOf(ended))).rejects.toMatchObject(UNAVAILABLE);
     const told = await blind.status(NAMESPACE);
     expect(told).toMatchObject({ highWaterMark: status.highWaterMark, guard: { state: "open" }, rates: [] });
     expect(status.rates.length).toBeGreaterThan(0);
@@ -385,7 +394,7 @@ describe("a ledger that was rotated", () => {
 });
 
 /** A file of the same range beside the one at `path`, with a lesser name. */
-async function writeRival(path: string, leases: readonly LeaseCopy[]): Promise<void> {
+async function writeRival(path: string, leases: readonly LedgerEntry[]): Promise<void> {
   const own = nameIn(basename(path)) as ArchiveName;
   for (;;) {
     const { name, bytes } = await archiveFileOf(own, leases, 0);

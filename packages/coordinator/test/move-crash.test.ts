@@ -6,10 +6,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import type { LeaseCopy, Store } from "../src/store.js";
+import type { Store } from "../src/store.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -123,7 +123,7 @@ async function checkAfterKill(moving: Moving, when: string): Promise<void> {
     when,
   ).toEqual(runs);
   const target = await to.open();
-  expect(runsOf((await ledgerOf(target)).map(({ entry }) => entry)), when).toEqual(runs);
+  expect(runsOf(await ledgerOf(target)), when).toEqual(runs);
   await target.close();
 }
 
@@ -144,7 +144,7 @@ async function leasesFrom(place: Place, when: string): Promise<readonly Lease[]>
   }
 }
 
-function ledgerOf(store: Store): Promise<readonly LeaseCopy[]> {
+function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
   return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
 

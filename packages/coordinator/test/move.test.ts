@@ -1,5 +1,5 @@
 /** `move`: a namespace leaves one store for another, as the same store; and all that stands against it, before anything is changed. */
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
@@ -9,7 +9,7 @@ import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
-import type { LeaseCopy, Store } from "../src/store.js";
+import type { Store } from "../src/store.js";
 import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -45,7 +45,7 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
   };
 }
 
-async function ledgerOf(store: Store): Promise<readonly LeaseCopy[]> {
+async function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
   return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
 
@@ -119,7 +119,7 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
       [],
     );
     await leaseOf(coordinatorOf(target));
-    const after = [...whole, (await ledgerOf(target)).at(-1) as LeaseCopy];
+    const after = [...whole, (await ledgerOf(target)).at(-1) as LedgerEntry];
     await rotated(target, folder, { retention: { leaseCount: 1 } });
     expect((await target.readArchived(NAMESPACE)).through).toBeGreaterThan(
       (await source.readArchived(NAMESPACE)).through,
@@ -206,8 +206,8 @@ describe("refused, with both stores as they were", () => {
   test.each(["as many", "more"])("when the target has %s leases of its own, and no record", async (amount) => {
     const stores = await pair();
     const ledger = await ledgerOf(stores.source);
-    const beyond = { ...(ledger[6] as LeaseCopy), leaseNonce: "nonce-of-a-stranger" };
-    const foreign = amount === "more" ? { ...beyond, entry: { ...beyond.entry, firstRun: 99 } } : beyond;
+    const beyond = { ...(ledger[6] as LedgerEntry), nonce: "nonce-of-a-stranger" };
+    const foreign = amount === "more" ? { ...beyond, firstRun: 99 } : beyond;
     await stores.target.importLeases(NAMESPACE, [...ledger.slice(0, amount === "more" ? 7 : 6), foreign]);
     expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
   });

@@ -1,8 +1,7 @@
 /** Random ledgers, as one store hands them to another: every width that an entry may have, in rising order. */
 import { RUN_MAX, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, type Progress } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type Progress } from "@callnumber/protocol/wire";
 import fc from "fast-check";
-import type { LeaseCopy } from "../src/store.js";
 
 const NONCE_CHARACTERS = "ABCXYZabcxyz0189-_";
 /** The last second that four bytes can count. */
@@ -33,34 +32,33 @@ const lease = fc.record({
   holder,
   coordinator: fc.constantFrom("one", "two"),
   progress: fc.option(progress),
-  leaseNonce: fc.string({ unit: fc.constantFrom(...NONCE_CHARACTERS), minLength: 16, maxLength: 64 }),
+  nonce: fc.string({ unit: fc.constantFrom(...NONCE_CHARACTERS), minLength: 16, maxLength: 64 }),
 });
 
 /** Up to `maxLength` leases; from version 0 on, a later version whenever the run space of one has ended. */
-export function randomLedger(maxLength: number): fc.Arbitrary<readonly LeaseCopy[]> {
+export function randomLedger(maxLength: number): fc.Arbitrary<readonly LedgerEntry[]> {
   return fc.array(lease, { maxLength }).map((drawn) => {
     let [version, mark, timeMs] = [0, 0, 1_790_000_000_000];
-    const copies: LeaseCopy[] = [];
-    for (const { gap, runCount, waitedMs, progress: report, holder: who, coordinator, leaseNonce } of drawn) {
+    const leases: LedgerEntry[] = [];
+    for (const { gap, runCount, waitedMs, progress: report, holder: who, coordinator, nonce } of drawn) {
       if (mark + gap + runCount > RUN_MAX) [version, mark] = [version + 1, 0];
       if (version > VERSION_MAX) break;
       timeMs += waitedMs;
       const firstRun = mark + gap + 1;
       const reported = report === null ? null : { run: firstRun + Math.floor(report.share * runCount), ...report };
-      const entry = {
+      leases.push({
         version,
         firstRun,
         runCount,
         leasedAtMs: timeMs,
         holder: who,
         coordinator,
-        nonce: leaseNonce,
+        nonce,
         progress: withoutShare(reported),
-      };
-      copies.push({ entry, leaseNonce });
+      });
       mark = firstRun + runCount - 1;
     }
-    return copies;
+    return leases;
   });
 }
 

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
 import { sealOf } from "../src/guard/decisions.js";
 import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import type { StepCommand, Store } from "../src/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
@@ -132,15 +132,15 @@ const play = {
       const oldest = await store.exportLeases(name, { afterLedgerId: through, limit: leaseCount });
       const leases = oldest
         .filter((_, index) => index % spared > 0)
-        .map(({ entry }) => ({
-          lastLedgerId: lastLedgerIdOf(entry),
-          reportedAtMs: entry.progress?.reportedAtMs ?? null,
+        .map((lease) => ({
+          lastLedgerId: lastLedgerIdOf(lease),
+          reportedAtMs: lease.progress?.reportedAtMs ?? null,
         }));
       const last = oldest.at(-1);
       return await store.cutLedger(name, {
         storeId: idFor(ids[name], isForeign),
         archivedThrough: atLeastZero(through + stale),
-        through: last === undefined ? through : lastLedgerIdOf(last.entry),
+        through: last === undefined ? through : lastLedgerIdOf(last),
         leases,
       });
     },

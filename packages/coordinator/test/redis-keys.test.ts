@@ -79,7 +79,7 @@ describe("keys that another hand has touched", () => {
   test("the mark lies below a ledger that was cut: store_went_back as before, since the newest lease is never cut", async () => {
     await inHand.lease();
     const [oldest] = await store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 1 });
-    expect(oldest?.entry).toMatchObject({ firstRun: 1, runCount: 5 });
+    expect(oldest).toMatchObject({ firstRun: 1, runCount: 5 });
     const { storeId } = inHand;
     const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
     await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through: 5, leases });

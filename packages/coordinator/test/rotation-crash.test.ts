@@ -6,9 +6,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cp, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
-import type { LeaseCopy } from "../src/store.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, type MakePlace, type Place, redisPlace } from "./places-for-move.js";
 import {
@@ -43,7 +43,7 @@ interface Done {
 interface Rotating {
   readonly place: Place;
   readonly folder: string;
-  readonly whole: readonly LeaseCopy[];
+  readonly whole: readonly LedgerEntry[];
 }
 
 const PLACES: readonly [string, MakePlace][] = [
@@ -103,7 +103,7 @@ async function checkAfterKill({ place, folder, whole }: Rotating, when: string):
   await expectWhole(store, folder, whole, `killed ${when}, and rotated again`);
   expect(await rotated(store, folder), when).toEqual([]);
   const undisturbed = whole.filter(
-    ({ entry }, index) => index >= whole.length - KEEP_LEASES || entry.progress?.state !== "closed",
+    ({ progress }, index) => index >= whole.length - KEEP_LEASES || progress?.state !== "closed",
   );
   expect(await hotLedger(store), when).toEqual(undisturbed);
   const { storeId } = await store.readArchived(NAMESPACE);

@@ -1,12 +1,13 @@
 /** Stores whose ledger is rotated, for tests: small segments, no waiting, and what the whole ledger should be beside it. */
 import { randomUUID } from "node:crypto";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect } from "vitest";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { Ledger } from "../src/ledger.js";
 import { type ArchiveDisk, NODE_DISK } from "../src/ledger-archive/archive-disk.js";
 import { LedgerArchive } from "../src/ledger-archive/ledger-archive.js";
 import { LedgerRotation, type LedgerRotationOptions } from "../src/ledger-archive/ledger-rotation.js";
-import type { LeaseCopy, Store } from "../src/store.js";
+import type { Store } from "../src/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import type { StoreInHand } from "./store-in-hand.js";
 
@@ -69,31 +70,36 @@ export async function leaseSome({ store, lease }: StoreInHand, leaseCount: numbe
 /** Ends those of the leases that have not, but for each `spared`th. Answers the whole ledger as it should be then. */
 export async function endLeases(
   store: Store,
-  whole: readonly LeaseCopy[],
+  whole: readonly LedgerEntry[],
   spared: number,
-): Promise<readonly LeaseCopy[]> {
-  const open = whole.filter(({ entry }) => entry.progress?.state !== "closed");
-  const told = new Map<number, LeaseCopy>();
-  for (const [index, copy] of open.entries()) {
+): Promise<readonly LedgerEntry[]> {
+  const open = whole.filter((lease) => lease.progress?.state !== "closed");
+  const told = new Map<number, LedgerEntry>();
+  for (const [index, lease] of open.entries()) {
     if (index % spared === 0) continue;
-    const run = lastLedgerIdOf(copy.entry);
-    await store.report(NAMESPACE, run, { nonce: copy.leaseNonce, lastSequence: 16_000, state: "closed" });
+    const run = lastLedgerIdOf(lease);
+    await store.report(NAMESPACE, run, { nonce: lease.nonce, lastSequence: 16_000, state: "closed" });
     const [after] = await store.exportLeases(NAMESPACE, { afterLedgerId: run - 1, limit: 1 });
-    told.set(run, after as LeaseCopy);
+    told.set(run, after as LedgerEntry);
   }
-  return whole.map((copy) => told.get(lastLedgerIdOf(copy.entry)) ?? copy);
+  return whole.map((lease) => told.get(lastLedgerIdOf(lease)) ?? lease);
 }
 
-export function wholeLedger(store: Store, folder: string): Promise<readonly LeaseCopy[]> {
+export function wholeLedger(store: Store, folder: string): Promise<readonly LedgerEntry[]> {
   return new Ledger(store, new LedgerArchive(folder)).exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
 
-export function hotLedger(store: Store): Promise<readonly LeaseCopy[]> {
+export function hotLedger(store: Store): Promise<readonly LedgerEntry[]> {
   return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
 }
 
 /** Every way of reading the ledger tells exactly these leases. */
-export async function expectWhole(store: Store, folder: string, whole: readonly LeaseCopy[], when = ""): Promise<void> {
+export async function expectWhole(
+  store: Store,
+  folder: string,
+  whole: readonly LedgerEntry[],
+  when = "",
+): Promise<void> {
   const ledger = new Ledger(store, new LedgerArchive(folder));
   expect(await ledger.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 }), when).toEqual(whole);
   const newestFirst: unknown[] = [];
@@ -101,12 +107,12 @@ export async function expectWhole(store: Store, folder: string, whole: readonly 
     const page = await ledger.listLeases(NAMESPACE, { belowLedgerId: below, limit: 7 });
     newestFirst.push(...page);
     if (page.length < 7) break;
-    below = lastLedgerIdOf(page[6] as LeaseCopy["entry"]);
+    below = lastLedgerIdOf(page[6] as LedgerEntry);
   }
-  expect(newestFirst, when).toEqual(whole.map(({ entry }) => entry).reverse());
-  for (const { entry } of whole) {
-    expect(await ledger.findLease(NAMESPACE, lastLedgerIdOf(entry)), when).toEqual(entry);
-    const first = whole.find((copy) => copy.entry.leasedAtMs >= entry.leasedAtMs);
-    expect(await ledger.firstLeaseSince(NAMESPACE, entry.leasedAtMs), when).toEqual(first?.entry);
+  expect(newestFirst, when).toEqual(whole.toReversed());
+  for (const lease of whole) {
+    expect(await ledger.findLease(NAMESPACE, lastLedgerIdOf(lease)), when).toEqual(lease);
+    const first = whole.find(({ leasedAtMs }) => leasedAtMs >= lease.leasedAtMs);
+    expect(await ledger.firstLeaseSince(NAMESPACE, lease.leasedAtMs), when).toEqual(first);
   }
 }

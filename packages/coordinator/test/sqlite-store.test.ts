@@ -191,7 +191,7 @@ describe("durability", () => {
       lease(),
       store.step(NAMESPACE, commands.claim(0)),
       lease(),
-      store.importLeases(NAMESPACE, [{ entry: entryOf(70), leaseNonce: LEASE_NONCE }]),
+      store.importLeases(NAMESPACE, [entryOf(70)]),
       store.step(NAMESPACE, commands.claim(1)),
     ]);
     expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([
@@ -214,10 +214,10 @@ describe("durability", () => {
 
   test("leases are not added to a ledger whose record is made in the same transaction", async () => {
     const store = opened(true);
-    await store.importLeases(NAMESPACE, [{ entry: entryOf(7), leaseNonce: LEASE_NONCE }]);
+    await store.importLeases(NAMESPACE, [entryOf(7)]);
     const outcomes = await Promise.allSettled([
       store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover()),
-      store.importLeases(NAMESPACE, [{ entry: entryOf(70), leaseNonce: LEASE_NONCE }]),
+      store.importLeases(NAMESPACE, [entryOf(70)]),
     ]);
     expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_already_initialised" } }]);
   });

@@ -1,11 +1,12 @@
 /** The contract of a store, as far as one ledger is carried over from another: whole, once, and before anything can be leased from it. */
 import { randomUUID } from "node:crypto";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { lastLedgerIdOf } from "../src/lease-copy.js";
-import type { LeaseCopy, Store } from "../src/store.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
+import type { Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
@@ -23,24 +24,21 @@ const STORES: readonly [name: string, open: OpenForTest][] = [
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = 10;
 
-const copies: readonly LeaseCopy[] = [
+const leases: readonly LedgerEntry[] = [
   [1, 3, "nonce-of-the-first-"],
   [4, 1, "nonce-of-the-second"],
   [70, 64, "nonce-of-the-third-"],
-].map(([firstRun, runCount, leaseNonce]) => ({
-  entry: {
-    version: 0,
-    firstRun: firstRun as number,
-    runCount: runCount as number,
-    leasedAtMs: 1_790_000_000_000 + (firstRun as number),
-    holder: holder,
-    coordinator: "old",
-    nonce: leaseNonce as string,
-    progress: firstRun === 4 ? { run: 4, lastSequence: 10, state: "open", reportedAtMs: 1_790_000_099_000 } : null,
-  },
-  leaseNonce: leaseNonce as string,
+].map(([firstRun, runCount, nonce]) => ({
+  version: 0,
+  firstRun: firstRun as number,
+  runCount: runCount as number,
+  leasedAtMs: 1_790_000_000_000 + (firstRun as number),
+  holder: holder,
+  coordinator: "old",
+  nonce: nonce as string,
+  progress: firstRun === 4 ? { run: 4, lastSequence: 10, state: "open", reportedAtMs: 1_790_000_099_000 } : null,
 }));
-const [first, second, third] = copies as [LeaseCopy, LeaseCopy, LeaseCopy];
+const [first, second, third] = leases as [LedgerEntry, LedgerEntry, LedgerEntry];
 
 const toRemove: (() => Promise<void>)[] = [];
 
@@ -54,11 +52,11 @@ afterEach(async () => {
   for (const remove of toRemove.splice(0)) await remove();
 });
 
-async function wholeLedger(store: Store, limit = 100): Promise<readonly LeaseCopy[]> {
-  const found: LeaseCopy[] = [];
+async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEntry[]> {
+  const found: LedgerEntry[] = [];
   for (;;) {
     const newest = found.at(-1);
-    const afterLedgerId = newest === undefined ? 0 : lastLedgerIdOf(newest.entry);
+    const afterLedgerId = newest === undefined ? 0 : lastLedgerIdOf(newest);
     const page = await store.exportLeases(NAMESPACE, { afterLedgerId, limit });
     expect(page.length).toBeLessThanOrEqual(limit);
     found.push(...page);
@@ -75,14 +73,12 @@ describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) =
       await lease(store, storeId, { runCount, leaseNonce: `nonce-of-lease-of-${runCount}` });
     await store.report(NAMESPACE, 3, { nonce: "nonce-of-lease-of-5", lastSequence: 7, state: "closed" });
     const all = await wholeLedger(store);
-    expect(all.map(({ entry, leaseNonce }) => [entry.firstRun, entry.runCount, leaseNonce])).toEqual([
+    expect(all.map(({ firstRun, runCount, nonce }) => [firstRun, runCount, nonce])).toEqual([
       [1, 1, "nonce-of-lease-of-1"],
       [2, 5, "nonce-of-lease-of-5"],
       [7, 2, "nonce-of-lease-of-2"],
     ]);
-    expect(all.map(({ entry }) => entry)).toEqual(
-      [...(await store.listLeases(NAMESPACE, { belowLedgerId: 100, limit: 10 }))].reverse(),
-    );
+    expect(all).toEqual([...(await store.listLeases(NAMESPACE, { belowLedgerId: 100, limit: 10 }))].reverse());
     expect(await wholeLedger(store, 1)).toEqual(all);
     expect(await store.exportLeases(NAMESPACE, { afterLedgerId: 1, limit: 1 })).toEqual([all[1]]);
   });
@@ -95,7 +91,7 @@ describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) =
 describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => {
   test("leases nothing and lists nothing before the record is made; nobody may begin a new store over it", async () => {
     const store = await opened(open);
-    await store.importLeases(NAMESPACE, copies);
+    await store.importLeases(NAMESPACE, leases);
     const storeId = recentStoreId();
     const refused = { code: "namespace_not_initialised" };
     await expect(lease(store, storeId)).rejects.toMatchObject(refused);
@@ -103,77 +99,73 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(refused);
     expect(await store.listNamespaces()).toEqual([]);
     await expect(init(store, storeId)).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await wholeLedger(store)).toEqual(copies);
+    expect(await wholeLedger(store)).toEqual(leases);
   });
 
   test("has it all once the record is made: leases are found, listed, dated, and their holders may report", async () => {
     const store = await opened(open);
-    await store.importLeases(NAMESPACE, copies);
-    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third.entry) });
+    await store.importLeases(NAMESPACE, leases);
+    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
-    expect(await store.findLease(NAMESPACE, 71)).toEqual(third.entry);
+    expect(await store.findLease(NAMESPACE, 71)).toEqual(third);
     expect(await store.findLease(NAMESPACE, 5)).toBeUndefined();
-    expect(await store.firstLeaseSince(NAMESPACE, second.entry.leasedAtMs)).toEqual(second.entry);
+    expect(await store.firstLeaseSince(NAMESPACE, second.leasedAtMs)).toEqual(second);
     const report = { lastSequence: 20, state: "closed" } as const;
-    await expect(store.report(NAMESPACE, 4, { ...report, nonce: first.leaseNonce })).rejects.toMatchObject({
+    await expect(store.report(NAMESPACE, 4, { ...report, nonce: first.nonce })).rejects.toMatchObject({
       code: "not_the_holder",
     });
-    await store.report(NAMESPACE, 4, { ...report, nonce: second.leaseNonce });
+    await store.report(NAMESPACE, 4, { ...report, nonce: second.nonce });
     expect((await store.findLease(NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
   });
 
   test("goes on where it was cut short, however often and from wherever it is begun again", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, []);
-    for (const part of [[first], [first], [first, second], [second, third], copies]) {
+    for (const part of [[first], [first], [first, second], [second, third], leases]) {
       await store.importLeases(NAMESPACE, part);
-      const newest = lastLedgerIdOf(part.at(-1)?.entry ?? first.entry);
-      expect(await wholeLedger(store)).toEqual(copies.filter(({ entry }) => lastLedgerIdOf(entry) <= newest));
+      const newest = lastLedgerIdOf(part.at(-1) ?? first);
+      expect(await wholeLedger(store)).toEqual(leases.filter((lease) => lastLedgerIdOf(lease) <= newest));
     }
   });
 
   test("keeps what was reported there meanwhile", async () => {
     const store = await opened(open);
-    await store.importLeases(NAMESPACE, copies);
-    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third.entry) });
-    await store.report(NAMESPACE, 1, { nonce: first.leaseNonce, lastSequence: 5, state: "open" });
-    await store.importLeases(NAMESPACE, copies);
+    await store.importLeases(NAMESPACE, leases);
+    await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
+    await store.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 5, state: "open" });
+    await store.importLeases(NAMESPACE, leases);
     expect((await store.findLease(NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 5 });
   });
 
-  const changed = (copy: LeaseCopy, entry: Partial<LeaseCopy["entry"]>, leaseNonce = copy.leaseNonce): LeaseCopy => ({
-    entry: { ...copy.entry, ...entry, nonce: leaseNonce },
-    leaseNonce,
-  });
-  const others: readonly [what: string, copy: LeaseCopy][] = [
-    ["another nonce", changed(second, {}, "nonce-of-a-stranger")],
-    ["other runs that end alike", changed(third, { firstRun: 71, runCount: 63 })],
-    ["another time", changed(second, { leasedAtMs: 1_790_000_000_000 })],
-    ["another holder", changed(second, { holder: { ...holder, pid: 1 } })],
-    ["another coordinator", changed(second, { coordinator: "another" })],
-    ["runs that overlap", changed(third, { firstRun: 100 })],
-    ["a lease that is missing among the others", changed(third, { firstRun: 6, runCount: 1 })],
+  const others: readonly [what: string, lease: LedgerEntry][] = [
+    ["another nonce", { ...second, nonce: "nonce-of-a-stranger" }],
+    ["other runs that end alike", { ...third, firstRun: 71, runCount: 63 }],
+    ["another time", { ...second, leasedAtMs: 1_790_000_000_000 }],
+    ["another holder", { ...second, holder: { ...holder, pid: 1 } }],
+    ["another coordinator", { ...second, coordinator: "another" }],
+    ["runs that overlap", { ...third, firstRun: 100 }],
+    ["a lease that is missing among the others", { ...third, firstRun: 6, runCount: 1 }],
   ];
 
   test.each(others)("refuses %s, and then adds none of the page", async (__, other) => {
     const store = await opened(open);
-    await store.importLeases(NAMESPACE, copies);
-    const beyond = changed(third, { firstRun: 1_000 });
+    await store.importLeases(NAMESPACE, leases);
+    const beyond = { ...third, firstRun: 1_000 };
     await expect(store.importLeases(NAMESPACE, [other, beyond])).rejects.toMatchObject({
       code: "store_replaced",
-      message: expect.stringContaining(`another lease at run ${lastLedgerIdOf(other.entry)}`),
+      message: expect.stringContaining(`another lease at run ${lastLedgerIdOf(other)}`),
     });
-    expect(await wholeLedger(store)).toEqual(copies);
+    expect(await wholeLedger(store)).toEqual(leases);
   });
 
   test("adds nothing to a ledger that has its record", async () => {
     const store = await opened(open);
     await store.importLeases(NAMESPACE, [first, second]);
     const storeId = recentStoreId();
-    await recover(store, storeId, { floor: lastLedgerIdOf(third.entry) });
+    await recover(store, storeId, { floor: lastLedgerIdOf(third) });
     for (const phase of ["claimed", "claimed by a coordinator"]) {
       await store.importLeases(NAMESPACE, [first, second]);
-      await expect(store.importLeases(NAMESPACE, copies), phase).rejects.toMatchObject({
+      await expect(store.importLeases(NAMESPACE, leases), phase).rejects.toMatchObject({
         code: "namespace_already_initialised",
       });
       await claim(store, storeId);
@@ -191,7 +183,7 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
           await source.store.importLeases(NAMESPACE, ledger);
           expect(await wholeLedger(source.store), from).toEqual(ledger);
           for (let done = 0; done < ledger.length; ) {
-            const newest = done === 0 ? 0 : lastLedgerIdOf((ledger[done - 1] as LeaseCopy).entry);
+            const newest = done === 0 ? 0 : lastLedgerIdOf(ledger[done - 1] as LedgerEntry);
             const page = await source.store.exportLeases(NAMESPACE, { afterLedgerId: newest, limit });
             await target.store.importLeases(NAMESPACE, page);
             done += page.length;
@@ -221,7 +213,7 @@ test.each(["record", "ledger", "holders", "reports"] as const)(
     });
     const keys = keysOf(prefix, NAMESPACE);
     await redis.set(keys[name], "x");
-    await expect(store.importLeases(NAMESPACE, copies)).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(store.importLeases(NAMESPACE, leases)).rejects.toMatchObject({ code: "store_corrupt" });
     expect(await redis.keys(`${prefix}*`)).toEqual([keys[name]]);
   },
 );

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { type LedgerEntry, PAGE_LIMIT_MAX } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import { AskError } from "./ask-coordinator.js";
 import { exportedLeases } from "./export-stream.js";
 import { newestLeases } from "./newest-leases.js";

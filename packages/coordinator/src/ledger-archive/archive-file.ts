@@ -7,8 +7,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gunzipSync, gzip } from "node:zlib";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy } from "../store.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import { damagedFile } from "./archive-fault.js";
 import { type ArchiveBlock, type ArchiveIndex, indexIn, indexLengthAt, indexMember } from "./archive-index.js";
 import { type ArchiveName, type ArchiveRange, checksumOf, nameOf } from "./archive-name.js";
@@ -31,7 +30,7 @@ const zip = promisify(gzip);
  */
 export async function archiveFileOf(
   range: ArchiveRange,
-  leases: readonly LeaseCopy[],
+  leases: readonly LedgerEntry[],
   writtenAtMs: number,
 ): Promise<ArchiveFile> {
   mustFit(range, leases);
@@ -41,8 +40,8 @@ export async function archiveFileOf(
   for (let at = 0; at < leases.length; at += BLOCK_LEASES) {
     const block = leases.slice(at, at + BLOCK_LEASES);
     const member = await zip(textOf(block));
-    const { entry } = block.at(-1) as LeaseCopy;
-    blocks.push({ offset, lastLedgerId: lastLedgerIdOf(entry), lastLeasedAtMs: entry.leasedAtMs });
+    const last = block.at(-1) as LedgerEntry;
+    blocks.push({ offset, lastLedgerId: lastLedgerIdOf(last), lastLeasedAtMs: last.leasedAtMs });
     members.push(member);
     offset += member.length;
   }
@@ -57,18 +56,18 @@ export async function archiveFileOf(
  * after each block.
  * @throws CoordinatorError `ledger_archive_unavailable` for the first thing that is wrong.
  */
-export async function leasesInFile(name: ArchiveName, bytes: Uint8Array): Promise<readonly LeaseCopy[]> {
+export async function leasesInFile(name: ArchiveName, bytes: Uint8Array): Promise<readonly LedgerEntry[]> {
   if (checksumOf(bytes) !== name.checksum) throw damagedFile(name.name, "its checksum is not the one in its name");
   const length = indexLengthAt(bytes);
   const index = length === undefined ? undefined : indexIn(bytes.subarray(Math.max(bytes.length - length, 0)));
   if (length === undefined || index === undefined || index.end !== bytes.length - length) {
     throw damagedFile(name.name, "it has no index");
   }
-  const leases: LeaseCopy[] = [];
+  const leases: LedgerEntry[] = [];
   for (const [at, block] of index.blocks.entries()) {
     const found = leasesInBlock(name.name, bytes.subarray(...spanOf(index, at)));
-    const { entry } = found.at(-1) as LeaseCopy;
-    if (lastLedgerIdOf(entry) !== block.lastLedgerId || entry.leasedAtMs !== block.lastLeasedAtMs) {
+    const last = found.at(-1) as LedgerEntry;
+    if (lastLedgerIdOf(last) !== block.lastLedgerId || last.leasedAtMs !== block.lastLeasedAtMs) {
       throw damagedFile(name.name, `block ${at} is not the one in the index`);
     }
     leases.push(...found);
@@ -84,8 +83,8 @@ export async function leasesInFile(name: ArchiveName, bytes: Uint8Array): Promis
 }
 
 /** A lease as a file holds it: equal texts are equal leases, with the same progress. */
-export function lineOf({ entry }: LeaseCopy): string {
-  return JSON.stringify(entry);
+export function lineOf(lease: LedgerEntry): string {
+  return JSON.stringify(lease);
 }
 
 /** From where to where the block stands. */
@@ -94,7 +93,7 @@ export function spanOf({ blocks, end }: ArchiveIndex, block: number): readonly [
 }
 
 /** @throws CoordinatorError `ledger_archive_unavailable`. */
-function leasesInBlock(name: string, member: Uint8Array): readonly LeaseCopy[] {
+function leasesInBlock(name: string, member: Uint8Array): readonly LedgerEntry[] {
   return linesInBlock(name, member).map((line) => leaseIn(name, line));
 }
 
@@ -108,28 +107,27 @@ export function linesInBlock(name: string, member: Uint8Array): readonly string[
 }
 
 /** @throws CoordinatorError as `leasesInBlock`. */
-export function leaseIn(name: string, line: string): LeaseCopy {
+export function leaseIn(name: string, line: string): LedgerEntry {
   try {
-    const entry = JSON.parse(line) as LedgerEntry;
-    const { nonce: leaseNonce } = entry;
-    if (Number.isInteger(lastLedgerIdOf(entry)) && typeof leaseNonce === "string") return { entry, leaseNonce };
+    const lease = JSON.parse(line) as LedgerEntry;
+    if (Number.isInteger(lastLedgerIdOf(lease)) && typeof lease.nonce === "string") return lease;
   } catch (error) {
     throw damagedFile(name, "a line is no JSON", error);
   }
   throw damagedFile(name, "a line is no lease");
 }
 
-function textOf(leases: readonly LeaseCopy[]): string {
-  return leases.map((copy) => `${lineOf(copy)}\n`).join("");
+function textOf(leases: readonly LedgerEntry[]): string {
+  return leases.map((lease) => `${lineOf(lease)}\n`).join("");
 }
 
-function mustFit({ first, last }: ArchiveRange, leases: readonly LeaseCopy[]): void {
+function mustFit({ first, last }: ArchiveRange, leases: readonly LedgerEntry[]): void {
   if (leases.length < 1 || leases.length > FILE_LEASES_MAX) {
     throw new RangeError(`an archive file holds 1 to ${FILE_LEASES_MAX} leases, not ${leases.length}`);
   }
   let before = first - 1;
-  for (const { entry } of leases) {
-    const id = lastLedgerIdOf(entry);
+  for (const lease of leases) {
+    const id = lastLedgerIdOf(lease);
     if (id <= before || id > last)
       throw new RangeError(`lease ${id} does not belong into ${first} to ${last} behind ${before}`);
     before = id;

@@ -3,8 +3,8 @@
  * which files there are.
  */
 import { join } from "node:path";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy } from "../store.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import type { ArchiveDisk } from "./archive-disk.js";
 import { damagedFile } from "./archive-fault.js";
 import { leaseIn, leasesInFile, linesInBlock, spanOf } from "./archive-file.js";
@@ -33,47 +33,47 @@ export class ArchivePieces {
   }
 
   /** The lease that holds a run. */
-  async leaseHolding(file: ArchiveName, ledgerId: number): Promise<LeaseCopy | undefined> {
+  async leaseHolding(file: ArchiveName, ledgerId: number): Promise<LedgerEntry | undefined> {
     const { blocks } = await this.index(file);
     const at = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) >= ledgerId);
     if (at === blocks.length) return undefined;
     const lines = await this.#lines(file, at);
-    const copies = new Map<number, LeaseCopy>();
-    const copyAt = (index: number) => {
-      const copy = copies.get(index) ?? leaseIn(file.name, lines[index] as string);
-      copies.set(index, copy);
-      return copy;
+    const leases = new Map<number, LedgerEntry>();
+    const leaseAt = (index: number) => {
+      const lease = leases.get(index) ?? leaseIn(file.name, lines[index] as string);
+      leases.set(index, lease);
+      return lease;
     };
-    const place = firstIndex(lines.length, (index) => lastLedgerIdOf(copyAt(index).entry) >= ledgerId);
+    const place = firstIndex(lines.length, (index) => lastLedgerIdOf(leaseAt(index)) >= ledgerId);
     if (place === lines.length) return undefined;
-    const copy = copyAt(place);
-    return ledgerId > lastLedgerIdOf(copy.entry) - copy.entry.runCount ? copy : undefined;
+    const lease = leaseAt(place);
+    return ledgerId > lastLedgerIdOf(lease) - lease.runCount ? lease : undefined;
   }
 
   /** Up to `limit` leases, newest first, whose last run lies below a ledger id. */
-  async below(file: ArchiveName, belowLedgerId: number, limit: number): Promise<readonly LeaseCopy[]> {
+  async below(file: ArchiveName, belowLedgerId: number, limit: number): Promise<readonly LedgerEntry[]> {
     const { blocks } = await this.index(file);
     const end = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) >= belowLedgerId);
-    const found: LeaseCopy[] = [];
+    const found: LedgerEntry[] = [];
     for (let at = Math.min(end, blocks.length - 1); at >= 0 && found.length < limit; at--) {
       const lines = await this.#lines(file, at);
       for (let line = lines.length - 1; line >= 0 && found.length < limit; line--) {
-        const copy = leaseIn(file.name, lines[line] as string);
-        if (lastLedgerIdOf(copy.entry) < belowLedgerId) found.push(copy);
+        const lease = leaseIn(file.name, lines[line] as string);
+        if (lastLedgerIdOf(lease) < belowLedgerId) found.push(lease);
       }
     }
     return found;
   }
 
   /** Up to `limit` leases, oldest first, whose last run lies above a ledger id. */
-  async after(file: ArchiveName, afterLedgerId: number, limit: number): Promise<readonly LeaseCopy[]> {
+  async after(file: ArchiveName, afterLedgerId: number, limit: number): Promise<readonly LedgerEntry[]> {
     const { blocks } = await this.index(file);
     const begin = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) > afterLedgerId);
-    const found: LeaseCopy[] = [];
+    const found: LedgerEntry[] = [];
     for (let at = begin; at < blocks.length && found.length < limit; at++) {
       for (const line of await this.#lines(file, at)) {
-        const copy = leaseIn(file.name, line);
-        if (lastLedgerIdOf(copy.entry) > afterLedgerId) found.push(copy);
+        const lease = leaseIn(file.name, line);
+        if (lastLedgerIdOf(lease) > afterLedgerId) found.push(lease);
         if (found.length === limit) break;
       }
     }
@@ -81,23 +81,23 @@ export class ArchivePieces {
   }
 
   /** The oldest lease granted at a time or later. */
-  async firstSince(file: ArchiveName, timeMs: number): Promise<LeaseCopy | undefined> {
+  async firstSince(file: ArchiveName, timeMs: number): Promise<LedgerEntry | undefined> {
     const { blocks } = await this.index(file);
     const at = blocks.findIndex(({ lastLeasedAtMs }) => lastLeasedAtMs >= timeMs);
     if (at < 0) return undefined;
     const lines = await this.#lines(file, at);
-    return lines.map((line) => leaseIn(file.name, line)).find(({ entry }) => entry.leasedAtMs >= timeMs);
+    return lines.map((line) => leaseIn(file.name, line)).find((lease) => lease.leasedAtMs >= timeMs);
   }
 
   /** Ledger ids of the last runs of all leases in a late file, rising. */
   async idsIn(file: ArchiveName): Promise<Float64Array> {
     return await this.#lateIds.get(file.name, async () => {
-      return Float64Array.from(await this.whole(file), ({ entry }) => lastLedgerIdOf(entry));
+      return Float64Array.from(await this.whole(file), lastLedgerIdOf);
     });
   }
 
   /** All of a file, checked. */
-  async whole(file: ArchiveName): Promise<readonly LeaseCopy[]> {
+  async whole(file: ArchiveName): Promise<readonly LedgerEntry[]> {
     return await leasesInFile(file, await this.#disk.readWhole(join(this.#folder, file.name)));
   }
 

@@ -4,9 +4,9 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { VERSION_COUNT } from "@callnumber/protocol/codec";
-import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy, Store } from "../store.js";
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../lease-identity.js";
+import type { Store } from "../store.js";
 
 /** How much of a ledger stays in the store; where both are said, whichever keeps more. */
 export interface Retention {
@@ -34,16 +34,16 @@ export class HotPart {
   }
 
   /** The oldest leases behind `through` that need not stay, up to `limit`. Never the newest. */
-  async due(through: number, limit: number, nowMs: number): Promise<readonly LeaseCopy[]> {
+  async due(through: number, limit: number, nowMs: number): Promise<readonly LedgerEntry[]> {
     const last = await this.#lastDue(through);
     const { ageMs = 0 } = this.#retention;
-    const due: LeaseCopy[] = [];
+    const due: LedgerEntry[] = [];
     for (let after = through; due.length < limit && after < last; ) {
       const page = await this.#page(after, Math.min(limit - due.length, PAGE_LEASES));
-      const fit = page.filter((copy) => idOf(copy) <= last && copy.entry.leasedAtMs <= nowMs - ageMs);
+      const fit = page.filter((lease) => lastLedgerIdOf(lease) <= last && lease.leasedAtMs <= nowMs - ageMs);
       due.push(...fit);
       if (fit.length < page.length || page.length === 0) break;
-      after = idOf(page.at(-1) as LeaseCopy);
+      after = lastLedgerIdOf(page.at(-1) as LedgerEntry);
       await turn();
     }
     return due;
@@ -84,9 +84,9 @@ export class HotPart {
       const last = page.at(-1);
       this.#leasesBehindPages = page.length;
       if (last === undefined) return;
-      this.#countedTo = idOf(last);
+      this.#countedTo = lastLedgerIdOf(last);
       if (page.length < PAGE_LEASES) return;
-      this.#pageEnds.push(idOf(last));
+      this.#pageEnds.push(lastLedgerIdOf(last));
       this.#leasesBehindPages = 0;
       await turn();
     }
@@ -95,14 +95,10 @@ export class HotPart {
   async #idBehind(ledgerId: number, leaseCount: number): Promise<number> {
     if (leaseCount === 0) return ledgerId;
     const page = await this.#page(ledgerId, leaseCount);
-    return idOf(page.at(-1) as LeaseCopy);
+    return lastLedgerIdOf(page.at(-1) as LedgerEntry);
   }
 
-  async #page(afterLedgerId: number, limit: number): Promise<readonly LeaseCopy[]> {
+  async #page(afterLedgerId: number, limit: number): Promise<readonly LedgerEntry[]> {
     return await this.#store.exportLeases(this.#namespace, { afterLedgerId, limit });
   }
-}
-
-function idOf({ entry }: LeaseCopy): number {
-  return lastLedgerIdOf(entry);
 }

@@ -5,9 +5,10 @@
  */
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
-import type { LeaseCopy, Store } from "../store.js";
+import type { Store } from "../store.js";
 import { archiveFileOf, FILE_LEASES_MAX } from "./archive-file.js";
 import type { ArchiveListing } from "./archive-listing.js";
 import type { ArchiveName } from "./archive-name.js";
@@ -57,37 +58,37 @@ export class LateLeases {
   }
 
   /** Those that stand in the archive and in the store, and need no longer stand in the store. */
-  async #ended(through: number): Promise<readonly LeaseCopy[]> {
+  async #ended(through: number): Promise<readonly LedgerEntry[]> {
     const { store, now } = this.#options;
-    const ended: LeaseCopy[] = [];
+    const ended: LedgerEntry[] = [];
     for (let after = 0; after < through && ended.length < FILE_LEASES_MAX; ) {
       const page = await store.exportLeases(this.#namespace, { afterLedgerId: after, limit: PAGE_LEASES });
-      const archived = page.filter((copy) => idOf(copy) <= through);
-      ended.push(...archived.filter((copy) => hasEnded(copy) || now() - heardAtMs(copy) > SILENT_AFTER_MS));
+      const archived = page.filter((lease) => lastLedgerIdOf(lease) <= through);
+      ended.push(...archived.filter((lease) => hasEnded(lease) || now() - heardAtMs(lease) > SILENT_AFTER_MS));
       if (archived.length < PAGE_LEASES) break;
-      after = idOf(page.at(-1) as LeaseCopy);
+      after = lastLedgerIdOf(page.at(-1) as LedgerEntry);
       await turn();
     }
     return ended.slice(0, FILE_LEASES_MAX);
   }
 
-  async #isOverdue({ archive, listing }: Standing, ended: readonly LeaseCopy[]): Promise<boolean> {
+  async #isOverdue({ archive, listing }: Standing, ended: readonly LedgerEntry[]): Promise<boolean> {
     if (ended.length === 0) return false;
     const { now, partialAfterMs } = this.#options;
     const writtenAtMs = await Promise.all(
       listing.late.map(async (file) => (await archive.pieces.index(file)).writtenAtMs),
     );
-    const oldestAtMs = ended.reduce((oldest, copy) => Math.min(oldest, heardAtMs(copy)), now());
+    const oldestAtMs = ended.reduce((oldest, lease) => Math.min(oldest, heardAtMs(lease)), now());
     return now() - Math.max(oldestAtMs, ...writtenAtMs) > partialAfterMs;
   }
 
-  async #writeAndCut(standing: Standing, ended: readonly LeaseCopy[]): Promise<void> {
+  async #writeAndCut(standing: Standing, ended: readonly LedgerEntry[]): Promise<void> {
     const { storeId, through, archive, listing } = standing;
     const { leases, taken } = await withEarlier(archive, listing.late, ended);
     const range = {
       kind: "late",
-      first: idOf(leases[0] as LeaseCopy),
-      last: idOf(leases.at(-1) as LeaseCopy),
+      first: lastLedgerIdOf(leases[0] as LedgerEntry),
+      last: lastLedgerIdOf(leases.at(-1) as LedgerEntry),
     } as const;
     const file = await archiveFileOf(range, leases, this.#options.now());
     const { disk } = this.#options.archive;
@@ -104,7 +105,7 @@ export class LateLeases {
 }
 
 /** The leases with those of earlier late files, each in its later account, and the files that need no longer be. */
-async function withEarlier(archive: NamespaceArchive, late: readonly ArchiveName[], ended: readonly LeaseCopy[]) {
+async function withEarlier(archive: NamespaceArchive, late: readonly ArchiveName[], ended: readonly LedgerEntry[]) {
   let leases = [...ended];
   const taken: ArchiveName[] = [];
   for (const file of late) {
@@ -117,10 +118,6 @@ async function withEarlier(archive: NamespaceArchive, late: readonly ArchiveName
 }
 
 /** When its holder was heard of last. */
-function heardAtMs({ entry }: LeaseCopy): number {
-  return Math.max(entry.leasedAtMs, entry.progress?.reportedAtMs ?? 0);
-}
-
-function idOf({ entry }: LeaseCopy): number {
-  return lastLedgerIdOf(entry);
+function heardAtMs({ leasedAtMs, progress }: LedgerEntry): number {
+  return Math.max(leasedAtMs, progress?.reportedAtMs ?? 0);
 }

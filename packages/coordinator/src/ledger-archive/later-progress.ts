@@ -2,8 +2,8 @@
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 
 /** Reports never take progress back, so the farther of the two is the later one; the first when they are equal. */
-export function laterOf<Copy extends { readonly entry: LedgerEntry }>(one: Copy, other: Copy): Copy {
-  const [known, told] = [one.entry.progress, other.entry.progress];
+export function laterOf(one: LedgerEntry, other: LedgerEntry): LedgerEntry {
+  const [known, told] = [one.progress, other.progress];
   if (told === null) return one;
   if (known === null) return other;
   const places = [
@@ -16,8 +16,7 @@ export function laterOf<Copy extends { readonly entry: LedgerEntry }>(one: Copy,
 }
 
 /** Whether nobody mints from any of its runs any more: its holder will report nothing new. */
-export function hasEnded({ entry }: { readonly entry: LedgerEntry }): boolean {
-  const { progress, runCount, firstRun } = entry;
+export function hasEnded({ progress, runCount, firstRun }: LedgerEntry): boolean {
   if (progress === null || progress.state === "open") return false;
   return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
 }

@@ -7,8 +7,7 @@
  */
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy } from "../store.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import { type ArchiveDisk, isGone } from "./archive-disk.js";
 import { archiveUnavailable } from "./archive-fault.js";
 import { ArchiveListing } from "./archive-listing.js";
@@ -50,45 +49,45 @@ export class NamespaceArchive {
    * The lease that holds a run.
    * @throws CoordinatorError `ledger_archive_unavailable` when a file that may hold it is missing or can't be read. So do all below.
    */
-  async find(ledgerId: number, through: number): Promise<LeaseCopy | undefined> {
+  async find(ledgerId: number, through: number): Promise<LedgerEntry | undefined> {
     return await this.#asked(async ({ listing, isFresh }) => {
       const segments = listing.covering(ledgerId);
       const isMissing = segments.length === 0 && ledgerId >= 1 && ledgerId <= through;
       if (isMissing && !isFresh) return LOOK_AGAIN;
       if (isMissing) throw this.#missing(ledgerId);
       const found = await Promise.all(segments.map((file) => this.pieces.leaseHolding(file, ledgerId)));
-      const [first, ...others] = found.filter((copy) => copy !== undefined);
+      const [first, ...others] = found.filter((lease) => lease !== undefined);
       if (first === undefined) return undefined;
-      const [latest] = await this.#withLate(listing, [others.reduce(laterOf<LeaseCopy>, first)]);
-      return isFresh || hasEnded(latest as LeaseCopy) ? latest : LOOK_AGAIN;
+      const [latest] = await this.#withLate(listing, [others.reduce(laterOf, first)]);
+      return isFresh || hasEnded(latest as LedgerEntry) ? latest : LOOK_AGAIN;
     });
   }
 
   /** Up to `limit` leases, newest first, whose last run has a ledger id below `belowLedgerId`. */
-  async below(belowLedgerId: number, limit: number, through: number): Promise<readonly LeaseCopy[]> {
+  async below(belowLedgerId: number, limit: number, through: number): Promise<readonly LedgerEntry[]> {
     return await this.#asked(async (attempt) => {
       const { listing } = attempt;
       const newestFirst = listing.segmentsByEnd.filter(({ first }) => first < belowLedgerId).reverse();
       const read = (file: ArchiveName) => this.pieces.below(file, belowLedgerId, limit);
       const page = await pageOf(newestFirst, limit, read, (file, id) => file.last < id, -1);
-      const oldest = page.length < limit ? 1 : idOf(page.at(-1) as LeaseCopy);
+      const oldest = page.length < limit ? 1 : lastLedgerIdOf(page.at(-1) as LedgerEntry);
       return await this.#proven(attempt, page, oldest, Math.min(belowLedgerId - 1, through));
     });
   }
 
   /** Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`. */
-  async after(afterLedgerId: number, limit: number, through: number): Promise<readonly LeaseCopy[]> {
+  async after(afterLedgerId: number, limit: number, through: number): Promise<readonly LedgerEntry[]> {
     return await this.#asked(async (attempt) => {
       const segments = attempt.listing.segments.filter(({ last }) => last > afterLedgerId);
       const read = (file: ArchiveName) => this.pieces.after(file, afterLedgerId, limit);
       const page = await pageOf(segments, limit, read, (file, id) => file.first > id, 1);
-      const newest = page.length < limit ? through : Math.min(idOf(page.at(-1) as LeaseCopy), through);
+      const newest = page.length < limit ? through : Math.min(lastLedgerIdOf(page.at(-1) as LedgerEntry), through);
       return await this.#proven(attempt, page, afterLedgerId + 1, newest);
     });
   }
 
   /** The oldest lease granted at a time or later: times rise with ledger ids. */
-  async firstSince(timeMs: number, through: number): Promise<LeaseCopy | undefined> {
+  async firstSince(timeMs: number, through: number): Promise<LedgerEntry | undefined> {
     return await this.#asked(async (attempt) => {
       // By their ends: what is true of the last lease of one is true of the last leases of all behind it.
       const segments = attempt.listing.segmentsByEnd;
@@ -99,15 +98,15 @@ export class NamespaceArchive {
         if ((blocks.at(-1)?.lastLeasedAtMs ?? 0) >= timeMs) high = middle;
         else low = middle + 1;
       }
-      let page: readonly LeaseCopy[] = [];
+      let page: readonly LedgerEntry[] = [];
       for (const file of segments.slice(low)) {
-        if (page[0] !== undefined && file.first > idOf(page[0])) continue;
-        const copy = await this.pieces.firstSince(file, timeMs);
-        if (copy !== undefined) page = mergedPage(page, [copy], 1).slice(0, 1);
+        if (page[0] !== undefined && file.first > lastLedgerIdOf(page[0])) continue;
+        const lease = await this.pieces.firstSince(file, timeMs);
+        if (lease !== undefined) page = mergedPage(page, [lease], 1).slice(0, 1);
       }
       const [found] = page;
       const before = (segments[low - 1]?.last ?? 0) + 1;
-      const upTo = found === undefined ? through : Math.min(idOf(found), through);
+      const upTo = found === undefined ? through : Math.min(lastLedgerIdOf(found), through);
       const proven = await this.#proven(attempt, page, before, upTo);
       return proven === LOOK_AGAIN ? LOOK_AGAIN : proven[0];
     });
@@ -163,10 +162,10 @@ export class NamespaceArchive {
   /** The page with what late files say, if the segments between two ids are all there. */
   async #proven(
     { listing, isFresh }: Attempt,
-    page: readonly LeaseCopy[],
+    page: readonly LedgerEntry[],
     first: number,
     last: number,
-  ): Promise<readonly LeaseCopy[] | typeof LOOK_AGAIN> {
+  ): Promise<readonly LedgerEntry[] | typeof LOOK_AGAIN> {
     const gap = listing.gapWithin(first, last);
     if (gap !== undefined && isFresh) throw this.#missing(gap);
     if (gap !== undefined) return LOOK_AGAIN;
@@ -174,16 +173,16 @@ export class NamespaceArchive {
     return isFresh || latest.every(hasEnded) ? latest : LOOK_AGAIN;
   }
 
-  async #withLate({ late }: ArchiveListing, page: readonly LeaseCopy[]): Promise<readonly LeaseCopy[]> {
+  async #withLate({ late }: ArchiveListing, page: readonly LedgerEntry[]): Promise<readonly LedgerEntry[]> {
     const latest = [...page];
     for (const file of late) {
-      if (!page.some((copy) => idOf(copy) >= file.first && idOf(copy) <= file.last)) continue;
+      if (!page.some((lease) => lastLedgerIdOf(lease) >= file.first && lastLedgerIdOf(lease) <= file.last)) continue;
       const ids = await this.pieces.idsIn(file);
-      for (const [index, copy] of latest.entries()) {
-        const id = idOf(copy);
+      for (const [index, lease] of latest.entries()) {
+        const id = lastLedgerIdOf(lease);
         if (ids[firstIndex(ids.length, (at) => (ids[at] as number) >= id)] !== id) continue;
         const told = await this.pieces.leaseHolding(file, id);
-        if (told !== undefined) latest[index] = laterOf(copy, told);
+        if (told !== undefined) latest[index] = laterOf(lease, told);
       }
     }
     return latest;
@@ -207,33 +206,29 @@ export class NamespaceArchive {
 async function pageOf(
   files: readonly ArchiveName[],
   limit: number,
-  read: (file: ArchiveName) => Promise<readonly LeaseCopy[]>,
+  read: (file: ArchiveName) => Promise<readonly LedgerEntry[]>,
   isBeyond: (file: ArchiveName, ledgerId: number) => boolean,
   direction: 1 | -1,
-): Promise<readonly LeaseCopy[]> {
-  let page: readonly LeaseCopy[] = [];
+): Promise<readonly LedgerEntry[]> {
+  let page: readonly LedgerEntry[] = [];
   for (const file of files) {
     const last = page[limit - 1];
-    if (last !== undefined && isBeyond(file, idOf(last))) break;
+    if (last !== undefined && isBeyond(file, lastLedgerIdOf(last))) break;
     page = mergedPage(page, await read(file), direction).slice(0, limit);
   }
   return page;
 }
 
 /** Both, each lease once, in its later account. Both are in the direction's order: 1 oldest first, -1 newest first. */
-export function mergedPage<Copy extends { readonly entry: LedgerEntry }>(
-  one: readonly Copy[],
-  other: readonly Copy[],
+export function mergedPage(
+  one: readonly LedgerEntry[],
+  other: readonly LedgerEntry[],
   direction: 1 | -1,
-): readonly Copy[] {
-  const byId = new Map(one.map((copy) => [idOf(copy), copy]));
-  for (const copy of other) {
-    const known = byId.get(idOf(copy));
-    byId.set(idOf(copy), known === undefined ? copy : laterOf(known, copy));
+): readonly LedgerEntry[] {
+  const byId = new Map(one.map((lease) => [lastLedgerIdOf(lease), lease]));
+  for (const lease of other) {
+    const known = byId.get(lastLedgerIdOf(lease));
+    byId.set(lastLedgerIdOf(lease), known === undefined ? lease : laterOf(known, lease));
   }
-  return [...byId].sort(([a], [b]) => direction * (a - b)).map(([, copy]) => copy);
-}
-
-function idOf({ entry }: { readonly entry: LedgerEntry }): number {
-  return lastLedgerIdOf(entry);
+  return [...byId].sort(([a], [b]) => direction * (a - b)).map(([, lease]) => lease);
 }

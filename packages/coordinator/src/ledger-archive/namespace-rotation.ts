@@ -9,10 +9,11 @@
  */
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { PHASES } from "../guard/record.js";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
-import type { LeaseCopy, Store } from "../store.js";
+import type { Store } from "../store.js";
 import { archiveFileOf, FILE_LEASES_MAX, lineOf } from "./archive-file.js";
 import type { ArchiveListing } from "./archive-listing.js";
 import type { ArchiveName } from "./archive-name.js";
@@ -105,36 +106,36 @@ export class NamespaceRotation {
   }
 
   /** A file that was written and not cut by: a process was killed, another one is about to, or the store was restored. */
-  async #standingFileFor({ through, archive, listing }: Standing, due: readonly LeaseCopy[]) {
+  async #standingFileFor({ through, archive, listing }: Standing, due: readonly LedgerEntry[]) {
     for (const file of listing.covering(through + 1)) {
-      const held = due.filter((copy) => idOf(copy) <= file.last);
+      const held = due.filter((lease) => lastLedgerIdOf(lease) <= file.last);
       if (held.length === 0) continue;
       const leases = await archive.pieces.whole(file).catch(() => []);
-      const lines = new Map(leases.map((copy) => [idOf(copy), copy.leaseNonce]));
-      if (!held.every((copy) => lines.get(idOf(copy)) === copy.leaseNonce)) continue;
+      const lines = new Map(leases.map((lease) => [lastLedgerIdOf(lease), lease.nonce]));
+      if (!held.every((lease) => lines.get(lastLedgerIdOf(lease)) === lease.nonce)) continue;
       const asThere = new Set(leases.map(lineOf));
       // What was told since would be lost with the lease: it stays, as one that has not ended.
-      return { file: file.name, held: held.map((copy) => ({ copy, isTold: asThere.has(lineOf(copy)) })) };
+      return { file: file.name, held: held.map((lease) => ({ lease, isTold: asThere.has(lineOf(lease)) })) };
     }
     return undefined;
   }
 
-  async #isOverdue({ archive, listing }: Standing, oldest: LeaseCopy | undefined): Promise<boolean> {
+  async #isOverdue({ archive, listing }: Standing, oldest: LedgerEntry | undefined): Promise<boolean> {
     if (oldest === undefined) return false;
     const { now, retention, partialAfterMs = DAY_MS } = this.#options;
     const newest = listing.segments.at(-1);
     const writtenAtMs = newest === undefined ? 0 : (await archive.pieces.index(newest)).writtenAtMs;
-    return now() - Math.max(oldest.entry.leasedAtMs + (retention.ageMs ?? 0), writtenAtMs) > partialAfterMs;
+    return now() - Math.max(oldest.leasedAtMs + (retention.ageMs ?? 0), writtenAtMs) > partialAfterMs;
   }
 
-  async #writeAndCut(standing: Standing, due: readonly LeaseCopy[]): Promise<boolean> {
+  async #writeAndCut(standing: Standing, due: readonly LedgerEntry[]): Promise<boolean> {
     const { archive, through } = standing;
-    const range = { kind: "segment", first: through + 1, last: idOf(due.at(-1) as LeaseCopy) } as const;
+    const range = { kind: "segment", first: through + 1, last: lastLedgerIdOf(due.at(-1) as LedgerEntry) } as const;
     const file = await archiveFileOf(range, due, this.#options.now());
     await writeDurably(this.#options.archive.disk, archive.folder, file, due);
     // Whoever reads knows of the file before its leases leave the store.
     await archive.look();
-    const held = due.map((copy) => ({ copy, isTold: true }));
+    const held = due.map((lease) => ({ lease, isTold: true }));
     const isCut = await this.#cut(standing, held, file.name.name, file.bytes.length);
     if (!isCut) await this.#removeIfNeedless(standing, file.name, due);
     return isCut;
@@ -143,12 +144,12 @@ export class NamespaceRotation {
   /** Answers whether it was we who did it. */
   async #cut(
     { storeId, through }: Standing,
-    held: readonly { readonly copy: LeaseCopy; readonly isTold: boolean }[],
+    held: readonly { readonly lease: LedgerEntry; readonly isTold: boolean }[],
     file: string,
     bytes: number | null,
   ): Promise<boolean> {
-    const last = idOf(held.at(-1)?.copy as LeaseCopy);
-    const ended = held.filter(({ copy, isTold }) => isTold && hasEnded(copy)).map(({ copy }) => copy);
+    const last = lastLedgerIdOf(held.at(-1)?.lease as LedgerEntry);
+    const ended = held.filter(({ lease, isTold }) => isTold && hasEnded(lease)).map(({ lease }) => lease);
     const { isCut, leaseCount } = await cutInSteps(
       this.#options.store,
       this.#namespace,
@@ -171,18 +172,14 @@ export class NamespaceRotation {
    * Somebody else was faster. Our file may go when another one, which stays when its own writer asks the same, tells all that ours
    * does: of two, the one with the lesser name.
    */
-  async #removeIfNeedless({ archive }: Standing, own: ArchiveName, leases: readonly LeaseCopy[]): Promise<void> {
+  async #removeIfNeedless({ archive }: Standing, own: ArchiveName, leases: readonly LedgerEntry[]): Promise<void> {
     const { segments } = await archive.look();
     for (const other of segments) {
       if (other.name >= own.name || other.first > own.first || other.last < own.last) continue;
       const lines = new Set((await archive.pieces.whole(other)).map(lineOf));
-      if (!leases.every((copy) => lines.has(lineOf(copy)))) continue;
+      if (!leases.every((lease) => lines.has(lineOf(lease)))) continue;
       await this.#options.archive.disk.remove(join(archive.folder, own.name));
       return;
     }
   }
-}
-
-function idOf({ entry }: LeaseCopy): number {
-  return lastLedgerIdOf(entry);
 }

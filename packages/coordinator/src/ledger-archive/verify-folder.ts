@@ -1,6 +1,6 @@
 /** Reads a whole ledger folder, file by file, and tells everything that is wrong with it. */
 import { join } from "node:path";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import { type ArchiveDisk, NODE_DISK } from "./archive-disk.js";
 import { archiveUnavailable } from "./archive-fault.js";
 import { leasesInFile } from "./archive-file.js";
@@ -44,8 +44,8 @@ async function verifyLedger(disk: ArchiveDisk, folder: string, listing: ArchiveL
     try {
       const bytes = await disk.readWhole(join(folder, file.name));
       byteCount += bytes.length;
-      for (const { entry } of await leasesInFile(file, bytes)) {
-        const id = lastLedgerIdOf(entry);
+      for (const lease of await leasesInFile(file, bytes)) {
+        const id = lastLedgerIdOf(lease);
         if (file.kind === "late" && !known.has(id))
           faults.push(`${file.name} tells of lease ${id}, which no segment holds`);
         known.add(id);

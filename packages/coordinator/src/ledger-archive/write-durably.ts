@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import type { LeaseCopy } from "../store.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import type { ArchiveDisk } from "./archive-disk.js";
 import { damagedFile } from "./archive-fault.js";
 import { type ArchiveFile, BLOCK_LEASES, leasesInFile, lineOf } from "./archive-file.js";
@@ -22,7 +22,7 @@ export async function writeDurably(
   disk: ArchiveDisk,
   folder: string,
   { name, bytes }: ArchiveFile,
-  leases: readonly LeaseCopy[],
+  leases: readonly LedgerEntry[],
 ): Promise<void> {
   await disk.makeFolder(dirname(folder));
   await disk.makeFolder(folder);
@@ -47,10 +47,11 @@ export async function removeAbandoned(disk: ArchiveDisk, folder: string, nowMs: 
   }
 }
 
-async function mustHold(leases: readonly LeaseCopy[], found: readonly LeaseCopy[], name: string): Promise<void> {
+async function mustHold(leases: readonly LedgerEntry[], found: readonly LedgerEntry[], name: string): Promise<void> {
   if (found.length !== leases.length) throw damagedFile(name, "it holds another number of leases than were written");
-  for (const [index, copy] of leases.entries()) {
-    if (lineOf(copy) !== lineOf(found[index] as LeaseCopy)) throw damagedFile(name, `lease ${index} reads otherwise`);
+  for (const [index, lease] of leases.entries()) {
+    if (lineOf(lease) !== lineOf(found[index] as LedgerEntry))
+      throw damagedFile(name, `lease ${index} reads otherwise`);
     if (index % BLOCK_LEASES === 0) await turn();
   }
 }

@@ -1,7 +1,8 @@
 /** The ledger of a namespace, carried over from one store to another, and compared. Knows stores only as a port. */
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { isSameLease, lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy, Store } from "../store.js";
+import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
+import type { Store } from "../store.js";
 
 export interface LedgerPair {
   readonly namespace: string;
@@ -40,14 +41,14 @@ export async function compareLedgers({
   for await (const page of pagesOf(source, namespace, beyond, pageLeaseCount)) {
     leaseCount += page.length;
     const found = (await targetPages.next()).value ?? [];
-    for (const [index, copy] of found.entries()) {
+    for (const [index, held] of found.entries()) {
       const lease = page[index];
       // A page of the source that is not full is its last.
       if (lease === undefined && page.length < pageLeaseCount)
         return { leaseCount, copiedCount, copiedUpTo, hasMore: true };
-      if (lease === undefined || !isSameLease(lease, copy)) throw otherLease(namespace, copy);
+      if (lease === undefined || !isSameLease(lease, held)) throw otherLease(namespace, held);
       copiedCount++;
-      copiedUpTo = lastLedgerIdOf(lease.entry);
+      copiedUpTo = lastLedgerIdOf(lease);
     }
   }
   const more = (await targetPages.next()).value ?? [];
@@ -85,7 +86,7 @@ async function countUpTo(store: Store, namespace: string, ledgerId: number, limi
   let count = 0;
   if (ledgerId === 0) return count;
   for await (const page of pagesOf(store, namespace, 0, limit)) {
-    const within = page.filter(({ entry }) => lastLedgerIdOf(entry) <= ledgerId).length;
+    const within = page.filter((lease) => lastLedgerIdOf(lease) <= ledgerId).length;
     count += within;
     if (within < page.length) break;
   }
@@ -98,21 +99,21 @@ async function* pagesOf(
   namespace: string,
   afterLedgerId: number,
   limit: number,
-): AsyncGenerator<readonly LeaseCopy[], undefined> {
+): AsyncGenerator<readonly LedgerEntry[], undefined> {
   for (let newest = afterLedgerId; ; ) {
     const page = await store.exportLeases(namespace, { afterLedgerId: newest, limit });
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;
     if (page.length < limit) return;
-    newest = lastLedgerIdOf(last.entry);
+    newest = lastLedgerIdOf(last);
   }
 }
 
-function otherLease(namespace: string, { entry }: LeaseCopy): CoordinatorError {
+function otherLease(namespace: string, { firstRun, leasedAtMs }: LedgerEntry): CoordinatorError {
   return new CoordinatorError(
     "store_replaced",
-    `the new store holds a lease of namespace "${namespace}" that the old one does not have (runs from ${entry.firstRun} on, leased at ` +
-      `${new Date(entry.leasedAtMs).toISOString()}): they are remains of another store. Move to an empty place, such as another ?prefix=`,
+    `the new store holds a lease of namespace "${namespace}" that the old one does not have (runs from ${firstRun} on, leased at ` +
+      `${new Date(leasedAtMs).toISOString()}): they are remains of another store. Move to an empty place, such as another ?prefix=`,
   );
 }

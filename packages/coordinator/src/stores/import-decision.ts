@@ -1,7 +1,7 @@
 /** Which leases of another store a store takes over, as a pure function; lua/import.lua says the same for Redis. */
-import { isSameLease, lastLedgerIdOf } from "../lease-copy.js";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
 import { refused } from "../refusals.js";
-import type { LeaseCopy } from "../store.js";
 
 /** What stands in the store that takes them over. */
 export interface Importing {
@@ -9,21 +9,21 @@ export interface Importing {
   readonly hasRecord: boolean;
   /** 0 for none. */
   readonly newestLedgerId: number;
-  readonly leaseAt: (lastLedgerId: number) => LeaseCopy | undefined;
+  readonly leaseAt: (lastLedgerId: number) => LedgerEntry | undefined;
 }
 
 /**
- * Those of the copies, oldest first, that are not there yet.
- * @throws CoordinatorError `store_replaced` when another lease stands where a copy belongs; `namespace_already_initialised`
+ * Those of the leases, oldest first, that are not there yet.
+ * @throws CoordinatorError `store_replaced` when another lease stands where one belongs; `namespace_already_initialised`
  *   when one is missing in a ledger that has its record, and so is complete.
  */
-export function leasesToAppend(importing: Importing, copies: readonly LeaseCopy[]): readonly LeaseCopy[] {
+export function leasesToAppend(importing: Importing, leases: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const { namespace, hasRecord, leaseAt } = importing;
   let newest = importing.newestLedgerId;
-  return copies.filter((copy) => {
-    const last = lastLedgerIdOf(copy.entry);
+  return leases.filter((lease) => {
+    const last = lastLedgerIdOf(lease);
     const there = leaseAt(last);
-    if (there !== undefined ? !isSameLease(there, copy) : newest > last - copy.entry.runCount) {
+    if (there !== undefined ? !isSameLease(there, lease) : newest > last - lease.runCount) {
       throw refused("FOREIGN", `its ledger holds another lease at run ${last}`, namespace);
     }
     if (there !== undefined) return false;

@@ -3,22 +3,22 @@
  * trying things out, never for an archive.
  */
 import { randomUUID } from "node:crypto";
-import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
 import type {
   ArchivedPart,
   CutAnswer,
   Finding,
-  LeaseCopy,
   LeaseStep,
   LedgerCut,
   NamespaceRecord,
   Outcome,
+  RecordAfter,
   ReportCommand,
   StepCommand,
   Store,
@@ -30,7 +30,6 @@ import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
 
 interface KeptLease extends LedgerRange {
-  readonly nonce: string;
   entry: LedgerEntry;
 }
 
@@ -87,8 +86,7 @@ export class MemoryStore implements Store {
     const { ledger = [], archivedThrough = 0 } = kept ?? {};
     this.#namespaces.set(namespace, { ...kept, fields: keptFields(record), ledger, archivedThrough });
     const after = recordAfter(record, command.nonce);
-    if (command.step === "lease")
-      ledger.push(keptLease(command, after.version, after.highWaterMark, runCount, after.changedAtMs));
+    if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, after, runCount)));
     const { nonce, epoch, generation } = after;
     return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
   }
@@ -106,7 +104,7 @@ export class MemoryStore implements Store {
     const lease = this.#leaseAt(namespace, ledgerId);
     if (lease === undefined) throw notLeased(namespace, ledgerId);
     const { run } = runOfLedgerId(ledgerId);
-    const progress = decideReport({ nonce: lease.nonce, progress: lease.entry.progress }, run, command, this.#now());
+    const progress = decideReport(lease.entry, run, command, this.#now());
     lease.entry = { ...lease.entry, progress };
   }
 
@@ -146,13 +144,13 @@ export class MemoryStore implements Store {
   async exportLeases(
     namespace: string,
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LeaseCopy[]> {
+  ): Promise<readonly LedgerEntry[]> {
     const ledger = this.#namespaces.get(namespace)?.ledger ?? [];
     const begin = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > afterLedgerId);
-    return ledger.slice(begin, begin + limit).map(copyOf);
+    return ledger.slice(begin, begin + limit).map(({ entry }) => entry);
   }
 
-  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+  async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
     const kept = this.#namespaces.get(namespace) ?? nothingKept();
     const { fields, ledger } = kept;
     const importing = {
@@ -161,12 +159,10 @@ export class MemoryStore implements Store {
       newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
       leaseAt: (ledgerId: number) => {
         const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
-        return lease?.lastLedgerId === ledgerId ? copyOf(lease) : undefined;
+        return lease?.lastLedgerId === ledgerId ? lease.entry : undefined;
       },
     };
-    for (const { entry, leaseNonce: nonce } of leasesToAppend(importing, copies)) {
-      ledger.push({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, nonce, entry });
-    }
+    for (const lease of leasesToAppend(importing, leases)) ledger.push(keptLease(lease));
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
   }
 
@@ -215,20 +211,17 @@ function nothingKept(): KeptNamespace {
   return { fields: undefined, ledger: [], archivedThrough: 0 };
 }
 
-function keptLease(
+function leasedEntry(
   { holder, coordinator, leaseNonce: nonce }: LeaseStep,
-  version: number,
-  lastRun: number,
+  { version, highWaterMark, changedAtMs: leasedAtMs }: RecordAfter,
   runCount: number,
-  leasedAtMs: number,
-): KeptLease {
-  const firstRun = lastRun - runCount + 1;
-  const entry = { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce, progress: null };
-  return { lastLedgerId: ledgerIdOf(version, lastRun), runCount, nonce, entry };
+): LedgerEntry {
+  const firstRun = highWaterMark - runCount + 1;
+  return { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce, progress: null };
 }
 
-function copyOf({ entry, nonce }: KeptLease): LeaseCopy {
-  return { entry, leaseNonce: nonce };
+function keptLease(entry: LedgerEntry): KeptLease {
+  return { lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount, entry };
 }
 
 /** Index of the first item that holds, where all later ones hold too; the length when none does. */

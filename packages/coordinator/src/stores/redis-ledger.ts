@@ -4,8 +4,8 @@
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy, LedgerCut } from "../store.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
+import type { LedgerCut } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 
 export interface NamespaceKeys {
@@ -33,23 +33,24 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
 /** The leases in an answer of lua/leases.lua. */
-export function leasesIn(answer: unknown): readonly LeaseCopy[] {
+export function leasesIn(answer: unknown): readonly LedgerEntry[] {
   const [lines, holders] = answer as readonly [readonly string[], readonly string[]];
   const jsonOf = new Map(
     Array.from({ length: holders.length / 2 }, (_, index) => [holders[2 * index], holders[2 * index + 1]]),
   );
-  const leases = lines.map((line) => line.split(" "));
-  const entries = ledgerEntriesOf(
-    leases.map(([lastLedgerId, runCount, leasedAtMs, holder, nonce = "", ...report]) => ({
-      lastLedgerId: Number(lastLedgerId),
-      runCount: Number(runCount),
-      leasedAtMs: Number(leasedAtMs),
-      holderJson: jsonOf.get(holder) ?? "",
-      nonce,
-      progress: progressIn(Number(lastLedgerId), report.map(Number)),
-    })),
+  return ledgerEntriesOf(
+    lines.map((line) => {
+      const [lastLedgerId, runCount, leasedAtMs, holder, nonce = "", ...report] = line.split(" ");
+      return {
+        lastLedgerId: Number(lastLedgerId),
+        runCount: Number(runCount),
+        leasedAtMs: Number(leasedAtMs),
+        holderJson: jsonOf.get(holder) ?? "",
+        nonce,
+        progress: progressIn(Number(lastLedgerId), report.map(Number)),
+      };
+    }),
   );
-  return leases.map(([, , , , leaseNonce = ""], index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
 }
 
 function progressIn(lastLedgerId: number, [behind, used, state, reportedAtMs]: readonly number[]): Progress | null {
@@ -59,13 +60,13 @@ function progressIn(lastLedgerId: number, [behind, used, state, reportedAtMs]: r
 }
 
 /** A lease as lua/import.lua takes it. */
-export function importParametersOf({ entry, leaseNonce }: LeaseCopy): readonly (string | number)[] {
-  const { firstRun, runCount, leasedAtMs, progress } = entry;
-  const lease = [lastLedgerIdOf(entry), runCount, leasedAtMs, holderJsonOf(entry), leaseNonce];
-  if (progress === null) return [...lease, "-", "-", "-", "-"];
+export function importParametersOf(lease: LedgerEntry): readonly (string | number)[] {
+  const { firstRun, runCount, leasedAtMs, nonce, progress } = lease;
+  const granted = [lastLedgerIdOf(lease), runCount, leasedAtMs, holderJsonOf(lease), nonce];
+  if (progress === null) return [...granted, "-", "-", "-", "-"];
   const { run, lastSequence, state, reportedAtMs } = progress;
   const used = lastSequence === null ? 0 : lastSequence + 1;
-  return [...lease, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
+  return [...granted, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
 }
 
 /** A cut as lua/cut.lua takes it, behind the namespace. */

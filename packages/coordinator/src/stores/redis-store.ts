@@ -6,13 +6,12 @@ import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
-import { lastLedgerIdOf } from "../lease-copy.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
 import {
   type ArchivedPart,
   type CutAnswer,
   type Finding,
   LEDGER_CUT_LEASES_MAX,
-  type LeaseCopy,
   type LedgerCut,
   type NamespaceRecord,
   type Outcome,
@@ -156,21 +155,19 @@ export class RedisStore implements Store {
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
     const [lease] = await this.#leases("lease-at", namespace, [namespace, ledgerId]);
     if (lease === undefined) return undefined;
-    const { entry } = lease;
-    return holdsRun({ lastLedgerId: lastLedgerIdOf(entry), runCount: entry.runCount }, ledgerId) ? entry : undefined;
+    return holdsRun({ lastLedgerId: lastLedgerIdOf(lease), runCount: lease.runCount }, ledgerId) ? lease : undefined;
   }
 
   async listLeases(
     namespace: string,
     { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    const leases = await this.#leases("leases-below", namespace, [namespace, belowLedgerId, limit]);
-    return leases.map(({ entry }) => entry);
+    return await this.#leases("leases-below", namespace, [namespace, belowLedgerId, limit]);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
     const [lease] = await this.#leases("lease-since", namespace, [namespace, timeMs]);
-    return lease?.entry;
+    return lease;
   }
 
   /**
@@ -189,14 +186,14 @@ export class RedisStore implements Store {
   async exportLeases(
     namespace: string,
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LeaseCopy[]> {
+  ): Promise<readonly LedgerEntry[]> {
     return await this.#leases("leases-after", namespace, [afterLedgerId, limit]);
   }
 
-  async importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+  async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
     const { record, ledger, holders, reports } = this.#keys(namespace);
-    for (let at = 0; at < copies.length; at += IMPORT_LEASES_MAX) {
-      const parameters = copies.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
+    for (let at = 0; at < leases.length; at += IMPORT_LEASES_MAX) {
+      const parameters = leases.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
       await this.#route.use(record, "reads", (connection) =>
         connection.run("import", [record, ledger, holders, reports], [namespace, ...parameters], { namespace }),
       );
@@ -268,7 +265,7 @@ export class RedisStore implements Store {
     script: ScriptName,
     namespace: string,
     parameters: readonly (string | number)[],
-  ): Promise<readonly LeaseCopy[]> {
+  ): Promise<readonly LedgerEntry[]> {
     const { record, ledger, holders, reports } = this.#keys(namespace);
     return await this.#route.use(record, "reads", async (connection) =>
       leasesIn(await connection.run(script, [record, ledger, holders, reports], parameters, { namespace })),

@@ -1,8 +1,8 @@
 /** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { lastLedgerIdOf } from "../lease-copy.js";
-import type { LeaseCopy, LedgerCut } from "../store.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
+import type { LedgerCut } from "../store.js";
 import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
@@ -96,15 +96,15 @@ export class SqliteLedger {
     return row && entriesOf([row])[0];
   }
 
-  copiesAfter(namespaceId: number, ledgerId: number, limit: number): readonly LeaseCopy[] {
+  after(namespaceId: number, ledgerId: number, limit: number): readonly LedgerEntry[] {
     const rows = this.#statements.after.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
-    return copiesOf(rows);
+    return entriesOf(rows);
   }
 
   /** The lease whose last run that is. */
-  copyAt(namespaceId: number, lastLedgerId: number): LeaseCopy | undefined {
+  endingAt(namespaceId: number, lastLedgerId: number): LedgerEntry | undefined {
     const row = this.#statements.at.get(namespaceId, lastLedgerId) as unknown as LeaseRow | undefined;
-    return row && copiesOf([row])[0];
+    return row && entriesOf([row])[0];
   }
 
   /** Ledger id up to which it stands in the archive; 0 for none of it. */
@@ -125,10 +125,10 @@ export class SqliteLedger {
   }
 
   /** Writes down a lease of another store, with what was reported on it. */
-  addCopy(namespaceId: number, { entry, leaseNonce: nonce }: LeaseCopy): void {
-    const { runCount, leasedAtMs, progress } = entry;
-    const lastLedgerId = lastLedgerIdOf(entry);
-    this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(entry), nonce });
+  addTakenOver(namespaceId: number, lease: LedgerEntry): void {
+    const { runCount, leasedAtMs, nonce, progress } = lease;
+    const lastLedgerId = lastLedgerIdOf(lease);
+    this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(lease), nonce });
     if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
   }
 
@@ -141,11 +141,6 @@ export class SqliteLedger {
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
   }
-}
-
-function copiesOf(rows: readonly LeaseRow[]): readonly LeaseCopy[] {
-  const entries = entriesOf(rows);
-  return rows.map(({ nonce: leaseNonce }, index) => ({ entry: entries[index] as LedgerEntry, leaseNonce }));
 }
 
 function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {

@@ -16,7 +16,6 @@ import type {
   ArchivedPart,
   CutAnswer,
   Finding,
-  LeaseCopy,
   LeaseStep,
   LedgerCut,
   NamespaceRecord,
@@ -180,14 +179,14 @@ export class SqliteStore implements Store {
   async exportLeases(
     namespace: string,
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LeaseCopy[]> {
+  ): Promise<readonly LedgerEntry[]> {
     return this.#turns.read(() => {
       const standing = this.#records.ifThere(namespace);
-      return standing === undefined ? [] : this.#ledger.copiesAfter(standing.id, afterLedgerId, limit);
+      return standing === undefined ? [] : this.#ledger.after(standing.id, afterLedgerId, limit);
     });
   }
 
-  importLeases(namespace: string, copies: readonly LeaseCopy[]): Promise<void> {
+  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
     return this.#turns.add(() => {
       this.#mustNotBeCopy();
       const standing = this.#records.ifThere(namespace);
@@ -195,12 +194,12 @@ export class SqliteStore implements Store {
         namespace,
         hasRecord: standing !== undefined && hasRecord(standing.fields),
         newestLedgerId: standing === undefined ? 0 : this.#ledger.mark(standing.id),
-        leaseAt: (ledgerId: number) => standing && this.#ledger.copyAt(standing.id, ledgerId),
+        leaseAt: (ledgerId: number) => standing && this.#ledger.endingAt(standing.id, ledgerId),
       };
-      const missing = leasesToAppend(there, copies);
+      const missing = leasesToAppend(there, leases);
       if (missing.length === 0) return;
       const id = this.#records.idOf(namespace);
-      for (const copy of missing) this.#ledger.addCopy(id, copy);
+      for (const lease of missing) this.#ledger.addTakenOver(id, lease);
     });
   }
 

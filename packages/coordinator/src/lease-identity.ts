@@ -1,6 +1,5 @@
-/** What is true of a lease in whatever store it stands. Pure. */
+/** Which lease it is, in whatever store or file it stands: its place in the ledger, and whether two are the same one. Pure. */
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
-import type { LeaseCopy } from "./store.js";
 
 /** What the ledger is ordered by. */
 export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry, "progress">): number {
@@ -8,11 +7,10 @@ export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry
 }
 
 /** Whether two stores keep the same lease. The progress may differ: a holder may have reported to one of them since. */
-export function isSameLease(one: LeaseCopy, other: LeaseCopy): boolean {
+export function isSameLease(one: LedgerEntry, other: LedgerEntry): boolean {
   return textOf(one) === textOf(other);
 }
 
-function textOf({ entry, leaseNonce }: LeaseCopy): string {
-  const { version, firstRun, runCount, leasedAtMs, holder, coordinator } = entry;
-  return JSON.stringify([version, firstRun, runCount, leasedAtMs, holder, coordinator, leaseNonce]);
+function textOf({ version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce }: LedgerEntry): string {
+  return JSON.stringify([version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce]);
 }
