@@ -83,7 +83,7 @@ test("at the end of a run space importers stop, and go on in the next version on
 
   const capacity = await done("capacity", "--coordinator", url);
   expect(capacity.stdout).toMatch(
-    /version 1, .*used .*alarms {13}none.*holder .*processes.*\n(?:one|two) .*\n(?:one|two) /s,
+    /version 1, .*used .*alarms {13}none.*HOLDER .*PROCESSES.*\n(?:one|two) .*\n(?:one|two) /s,
   );
   const { version, holders } = await jsonOf("capacity", "--coordinator", url);
   expect({ version, names: (holders as { name: string }[]).map(({ name }) => name).sort() }).toEqual({

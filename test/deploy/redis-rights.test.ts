@@ -88,10 +88,10 @@ async function work(user: string): Promise<void> {
     const { firstRun } = await coordinator.lease(namespace, request);
     await coordinator.report(namespace, firstRun, { nonce, lastSequence: 1, state: "open" });
     await coordinator.run(namespace, firstRun);
+    await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
     await coordinator.lease(namespace, { ...request, nonce: randomBytes(12).toString("base64url") });
     await cutOldest(store, namespace, made.storeId);
     await coordinator.inspect(namespace, "00000000");
-    await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
     await coordinator.labelNamespace(namespace, { archive: "lists" });
     expect(await coordinator.namespaces()).toContainEqual(
       expect.objectContaining({ namespace, labels: { archive: "lists" } }),

@@ -7,7 +7,7 @@ import type { FoundServer } from "../src/guard/found.js";
 import { type KeptFields, keptFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
 import { notInitialised, refused } from "../src/refusals.js";
-import type { Finding, NamespaceRecord, Outcome, StepCommand, Store } from "../src/store.js";
+import type { ArchivedPart, Finding, NamespaceRecord, Outcome, StepCommand, Store } from "../src/store.js";
 import { namespaceRecordIn, recordAfter } from "../src/stores/namespace-record.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
@@ -97,7 +97,9 @@ export class SettableStore implements Store {
   importLeases = keepsNoLedger;
   describeNamespace = keepsNoLedger;
   readDescription = keepsNoLedger;
-  readArchived = keepsNoLedger;
+  async readArchived(): Promise<ArchivedPart> {
+    return { storeId: undefined, through: 0 };
+  }
   cutLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];

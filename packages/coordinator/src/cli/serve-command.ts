@@ -127,7 +127,9 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   }
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
-  const log = pino({ level: options.logLevel, base: { coordinator: options.name } });
+  // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
+  const output = pino.destination({ fd: 1, sync: true });
+  const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
   const events = new EventHub(log);
   const recent = new RecentEvents();
   events.subscribe(recent.take);
