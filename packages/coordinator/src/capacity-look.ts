@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
+import { type LedgerReader, listReadable } from "./ledger-reader.js";
 
 /** What a look may cost at the most. */
 export const LOOK_LEASES_MAX = 10_000;
@@ -28,28 +28,18 @@ export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs
   let belowLedgerId = VERSION_COUNT * RUN_COUNT;
   while (leases.length < LOOK_LEASES_MAX) {
     const limit = Math.min(LOOK_STEP, LOOK_LEASES_MAX - leases.length);
-    const found = await listed(ledger, namespace, { belowLedgerId, limit });
-    if (found === undefined) break;
+    const { leases: found, isAway } = await listReadable(ledger, namespace, { belowLedgerId, limit });
     for (const lease of found) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
       belowLedgerId = lastLedgerIdOf(lease);
     }
+    if (isAway) break;
     if (found.length < limit) return { leases, completeFromMs: fromMs };
     await turn();
   }
   // Others of the same millisecond may follow.
-  return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? fromMs) + 1 };
-}
-
-/** Undefined where the archive begins, and can't be read. */
-async function listed(ledger: CapacityLedger, ...[namespace, page]: Parameters<CapacityLedger["listLeases"]>) {
-  try {
-    return await ledger.listLeases(namespace, page);
-  } catch (error) {
-    if (isArchiveAway(error)) return undefined;
-    throw error;
-  }
+  return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? Number.POSITIVE_INFINITY) + 1 };
 }
 
 /** The part of a look from an instant on. */

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import { isArchiveAway, type LedgerReader } from "./ledger-reader.js";
+import { isArchiveAway, type LedgerReader, listReadable } from "./ledger-reader.js";
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;
@@ -19,7 +19,7 @@ const ENDS = {
   ledger: (side: string) => `nothing ${side} it`,
   bound: (side: string) => `none of the ${LAST} leases ${side} it (farther ones were not looked at)`,
   archive: (side: string) =>
-    `none of the leases ${side} it that can be read (older ones stand in the ledger's archive)`,
+    `none of the leases ${side} it that can be read (others stand in the ledger's archive, which is away)`,
 } as const;
 
 /** One side of a lease. */
@@ -30,7 +30,7 @@ interface Side {
 }
 
 /** A part of the ledger, in the order in which it is looked at, from an entry on. */
-type Read = (from: LedgerEntry) => Promise<readonly LedgerEntry[]>;
+type Read = (from: LedgerEntry) => ReturnType<typeof listReadable>;
 
 export async function neighboursOf(
   ledger: LedgerReader,
@@ -39,8 +39,8 @@ export async function neighboursOf(
 ): Promise<LeaseNeighbours> {
   const limit = SCAN_STEP;
   const [before, after] = await Promise.all([
-    nearest(lease, (from) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, (from) => ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (from) => listReadable(ledger, namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (from) => readable(ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit }))),
   ]);
   return {
     previous: before.neighbour,
@@ -52,24 +52,24 @@ export async function neighboursOf(
 async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
   let from = lease;
   for (let looked = 0; looked < NEIGHBOUR_SCAN_MAX; looked += SCAN_STEP) {
-    const entries = await readable(read(from));
-    if (entries === undefined) return { neighbour: null, end: "archive" };
-    const neighbour = entries.find(({ holder }) => isSameProcess(holder, lease.holder));
+    const { leases, isAway } = await read(from);
+    const neighbour = leases.find(({ holder }) => isSameProcess(holder, lease.holder));
     if (neighbour !== undefined) return { neighbour, end: "ledger" };
-    if (entries.length < SCAN_STEP) return { neighbour: null, end: "ledger" };
-    from = entries.at(-1) as LedgerEntry;
+    if (isAway) return { neighbour: null, end: "archive" };
+    if (leases.length < SCAN_STEP) return { neighbour: null, end: "ledger" };
+    from = leases.at(-1) as LedgerEntry;
     // A store within this process answers without a pause: requests that wait meanwhile come first.
     await turn();
   }
   return { neighbour: null, end: "bound" };
 }
 
-/** Undefined for what stands in files that can't be read. */
-async function readable(reading: ReturnType<Read>): Promise<readonly LedgerEntry[] | undefined> {
+/** What stands in files that can't be read is left out, and said to be. */
+async function readable(reading: Promise<readonly LedgerEntry[]>): Promise<Awaited<ReturnType<Read>>> {
   try {
-    return await reading;
+    return { leases: await reading, isAway: false };
   } catch (error) {
-    if (isArchiveAway(error)) return undefined;
+    if (isArchiveAway(error)) return { leases: [], isAway: true };
     throw error;
   }
 }

@@ -46,7 +46,9 @@ export async function inspectCallNumber(
   const find = () => ledger.findLease(namespace, ledgerId);
   // Asked together: one round trip to a store that is elsewhere.
   const [record, found] = await Promise.all([ledger.readNamespace(namespace), find()]);
-  if (fields.version > record.version) return inspectOtherVersion(numbered, record, await hintsFor(record));
+  if (found === undefined && fields.version > record.version) {
+    return inspectOtherVersion(numbered, record, await hintsFor(record));
+  }
   // Leased between the two, it would be taken for a run that was skipped.
   const lease = found ?? (ledgerId <= markOf(record) ? await find() : undefined);
   if (lease === undefined) return inspectNeverLeased(numbered, record, await hintsFor(record));
@@ -54,8 +56,8 @@ export async function inspectCallNumber(
 }
 
 /**
- * Whether a message can have the number; false only when none can. A store that is in doubt may have forgotten leases: then
- * nothing above its mark is denied.
+ * Whether a message can have the number; false only when none can. A store that is in doubt may have forgotten leases, and that its
+ * version advanced: then nothing above its mark is denied.
  * @throws CoordinatorError as `inspectCallNumber`.
  */
 export async function callNumberCanExist(
@@ -66,7 +68,7 @@ export async function callNumberCanExist(
 ): Promise<boolean> {
   const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false, withNeighbours: false });
   if (canExist(answer)) return true;
-  if (answer.verdict !== "never_leased") return false;
+  if (answer.verdict !== "never_leased" && answer.verdict !== "other_version") return false;
   return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.remembered.ledgerId;
 }
 

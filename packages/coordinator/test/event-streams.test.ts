@@ -119,6 +119,13 @@ describe("the event stream", () => {
     await Promise.all([server.stop(), ended]);
   });
 
+  test("tells who has only just come everything that is kept, however much it is", async () => {
+    for (let count = 0; count < 300; count++)
+      hub.warn({ namespace: "main", reason: "x".repeat(8_000), count }, "touch_failed");
+    const { until } = await read("?recent=yes");
+    await until('"count":299');
+  });
+
   test("cuts off a reader that does not read: what waits for it stays bounded, and the others hear all", async () => {
     const events = new RecentEvents();
     const streams = new EventStreams(events);

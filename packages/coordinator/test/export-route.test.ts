@@ -7,7 +7,9 @@ import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
+import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
@@ -32,12 +34,17 @@ let store: LongStore;
 let coordinator: Coordinator;
 let server: Server;
 let url: string;
+/** Events of refusals and faults. */
+let told: string[];
 
 beforeEach(async () => {
   store = new LongStore();
   coordinator = new Coordinator({ store, name: "test" });
   await coordinator.initNamespace(NAMESPACE);
-  server = await createServer({ coordinator, release: "0.0.0" });
+  told = [];
+  const events = new EventHub(SILENT_LOG);
+  events.subscribe(({ event }) => void told.push(event));
+  server = await createServer({ coordinator, release: "0.0.0", events });
   url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/v1/namespaces/${NAMESPACE}/export`;
 });
 
@@ -179,6 +186,17 @@ describe("an export that goes on for long", () => {
   });
 
   test.each(["ndjson", "csv"])(
+    "is refused before it begins when nothing can be read, and the log hears it: %s",
+    async (format) => {
+      store.failsAtCall = 1;
+      const answer = await fetch(`${url}?format=${format}`);
+      expect(answer.status).toBe(500);
+      expect(answer.headers.get("content-type")).toContain("application/json");
+      expect(told).toEqual(["internal_error"]);
+    },
+  );
+
+  test.each(["ndjson", "csv"])(
     "is cut where it breaks off, so that a part is never taken for the whole: %s",
     async (format) => {
       store.isEndless = true;
@@ -186,6 +204,7 @@ describe("an export that goes on for long", () => {
       const answer = await fetch(`${url}?format=${format}`);
       expect(answer.status).toBe(200);
       await expect(answer.text()).rejects.toThrow();
+      expect(told).toEqual(["internal_error"]);
     },
   );
 });

@@ -208,7 +208,22 @@ describe("whether a number can exist", () => {
     };
     await expect(lease()).rejects.toMatchObject({ code: "store_epoch_changed" });
     expect(await canExist(number(93, 0))).toBe(true);
-    expect(await canExist(number(93, 0, 1))).toBe(false);
+    // It may have forgotten that its version advanced, too.
+    expect(await canExist(number(93, 0, 1))).toBe(true);
+    expect(await canExist("nonsense!")).toBe(false);
+  });
+
+  test("is told by its lease where the record has forgotten that the version advanced", async () => {
+    const { nonce } = await lease(importer, 3);
+    const found = await store.findLease(NAMESPACE, 90);
+    store.findLease = async () => found && { ...found, version: 1, firstRun: 5 };
+    expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({
+      verdict: "unreported",
+      lease: { nonce },
+    });
+    store.findLease = async () => undefined;
+    expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({ verdict: "other_version" });
+    expect(await canExist(number(5, 0, 1))).toBe(false);
   });
 
   test("is not denied by a store that went back behind what this coordinator remembers", async () => {

@@ -7,7 +7,7 @@ const SHOWN_COUNT = 60;
 
 export function GuardEvents({ namespace }: { namespace: string }) {
   const events = happenings(useEvents(namespace).filter(isOfGuard)).slice(0, SHOWN_COUNT);
-  const nothing = useNothingIn("No doubt, no jump and no refusal since this coordinator started.");
+  const nothing = useNothingIn("No doubt, no jump and no refusal among the last events that the coordinator keeps.");
   return (
     <section aria-labelledby="happened">
       <h2 id="happened">What happened</h2>

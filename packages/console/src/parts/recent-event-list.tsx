@@ -8,7 +8,7 @@ const SHOWN_COUNT = 8;
 
 export function RecentEventList({ namespace }: { namespace: string }) {
   const events = happenings(useEvents(namespace).filter(isOfImporters)).slice(0, SHOWN_COUNT);
-  const nothing = useNothingIn("Nothing has happened since the coordinator started.");
+  const nothing = useNothingIn("Nothing among the last events that the coordinator keeps.");
   return (
     <section aria-labelledby="recent">
       <h2 id="recent">As it happens</h2>

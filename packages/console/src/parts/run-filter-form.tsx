@@ -1,7 +1,10 @@
 /** The filters of the runs page as a form. Nothing is asked before it is sent, by Enter or the button. */
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { addressOf, go } from "../route.js";
 import { asFieldTime, fromFieldTime, RUN_FILTERS, type RunFilter } from "../run-filters.js";
+
+/** Runs are named by their ledger ids, which rise over all versions. */
+const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 
 interface Properties {
   readonly namespace: string;
@@ -52,7 +55,7 @@ function Field({ filter: { name, kind, hint, choices = [] }, value }: { filter: 
     );
   }
   if (kind === "time") return <input type="datetime-local" name={name} defaultValue={asFieldTime(value)} />;
-  if (kind === "run") return <input type="number" name={name} min={0} max={RUN_MAX} defaultValue={value} />;
+  if (kind === "run") return <input type="number" name={name} min={0} max={LEDGER_ID_MAX} defaultValue={value} />;
   return (
     <input type="text" name={name} defaultValue={value} placeholder={hint} autocomplete="off" spellcheck={false} />
   );

@@ -42,9 +42,15 @@ export async function streamFromCoordinator(
   signal?: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
   const base = baseOf(coordinator);
-  const response = await fetch(base + path, { redirect: "error", signal: signal ?? null }).catch((error: unknown) => {
-    throw unreachable(base, error);
-  });
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
+  const ends = signal === undefined ? tooLate.signal : AbortSignal.any([signal, tooLate.signal]);
+  const response = await fetch(base + path, { redirect: "error", signal: ends })
+    .catch((error: unknown) => {
+      throw unreachable(base, error);
+    })
+    // The answer itself may take as long as it takes.
+    .finally(() => clearTimeout(timer));
   if (response.status !== 200) throw refusalIn(base, response.status, parseJson(await response.text()));
   return response.body ?? Readable.from([]);
 }

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { Command } from "commander";
-import { type Logger, pino } from "pino";
+import { pino } from "pino";
 import { z } from "zod";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
@@ -171,7 +171,6 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     recent.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
-    await flushed(log);
   } finally {
     await opened.store.close();
   }
@@ -214,11 +213,6 @@ async function mustBeFree(host: string, port: number): Promise<void> {
 function portTaken(host: string, port: number, cause: Error): Error {
   const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
   return Object.assign(new Error(message, { cause }), { code: "port_taken" });
-}
-
-/** The log is written in the background: without this its last lines would be lost. */
-function flushed(log: Logger): Promise<void> {
-  return new Promise((resolve) => log.flush(() => resolve()));
 }
 
 function isLoopback(host: string): boolean {

@@ -20,33 +20,48 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
 /** Whatever a stranger tries would fill the log with these. */
 const QUIET: ReadonlySet<ErrorCode> = new Set(["not_found", "method_not_allowed"]);
 
+const PATH_LENGTH_TOLD = 256;
+
 type Refusal = ErrorAnswer & { readonly code: ErrorCode };
 
 export interface Refusals {
   /** The answer to a request that came to nothing because of what was thrown. */
   readonly answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<ErrorAnswer>;
   /** Sets status and headers, tells the log, and answers the body. */
+  /** Tells the log of what was thrown where no answer can be given any more. Answers what it comes to. */
+  readonly tell: (error: unknown, request: FastifyRequest) => Refusal;
   readonly refuse: (answer: Refusal, request: FastifyRequest, reply: FastifyReply) => ErrorAnswer;
 }
 
 export function refusalsTold(log: Log): Refusals {
-  const refuse: Refusals["refuse"] = (answer, request, reply) => {
-    const { code, message: reason } = answer;
-    const about = { namespace: namespaceIn(request), code, reason, path: request.url };
+  const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
+    const about = { namespace: namespaceIn(request), code, reason, path: pathIn(request) };
     const level = QUIET.has(code) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
-    return sendError(reply, answer);
+  };
+  const tell: Refusals["tell"] = (error, request) => {
+    const answer = errorAnswerOf(error);
+    if (answer.code !== "internal_error") {
+      tellRefusal(answer, request);
+      return answer;
+    }
+    const about = { namespace: namespaceIn(request), path: pathIn(request) };
+    withinTrace(request.headers, () => log.error({ ...about, err: error }, "internal_error"));
+    return answer;
   };
   return {
-    refuse,
-    async answerError(error, request, reply) {
-      const answer = errorAnswerOf(error);
-      if (answer.code !== "internal_error") return refuse(answer, request, reply);
-      const about = { namespace: namespaceIn(request), path: request.url };
-      withinTrace(request.headers, () => log.error({ ...about, err: error }, "internal_error"));
+    tell,
+    refuse(answer, request, reply) {
+      tellRefusal(answer, request);
       return sendError(reply, answer);
     },
+    answerError: async (error, request, reply) => sendError(reply, tell(error, request)),
   };
+}
+
+/** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
+function pathIn({ url }: FastifyRequest): string {
+  return url.slice(0, PATH_LENGTH_TOLD);
 }
 
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */

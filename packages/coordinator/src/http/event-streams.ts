@@ -65,12 +65,18 @@ export class EventStreams {
 
   #tellPast(stream: Stream, { lastEventId, wantsRecent }: StreamWishes): void {
     if (lastEventId === undefined) {
-      if (wantsRecent) for (const event of this.#recent.all()) this.#tell(stream, event);
+      if (wantsRecent) this.#tellAtOnce(stream, this.#recent.all());
       return;
     }
     const { events, isComplete } = this.#recent.since(this.#idIn(lastEventId));
     if (!isComplete) stream.response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
-    for (const event of events) this.#tell(stream, event);
+    this.#tellAtOnce(stream, events);
+  }
+
+  /** However much it is: who has only just come is not too slow. */
+  #tellAtOnce({ response, namespace }: Stream, events: readonly OperatorEvent[]): void {
+    const wanted = events.filter((event) => isFor(namespace, event));
+    if (!response.destroyed) response.write(wanted.map((event) => this.#textOf(event)).join(""));
   }
 
   /** An id of an earlier process means nothing here: as if far too much had been missed. */
@@ -85,9 +91,8 @@ export class EventStreams {
     for (const stream of this.#streams) this.#tell(stream, event, text);
   }
 
-  #tell({ response, namespace }: Stream, event: OperatorEvent, text?: string): void {
-    if (namespace !== undefined && event.namespace !== null && event.namespace !== namespace) return;
-    this.#write(response, text ?? this.#textOf(event));
+  #tell({ response, namespace }: Stream, event: OperatorEvent, text: string): void {
+    if (isFor(namespace, event)) this.#write(response, text);
   }
 
   #beat(): void {
@@ -110,4 +115,8 @@ export class EventStreams {
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
   }
+}
+
+function isFor(namespace: string | undefined, event: OperatorEvent): boolean {
+  return namespace === undefined || event.namespace === null || event.namespace === namespace;
 }

@@ -10,12 +10,13 @@ import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { ExportStep } from "../ledger-export.js";
 import type { TypedApp } from "./app.js";
+import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
 import { FORMATS } from "./export-formats.js";
 
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
 
-export function exportRoute(app: TypedApp, coordinator: Coordinator): void {
+export function exportRoute(app: TypedApp, coordinator: Coordinator, { tell }: Refusals): void {
   app.get(
     OPERATOR_ROUTES.export,
     {
@@ -28,24 +29,47 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator): void {
         response: errorResponses,
       },
     },
-    async ({ params: { namespace }, query: { format: name, ...filter } }, reply) => {
-      const steps = await coordinator.export(namespace, filter);
+    async (request, reply) => {
+      const { namespace } = request.params;
+      const { format: name, ...filter } = request.query;
       const format = FORMATS[name];
+      const steps = await begun(await coordinator.export(namespace, filter));
       reply.header("content-type", format.contentType);
       reply.header("content-disposition", `attachment; filename="${namespace}-leases.${format.fileEnding}"`);
-      return reply.send(Readable.from(textOf(format, steps), { objectMode: false }) as never);
+      const text = textOf(format, steps, (error) => tell(error, request));
+      return reply.send(Readable.from(text, { objectMode: false }) as never);
     },
   );
 }
 
-async function* textOf(format: Format, steps: AsyncIterable<ExportStep>): AsyncGenerator<string, void> {
+/** The first step is there when this resolves: what stands against reading at all is an answer of its own. */
+async function begun(steps: AsyncGenerator<ExportStep, void>): Promise<AsyncGenerator<ExportStep, void>> {
+  const first = await steps.next();
+  return (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* steps;
+  })();
+}
+
+async function* textOf(
+  format: Format,
+  steps: AsyncIterable<ExportStep>,
+  tellFailure: (error: unknown) => void,
+): AsyncGenerator<string, void> {
   let leaseCount = 0;
   let upToRun: number | null = null;
   if (format.head !== "") yield format.head;
-  for await (const step of steps) {
-    leaseCount += step.leases.length;
-    upToRun = step.upToRun;
-    if (step.leases.length > 0) yield format.linesOf(step.leases);
+  try {
+    for await (const step of steps) {
+      leaseCount += step.leases.length;
+      upToRun = step.upToRun;
+      if (step.leases.length > 0) yield format.linesOf(step.leases);
+    }
+  } catch (error) {
+    // The answer has begun: nobody else would hear of it.
+    tellFailure(error);
+    throw error;
   }
   const end = format.endOf({ end: true, leaseCount, upToRun });
   if (end !== "") yield end;

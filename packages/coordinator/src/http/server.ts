@@ -107,7 +107,7 @@ export async function createServer({
     leaseRoute(routes, coordinator);
     reportRoute(routes, coordinator);
     runsRoutes(routes, coordinator);
-    exportRoute(routes, coordinator);
+    exportRoute(routes, coordinator, refusals);
     callNumberRoute(routes, coordinator);
     if (publicInspect) publicCallNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
