@@ -94,7 +94,9 @@ export function startCommand(
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
 export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
   const line = `stty cols ${columns} rows 30; exec ${[process.execPath, COMMAND, ...parameters].join(" ")}`;
-  const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...process.env, TERM: "xterm" } });
+  // Whoever runs the tests may want no colours in their report.
+  const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
+  const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...env, TERM: "xterm" } });
   const output = collect(child);
   const ended = once(child, "close") as Promise<[number | null]>;
   onTestFinished(async () => {
