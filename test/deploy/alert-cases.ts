@@ -12,11 +12,14 @@ export interface AlertCase {
   readonly silent: Series;
   /** When it is looked at, minutes from the beginning; default 30. */
   readonly atMin?: number;
+  /** Something had happened already when the process was scraped first. */
+  readonly isFirstScrapeLate?: boolean;
 }
 
 const own = (name: string, labels = "") => `${name}{namespace="main",instance="one"${labels && `,${labels}`}}`;
 /** Of what names no namespace that is known. */
 const outside = (name: string, labels = "") => own(name, labels).replace('"main"', '""');
+const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
 const touchRefusals = own("callnumber_touch_refusals_total", 'code="store_corrupt"');
@@ -26,7 +29,23 @@ const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
 const findings = (effect: string) => `callnumber_preflight_findings{instance="one",effect="${effect}"}`;
 
+/** Of which once is enough: it came before the first scrape of a process, as after a power cut. */
+const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
+  CallnumberHolderOfAnotherStore: refusals("run_beyond_mark"),
+  CallnumberClocksDisagree: refusals("clocks_disagree"),
+  CallnumberInternalError: refusals("internal_error"),
+  CallnumberJumped: own("callnumber_jumps_total"),
+  CallnumberRotationFails: rotationFailures,
+}).map(([alert, series]) => ({
+  alert,
+  fires: { [series]: "_x80 1x20", [STARTED]: "_x80 4860x20" },
+  silent: { [series]: "1x100", [STARTED]: "0x100" },
+  atMin: 90,
+  isFirstScrapeLate: true,
+}));
+
 export const ALERT_CASES: readonly AlertCase[] = [
+  ...BEFORE_FIRST_SCRAPE,
   {
     alert: "CallnumberDown",
     fires: { 'up{job="callnumber",instance="one"}': "1x20 0x20" },
