@@ -1,6 +1,7 @@
 /**
  * For each alert of deploy/monitoring/callnumber-rules.yml: series with which it fires, and some with which it does not. In promtool's
- * notation: `0x30` is 0 for 31 minutes, `0+2x30` rises by 2 each minute.
+ * notation: `0x30` is 0 for 31 minutes, `0+2x30` rises by 2 each minute, `_x30` is no series for 31 minutes. Each begins as that of a
+ * real coordinator does, which monitoring.test.ts compares: a first incident that brings its series along is no rise to Prometheus.
  */
 
 type Series = Readonly<Record<string, string>>;
@@ -11,18 +12,40 @@ export interface AlertCase {
   readonly silent: Series;
   /** When it is looked at, minutes from the beginning; default 30. */
   readonly atMin?: number;
+  /** Something had happened already when the process was scraped first. */
+  readonly isFirstScrapeLate?: boolean;
 }
 
 const own = (name: string, labels = "") => `${name}{namespace="main",instance="one"${labels && `,${labels}`}}`;
+/** Of what names no namespace that is known. */
+const outside = (name: string, labels = "") => own(name, labels).replace('"main"', '""');
+const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
 const touchRefusals = own("callnumber_touch_refusals_total", 'code="store_corrupt"');
-const alarm = (name: string) => own("callnumber_alarms", `name="${name}"`);
+const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
+const rotationFailures = own("callnumber_rotation_failures_total");
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
 const findings = (effect: string) => `callnumber_preflight_findings{instance="one",effect="${effect}"}`;
 
+/** Of which once is enough: it came before the first scrape of a process, as after a power cut. */
+const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
+  CallnumberHolderOfAnotherStore: refusals("run_beyond_mark"),
+  CallnumberClocksDisagree: refusals("clocks_disagree"),
+  CallnumberInternalError: refusals("internal_error"),
+  CallnumberJumped: own("callnumber_jumps_total"),
+  CallnumberRotationFails: rotationFailures,
+}).map(([alert, series]) => ({
+  alert,
+  fires: { [series]: "_x80 1x20", [STARTED]: "_x80 4860x20" },
+  silent: { [series]: "1x100", [STARTED]: "0x100" },
+  atMin: 90,
+  isFirstScrapeLate: true,
+}));
+
 export const ALERT_CASES: readonly AlertCase[] = [
+  ...BEFORE_FIRST_SCRAPE,
   {
     alert: "CallnumberDown",
     fires: { 'up{job="callnumber",instance="one"}': "1x20 0x20" },
@@ -41,8 +64,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberNotServed",
-    fires: { [touchRefusals]: "0+12x40" },
-    silent: { [touchRefusals]: "0+12x40", [guard("fenced")]: "1x40" },
+    fires: { [touchRefusals]: "_x5 1+12x40" },
+    silent: { [touchRefusals]: "_x5 1+12x40", [guard("fenced")]: "1x40" },
   },
   {
     alert: "CallnumberStoreDown",
@@ -52,31 +75,41 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberTouchesFail",
     fires: { 'callnumber_touch_failures_total{instance="one"}': "0x10 1+10x30" },
-    silent: { 'callnumber_touch_failures_total{instance="one"}': "3x40" },
+    silent: { 'callnumber_touch_failures_total{instance="one"}': "0 3x40" },
   },
   {
     alert: "CallnumberRefusals",
-    fires: { [refusals("not_the_holder")]: "0+10x40" },
+    fires: { [refusals("not_the_holder")]: "_x5 1+10x40" },
     silent: {
-      [refusals("not_the_holder")]: "0+1x40",
-      [refusals("line_reached")]: "0+90x40",
-      [refusals("not_found")]: "0+90x40",
+      [refusals("not_the_holder")]: "_x5 1+1x40",
+      [refusals("line_reached")]: "_x5 1+90x40",
+      [refusals("not_found")]: "_x5 1+90x40",
     },
   },
   {
     alert: "CallnumberHolderOfAnotherStore",
     fires: { [refusals("run_beyond_mark")]: "0x20 1x20" },
-    silent: { [refusals("run_beyond_mark")]: "1x40", [refusals("invalid_request")]: "0+9x40" },
+    silent: { [refusals("run_beyond_mark")]: "0 1x40", [refusals("invalid_request")]: "_x5 1+9x40" },
   },
   {
     alert: "CallnumberClocksDisagree",
     fires: { [refusals("clocks_disagree")]: "0x20 1x20" },
-    silent: { [refusals("clocks_disagree")]: "1x40", [refusals("store_sealed")]: "0+9x40" },
+    silent: { [refusals("clocks_disagree")]: "0 1x40", [refusals("store_sealed")]: "_x5 1+9x40" },
+  },
+  {
+    alert: "CallnumberClocksDisagree",
+    fires: { [refusals("clock_went_back")]: "0x20 1x20" },
+    silent: { [refusals("clock_went_back")]: "0x40" },
   },
   {
     alert: "CallnumberInternalError",
     fires: { [refusals("internal_error")]: "0x20 1x20" },
-    silent: { [refusals("internal_error")]: "1x40", [refusals("invalid_request")]: "0+9x40" },
+    silent: { [refusals("internal_error")]: "0 1x40", [refusals("invalid_request")]: "_x5 1+9x40" },
+  },
+  {
+    alert: "CallnumberInternalError",
+    fires: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0x20 1x20" },
+    silent: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0 1x40" },
   },
   {
     alert: "CallnumberSlowLeases",
@@ -86,7 +119,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberJumped",
     fires: { [own("callnumber_jumps_total")]: "0x20 1x20" },
-    silent: { [own("callnumber_jumps_total")]: "2x40" },
+    silent: { [own("callnumber_jumps_total")]: "0 2x40" },
   },
   {
     alert: "CallnumberJumpsOften",
@@ -95,8 +128,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberRunsBurnt",
-    fires: { [burnt("answer_lost")]: "0+10x40" },
-    silent: { [burnt("answer_lost")]: "0+1x40", [burnt("jump")]: "0+70000x40" },
+    fires: { [burnt("requester_gone")]: "0+10x40" },
+    silent: { [burnt("requester_gone")]: "0+1x40", [burnt("jump")]: "0+70000x40" },
   },
   {
     alert: "CallnumberPreflightRefuses",
@@ -118,7 +151,11 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberRunsUsed",
     fires: { [alarm("runs_used_80")]: "0x20 1x20" },
-    silent: { [alarm("runs_used_80")]: "0x40", [alarm("holder_share")]: "1x40" },
+    silent: {
+      [alarm("runs_used_80")]: "0x40",
+      [alarm("holder_share")]: "1x40",
+      [alarm("runs_used_50", "notice")]: "0x10 1x30",
+    },
   },
   {
     alert: "CallnumberRunSpaceExhausted",
@@ -140,12 +177,33 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberRoomScarce",
     fires: { [own("callnumber_room_runs")]: "60000x10 0x30" },
-    // A jump a moment ago: the room grows by two runs a second.
-    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20" },
+    // A jump: the room grows by two runs a second, and the largest leases are cut short for half an hour.
+    silent: {
+      [own("callnumber_room_runs")]: "60000x10 0+120x30",
+      [alarm("room_scarce", "notice")]: "0x10 1x30",
+    },
+  },
+  {
+    alert: "CallnumberRoomScarce",
+    fires: { [own("callnumber_room_runs")]: "60000-1000x40", [alarm("room_scarce")]: "0x10 1x30" },
+    // For a moment.
+    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20", [alarm("room_scarce")]: "0x25 1x20" },
+  },
+  {
+    alert: "CallnumberLineEnding",
+    fires: { [alarm("line_ending")]: "0x20 1x20" },
+    silent: { [alarm("line_ending")]: "0x40", [alarm("line_ending", "notice")]: "1x40" },
   },
   {
     alert: "CallnumberRotationFails",
-    fires: { [own("callnumber_rotation_failures_total")]: "0x20 1x20" },
-    silent: { [own("callnumber_rotation_failures_total")]: "1x40" },
+    fires: { [rotationFailures]: "0x60 1x60" },
+    silent: { [rotationFailures]: "0 1x120" },
+    atMin: 90,
+  },
+  {
+    alert: "CallnumberRotationFails",
+    fires: { [outside("callnumber_rotation_failures_total")]: "0x60 1x60" },
+    silent: { [outside("callnumber_rotation_failures_total")]: "0 1x120" },
+    atMin: 90,
   },
 ];

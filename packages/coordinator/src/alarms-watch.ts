@@ -1,8 +1,8 @@
 /**
- * Looks at the alarms of every namespace now and then, also when nobody asks, and tells the log once when one begins and once when it
- * has ended.
+ * Looks at the alarms of every namespace now and then, also when nobody asks, and tells the log once when one begins, once when it
+ * gets another severity, and once when it has ended.
  */
-import type { Alarm, AlarmName } from "@callnumber/protocol/operator";
+import type { Alarm, AlarmName, AlarmSeverity } from "@callnumber/protocol/operator";
 import { CoordinatorError } from "./errors.js";
 import type { Log } from "./log.js";
 
@@ -17,7 +17,7 @@ export interface AlarmsWatchOptions {
 
 export class AlarmsWatch {
   readonly #options: AlarmsWatchOptions;
-  readonly #raised = new Map<string, ReadonlySet<AlarmName>>();
+  readonly #raised = new Map<string, ReadonlyMap<AlarmName, AlarmSeverity>>();
   #timer: ReturnType<typeof setInterval> | undefined;
   #looking: Promise<void> | undefined;
 
@@ -64,10 +64,12 @@ export class AlarmsWatch {
       log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
       return;
     }
-    const before = this.#raised.get(namespace) ?? new Set();
-    const now = new Set(alarms.map(({ name }) => name));
+    const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
+    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
     this.#raised.set(namespace, now);
-    for (const alarm of alarms) if (!before.has(alarm.name)) log.warn({ namespace, ...alarm }, "alarm");
-    for (const name of before) if (!now.has(name)) log.info({ namespace, name }, "alarm_ended");
+    for (const alarm of alarms) {
+      if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
+    }
+    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_ended");
   }
 }

@@ -3,7 +3,7 @@
  * Every threshold stands here, by name.
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import type { Alarm, AlarmName } from "@callnumber/protocol/operator";
+import { ALARM_SEVERITIES, type Alarm, type AlarmName } from "@callnumber/protocol/operator";
 import { type ErrorCode, LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
 import { type RunSpace, runSpaceOf } from "./capacity.js";
 import { unusedRunCounts } from "./capacity-holders.js";
@@ -51,10 +51,8 @@ export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
       const raised = raise(subject, space);
       return raised === undefined ? [] : [{ name, ...raised }];
     })
-    .sort((one, other) => GRAVITY.indexOf(one.severity) - GRAVITY.indexOf(other.severity));
+    .sort((one, other) => ALARM_SEVERITIES.indexOf(one.severity) - ALARM_SEVERITIES.indexOf(other.severity));
 }
-
-const GRAVITY: readonly Alarm["severity"][] = ["critical", "warning", "notice"];
 
 const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,

@@ -13,6 +13,8 @@ export const RECENT_EVENT_COUNT = 500;
 export const NOTABLE_EVENT_COUNT = 200;
 /** Leases, and refusals, told one by one in a second; what comes beyond is told in one sum. */
 export const TOLD_PER_SECOND_MAX = 20;
+/** Sums of a second, by namespace and code; strangers invent namespaces, and beyond so many a sum names none. */
+export const SUMS_PER_SECOND_MAX = 50;
 
 /** What comes in floods, and what the sum of it is called. */
 const SUM_NAMES: Readonly<Record<string, string>> = { lease: "leases", refusal: "refusals" };
@@ -115,13 +117,24 @@ export class RecentEvents {
     }
   }
 
-  #addTo(event: string, { namespace, code }: Pick<Sum, "namespace" | "code">, runCount: number): void {
-    const key = `${event} ${namespace} ${code}`;
-    const sum = this.#sums.get(key) ?? { event, namespace, code, count: 0, runCount: 0 };
+  #addTo(event: string, subject: Pick<Sum, "namespace" | "code">, runCount: number): void {
+    const sum = this.#sumOf(event, subject);
     sum.count++;
     sum.runCount += runCount;
-    this.#sums.set(key, sum);
     this.#timer ??= setTimeout(() => this.#beginSecond(this.#now()), SECOND_MS).unref();
+  }
+
+  #sumOf(event: string, { namespace, code }: Pick<Sum, "namespace" | "code">): Sum {
+    const key = `${event} ${namespace} ${code}`;
+    const known = this.#sums.get(key);
+    if (known !== undefined) return known;
+    // The codes are few: without a namespace there is an end to the sums.
+    if (namespace !== null && this.#sums.size >= SUMS_PER_SECOND_MAX) {
+      return this.#sumOf(event, { namespace: null, code });
+    }
+    const sum = { event, namespace, code, count: 0, runCount: 0 };
+    this.#sums.set(key, sum);
+    return sum;
   }
 
   #tell(event: Omit<OperatorEvent, "id">): void {

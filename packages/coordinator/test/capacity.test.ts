@@ -1,5 +1,6 @@
 /** Figures on use and waste, where each can be counted by hand; and that many askers cost one look. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
+import type { AlarmSeverity } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { AlarmsWatch } from "../src/alarms-watch.js";
@@ -236,6 +237,23 @@ describe("the watch", () => {
       ["alarm_ended", "runs_used_50"],
     ]);
     expect(await look(0.5)).toEqual([["alarm", "runs_used_50"]]);
+  });
+
+  test("tells an alarm again when it has another severity", async () => {
+    const told: object[] = [];
+    const silent = () => {};
+    const log: Log = { debug: silent, error: silent, info: silent, warn: (fields) => void told.push(fields) };
+    let severity: AlarmSeverity = "notice";
+    const alarmsOf = async () => [{ name: "line_ending", severity, explanation: "soon" }] as const;
+    const watch = new AlarmsWatch({ log, namespaces: async () => ["main"], alarmsOf });
+    for (const now of ["notice", "notice", "warning", "warning"] as const) {
+      severity = now;
+      await watch.look();
+    }
+    expect(told).toEqual([
+      { namespace: "main", name: "line_ending", severity: "notice", explanation: "soon" },
+      { namespace: "main", name: "line_ending", severity: "warning", explanation: "soon" },
+    ]);
   });
 });
 

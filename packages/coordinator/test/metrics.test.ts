@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
@@ -26,8 +27,10 @@ class WatchedStore extends MemoryStore {
   readonly asked: string[] = [];
   gate: Promise<void> = Promise.resolve();
   leaseGate: Promise<void> = Promise.resolve();
+  recordGate: Promise<void> = Promise.resolve();
   onLease = () => {};
   isAway = false;
+  damaged = "";
   override async step(namespace: string, command: StepCommand): Promise<Outcome> {
     this.asked.push(command.step);
     if (command.step === "lease") {
@@ -38,6 +41,8 @@ class WatchedStore extends MemoryStore {
   }
   override async readNamespace(namespace: string) {
     this.asked.push("readNamespace");
+    await this.recordGate;
+    if (namespace === this.damaged) throw new CoordinatorError("store_corrupt", "another hand");
     return super.readNamespace(namespace);
   }
   override async listNamespaces() {
@@ -149,6 +154,52 @@ describe("metrics", () => {
     expect(value('callnumber_refusals_total{code="namespace_not_initialised",namespace=""}')).toBe(20);
   });
 
+  test.each([
+    ["that", false],
+    ["that, while the namespaces can't be listed", true],
+  ])("never take a label from a name that is asked for during a touch: %s", async (_, isAway) => {
+    await lease();
+    let open = () => {};
+    store.recordGate = new Promise((resolve) => {
+      open = resolve;
+    });
+    store.asked.length = 0;
+    const asking = Array.from({ length: 5 }, (_one, index) => lease(request, `invented-${index}`));
+    while (store.asked.filter((one) => one === "readNamespace").length < asking.length) await scrape();
+    store.isAway = isAway;
+    coordinator.startTouching();
+    for (let index = 0; index < 2; index++) await scrape();
+    open();
+    await Promise.all([...asking, coordinator.stopTouching()]);
+    const { text, value } = await scrape();
+    expect(text).not.toContain("invented");
+    expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
+  });
+
+  test("name what the store lists and no guard could open, and begin nothing else for it", async () => {
+    await new Coordinator({ store, name: "other" }).initNamespace("lists");
+    store.damaged = "lists";
+    coordinator.startTouching();
+    await coordinator.stopTouching();
+    const { value, keys } = await scrape();
+    expect(value('callnumber_touch_refusals_total{code="store_corrupt",namespace="lists"}')).toBe(1);
+    expect(keys.filter((key) => key.includes('namespace="lists"'))).toHaveLength(1);
+  });
+
+  test("begin at 0 with each refusal that alone is enough for an alert", async () => {
+    const codes = ["run_beyond_mark", "clocks_disagree", "clock_went_back", "internal_error"];
+    await scrape();
+    const refused = async (namespace: string) => {
+      const { value } = await scrape();
+      return codes.map((code) => value(`callnumber_refusals_total{code="${code}",namespace="${namespace}"}`));
+    };
+    expect(await refused("")).toEqual([0, 0, 0, 0]);
+    expect(await refused("main")).toEqual([undefined, undefined, undefined, undefined]);
+    await lease();
+    expect(await refused("main")).toEqual([0, 0, 0, 0]);
+    expect((await scrape()).value('callnumber_rotation_failures_total{namespace=""}')).toBe(0);
+  });
+
   test("begin at 0 for a namespace that was never leased from, so that a first time shows as a rise", async () => {
     coordinator.startTouching();
     await coordinator.stopTouching();
@@ -162,10 +213,13 @@ describe("metrics", () => {
 
   test("count what other parts tell: alarms, rotations, findings, failed touches", async () => {
     await lease();
-    events.warn({ namespace: "main", name: "runs_used_80" }, "alarm");
-    events.warn({ namespace: "main", name: "holder_share" }, "alarm");
+    events.warn({ namespace: "main", name: "runs_used_80", severity: "warning" }, "alarm");
+    events.warn({ namespace: "main", name: "holder_share", severity: "warning" }, "alarm");
+    events.warn({ namespace: "main", name: "room_scarce", severity: "notice" }, "alarm");
+    events.warn({ namespace: "main", name: "room_scarce", severity: "warning" }, "alarm");
+    events.warn({ namespace: "main", name: "line_ending", severity: "invented" }, "alarm");
     events.info({ namespace: "main", name: "holder_share" }, "alarm_ended");
-    events.warn({ namespace: "main", name: "invented" }, "alarm");
+    events.warn({ namespace: "main", name: "invented", severity: "warning" }, "alarm");
     events.info({ namespace: "main" }, "rotation");
     events.error({ namespace: "main" }, "rotation_failed");
     events.error({ code: "store_evicts", what: "a" }, "preflight_finding");
@@ -174,8 +228,11 @@ describe("metrics", () => {
     events.warn({ reason: "x" }, "touch_failed");
     events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_burnt" }, "burnt");
     const { value, text } = await scrape();
-    expect(value('callnumber_alarms{name="runs_used_80",namespace="main"}')).toBe(1);
-    expect(value('callnumber_alarms{name="holder_share",namespace="main"}')).toBe(0);
+    const alarm = (name: string, severity: string) =>
+      value(`callnumber_alarms{name="${name}",namespace="main",severity="${severity}"}`);
+    expect(alarm("runs_used_80", "warning")).toBe(1);
+    expect(alarm("holder_share", "warning")).toBe(0);
+    expect(["critical", "warning", "notice"].map((severity) => alarm("room_scarce", severity))).toEqual([0, 1, 0]);
     expect(text).not.toContain("invented");
     expect(value('callnumber_rotations_total{namespace="main"}')).toBe(1);
     expect(value('callnumber_rotation_failures_total{namespace="main"}')).toBe(1);

@@ -2,7 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { EventHub } from "../src/events.js";
 import { SILENT_LOG } from "../src/log.js";
-import { NOTABLE_EVENT_COUNT, RECENT_EVENT_COUNT, RecentEvents, TOLD_PER_SECOND_MAX } from "../src/recent-events.js";
+import {
+  NOTABLE_EVENT_COUNT,
+  RECENT_EVENT_COUNT,
+  RecentEvents,
+  SUMS_PER_SECOND_MAX,
+  TOLD_PER_SECOND_MAX,
+} from "../src/recent-events.js";
 
 function watched() {
   const clock = { nowMs: 1_000_000 };
@@ -67,6 +73,22 @@ describe("the recent events", () => {
       ["leases", "main", { leaseCount: 30, runCount: 60 }],
       ["leases", "lists", { leaseCount: 5, runCount: 10 }],
       ["lease", "main", { firstRun: 1, runCount: 2 }],
+    ]);
+  });
+
+  test("have an end, however many namespaces strangers invent: the sums beyond name none", () => {
+    const { recent, hub } = watched();
+    const count = TOLD_PER_SECOND_MAX + 1_000;
+    for (let index = 0; index < count; index++) {
+      const code = index % 2 === 0 ? "namespace_not_initialised" : "invalid_request";
+      hub.info({ namespace: `invented-${index}`, code }, "refusal");
+    }
+    recent.close();
+    const sums = recent.all().filter(({ event }) => event === "refusals");
+    expect(sums).toHaveLength(SUMS_PER_SECOND_MAX + 2);
+    expect(sums.slice(SUMS_PER_SECOND_MAX)).toMatchObject([
+      { namespace: null, code: "namespace_not_initialised", fields: { refusalCount: 475 } },
+      { namespace: null, code: "invalid_request", fields: { refusalCount: 475 } },
     ]);
   });
 

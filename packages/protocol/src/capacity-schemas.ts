@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   ALARM_NAMES,
+  ALARM_SEVERITIES,
   type Alarm,
   type CapacityAnswer,
   HISTORY_STEP_COUNT,
@@ -17,7 +18,7 @@ const timeMs = statusAnswerSchema.shape.lastLeaseAtMs.unwrap();
 
 const alarmSchema = z.object({
   name: z.enum(ALARM_NAMES),
-  severity: z.enum(["notice", "warning", "critical"]),
+  severity: z.enum(ALARM_SEVERITIES),
   explanation: z.string(),
 }) satisfies z.ZodType<Alarm>;
 

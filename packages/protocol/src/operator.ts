@@ -55,10 +55,14 @@ export const ALARM_NAMES = [
 ] as const;
 export type AlarmName = (typeof ALARM_NAMES)[number];
 
+/** The gravest first. A notice is for whoever looks; the others should reach somebody. */
+export const ALARM_SEVERITIES = ["critical", "warning", "notice"] as const;
+export type AlarmSeverity = (typeof ALARM_SEVERITIES)[number];
+
 /** Something that an operator should do before it hurts. */
 export interface Alarm {
   readonly name: AlarmName;
-  readonly severity: "notice" | "warning" | "critical";
+  readonly severity: AlarmSeverity;
   /** What is so, with the figures, and what to do: for people. */
   readonly explanation: string;
 }

@@ -42,9 +42,12 @@ export class NamespaceGuards {
     }
   }
 
-  /** Those that the store lists, and those that it held before it was emptied. @throws CoordinatorError `store_unavailable`. */
+  /**
+   * Those that the store lists, and those that it held before it was emptied. A name that is only asked for is none: anybody may
+   * invent one. @throws CoordinatorError `store_unavailable`.
+   */
   async names(): Promise<ReadonlySet<string>> {
-    return new Set([...(await this.#options.store.listNamespaces()), ...this.#guards.keys()]);
+    return new Set([...(await this.#options.store.listNamespaces()), ...(await this.#openedNames())]);
   }
 
   /** Those that know their store by now, without asking it. */
@@ -57,9 +60,9 @@ export class NamespaceGuards {
   async touchAll(): Promise<void> {
     const tell = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
     // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
-    const namespaces = await this.names().catch((error: Error) => {
+    const namespaces = await this.names().catch(async (error: Error) => {
       tell(error);
-      return this.#guards.keys();
+      return await this.#openedNames();
     });
     await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
   }
@@ -69,6 +72,10 @@ export class NamespaceGuards {
     for (const guard of await Promise.allSettled(this.#guards.values())) {
       if (guard.status === "fulfilled") guard.value.close();
     }
+  }
+
+  async #openedNames(): Promise<readonly string[]> {
+    return (await this.opened()).map(({ namespace }) => namespace);
   }
 
   /** A refusal is kept by the guard as its state, and told there. */

@@ -2,8 +2,8 @@
  * What is counted as it happens: a table from each event to what it adds. Labels are bounded: a namespace that no event has proved
  * to exist, a stranger's invention perhaps, is left empty; holders and processes are never labels.
  */
-import { ALARM_NAMES } from "@callnumber/protocol/operator";
-import { type Holder, isErrorCode } from "@callnumber/protocol/wire";
+import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
+import { type ErrorCode, type Holder, isErrorCode } from "@callnumber/protocol/wire";
 import { Counter, Gauge, Histogram } from "prom-client";
 import type { EventListener } from "../events.js";
 import { SpareRuns } from "./spare-runs.js";
@@ -24,18 +24,17 @@ const DOUBTS = [
   "store_unavailable",
 ] as const;
 const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_replaced", "requester_gone"] as const;
+/** Refusals of which one is enough for an alert: from the beginning, too. */
+const GRAVE_REFUSALS = [
+  "run_beyond_mark",
+  "clocks_disagree",
+  "clock_went_back",
+  "internal_error",
+] as const satisfies readonly ErrorCode[];
+/** What concerns no namespace, or none that is known. */
+const NO_NAMESPACE = "";
 /** Written only for a namespace that a guard has met in the store. */
-const PROOFS: ReadonlySet<string> = new Set([
-  "lease",
-  "init",
-  "pin",
-  "touch",
-  "touch_refused",
-  "jump",
-  "open",
-  "in_doubt",
-  "fenced",
-]);
+const PROOFS: ReadonlySet<string> = new Set(["lease", "init", "pin", "touch", "jump", "open", "in_doubt", "fenced"]);
 
 const RULES: Readonly<Record<string, Rule>> = {
   lease: (counts, { runCount, durationMs, holder, spareRunCount }, namespace) => {
@@ -52,7 +51,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   refusal: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
   internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
   touch: (counts, { durationMs }, namespace) => counts.touchDuration.observe({ namespace }, amount(durationMs) / 1_000),
-  touch_refused: (counts, { code }, namespace) => counts.touchRefusals.inc({ namespace, code: errorCode(code) }, 1),
+  // Touched is what the store lists, and what was opened: its name may be a label, though a guard that is not open proves nothing more.
+  touch_refused: (counts, { namespace, code }) =>
+    counts.touchRefusals.inc({ namespace: text(namespace), code: errorCode(code) }, 1),
   touch_failed: (counts) => counts.touchFailures.inc(),
   in_doubt: (counts, { code }, namespace) => {
     counts.doubts.inc({ namespace, code: errorCode(code) }, 1);
@@ -62,8 +63,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   preflight_finding: (counts, { code }) => counts.findings.inc({ effect: effectOf(code) }, 1),
   preflight_finding_gone: (counts, { code }) => counts.findings.dec({ effect: effectOf(code) }, 1),
   preflight_failed: (counts) => counts.preflightFailures.inc(),
-  alarm: (counts, { name }, namespace) => counts.alarm(namespace, name, 1),
-  alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, 0),
+  alarm: (counts, { name, severity }, namespace) => counts.alarm(namespace, name, severity),
+  alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, null),
   rotation: (counts, _, namespace) => counts.rotations.inc({ namespace }, 1),
   rotation_failed: (counts, _, namespace) => counts.rotationFailures.inc({ namespace }, 1),
 };
@@ -116,11 +117,13 @@ export class EventCounts {
     this.epochChanges = counter("epoch_changes_total", "Changed epochs of the store that were met.", "namespace");
     this.findings = gauge("preflight_findings", "What stands against the store's servers now, by effect.", "effect");
     this.preflightFailures = counter("preflight_failures_total", "Looks at the store's servers that failed.");
-    this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name");
+    this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name", "severity");
     this.rotations = counter("rotations_total", "Rotations of the ledger.", "namespace");
     this.rotationFailures = counter("rotation_failures_total", "Rotations of the ledger that failed.", "namespace");
     this.#spareGauges(gauge);
     for (const effect of ["refuses", "warns"]) this.findings.set({ effect }, 0);
+    this.#zeroRefusals(NO_NAMESPACE);
+    this.rotationFailures.inc({ namespace: NO_NAMESPACE }, 0);
   }
 
   /** An event, and what it adds. Most add nothing. */
@@ -128,7 +131,7 @@ export class EventCounts {
     const { namespace } = fields as Fields;
     if (typeof namespace === "string" && PROOFS.has(event) && !this.#known.has(namespace)) this.know(namespace);
     if (!Object.hasOwn(RULES, event)) return;
-    RULES[event]?.(this, fields as Fields, this.#known.has(namespace as string) ? (namespace as string) : "");
+    RULES[event]?.(this, fields as Fields, this.#known.has(namespace as string) ? (namespace as string) : NO_NAMESPACE);
   }
 
   /** The namespace exists: it may be a label, and what can happen to it is counted from 0. */
@@ -139,7 +142,8 @@ export class EventCounts {
     for (const counter of [...perNamespace, this.rotationFailures]) counter.inc({ namespace }, 0);
     for (const code of DOUBTS) this.doubts.inc({ namespace, code }, 0);
     for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);
-    for (const name of ALARM_NAMES) this.alarms.set({ namespace, name }, 0);
+    for (const name of ALARM_NAMES) this.alarm(namespace, name, null);
+    this.#zeroRefusals(namespace);
     this.leaseDuration.zero({ namespace });
     this.touchDuration.zero({ namespace });
   }
@@ -148,14 +152,22 @@ export class EventCounts {
     if ((BURN_REASONS as readonly string[]).includes(reason)) this.runsBurnt.inc({ namespace, reason }, runCount);
   }
 
-  alarm(namespace: string, name: unknown, value: 0 | 1): void {
-    if ((ALARM_NAMES as readonly unknown[]).includes(name)) this.alarms.set({ namespace, name: name as string }, value);
+  /** An alarm has one severity at a time; null for one that is not raised. */
+  alarm(namespace: string, name: unknown, raised: unknown): void {
+    if (!(ALARM_NAMES as readonly unknown[]).includes(name)) return;
+    for (const severity of ALARM_SEVERITIES) {
+      this.alarms.set({ namespace, name: name as string, severity }, severity === raised ? 1 : 0);
+    }
   }
 
   spareRunsIn(namespace: string): SpareRuns {
     const known = this.#spareRuns.get(namespace) ?? new SpareRuns();
     this.#spareRuns.set(namespace, known);
     return known;
+  }
+
+  #zeroRefusals(namespace: string): void {
+    for (const code of GRAVE_REFUSALS) this.refusals.inc({ namespace, code }, 0);
   }
 
   #spareGauges(gauge: (name: string, help: string, ...labelNames: string[]) => Gauge): void {
