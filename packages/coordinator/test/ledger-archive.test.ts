@@ -134,6 +134,30 @@ describe("an archived ledger", () => {
     expect(await archive.below(10_000, 1_000, through)).toEqual(all.toReversed());
   });
 
+  test("tells a lease that stands in a late file alone as leased, in its place", async () => {
+    const { root, archive, leases, through } = await archived();
+    expect(await archive.find(603, through)).toBeUndefined();
+    const alone = [archivedLease(603), archivedLease(1_200)];
+    await writeArchiveFile(root, [alone[0], archivedLease(902, { runCount: 2 }), alone[1]] as LedgerEntry[], {
+      kind: "late",
+    });
+    expect(await archive.find(603, through)).toEqual(alone[0]);
+    expect(await archive.find(600, through)).toBeUndefined();
+    const all = leases.map((lease) => (idOf(lease) === 902 ? archivedLease(902, { runCount: 2 }) : lease));
+    all.splice(201, 0, alone[0] as LedgerEntry);
+    all.splice(401, 0, alone[1] as LedgerEntry);
+    for (const limit of [1, 7, 1_000]) {
+      const up: LedgerEntry[] = [];
+      for (let page = all.slice(0, 1); page.length > 0; up.push(...page))
+        page = [...(await archive.after(up.length === 0 ? 0 : idOf(up.at(-1)), limit, through))];
+      expect(up).toEqual(all);
+      const down: LedgerEntry[] = [];
+      for (let page = all.slice(0, 1); page.length > 0; down.push(...page))
+        page = [...(await archive.below(down.length === 0 ? 10_000 : idOf(down.at(-1)), limit, through))];
+      expect(down).toEqual(all.toReversed());
+    }
+  });
+
   test("tells each lease once, in its later account, where files overlap after a restore", async () => {
     const { root, archive, leases, through } = await archived();
     const again = leases.slice(150, 260).map((lease) => archivedLease(idOf(lease), { runCount: 2 }));

@@ -20,17 +20,20 @@ export interface ToldEvent {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A rotation that writes whatever is due at once; `events` are those that it told. */
+/**
+ * A rotation that writes whatever is due at once; `events` are those that it told. At another time than ours, coordinators have
+ * touched the store until then, unless it is a clock that is wrong.
+ */
 export function rotationOf(
   store: Store,
   folder: string,
-  own: Partial<LedgerRotationOptions> & { readonly disk?: ArchiveDisk } = {},
+  own: Partial<LedgerRotationOptions> & { readonly disk?: ArchiveDisk; readonly isClockWrong?: boolean } = {},
 ): { readonly rotation: LedgerRotation; readonly events: ToldEvent[] } {
   const events: ToldEvent[] = [];
   const tell = (fields: object, event: string) => void events.push({ event, fields: { ...fields } });
-  const { disk = NODE_DISK, ...options } = own;
+  const { disk = NODE_DISK, isClockWrong = false, ...options } = own;
   const rotation = new LedgerRotation({
-    store,
+    store: options.now === undefined || isClockWrong ? store : touchedUntil(store, options.now),
     archive: new LedgerArchive(folder, disk),
     retention: { leaseCount: KEEP_LEASES },
     log: { debug: tell, info: tell, warn: tell, error: tell },
@@ -42,6 +45,22 @@ export function rotationOf(
     ...options,
   });
   return { rotation, events };
+}
+
+function touchedUntil(store: Store, now: () => number): Store {
+  return storeWith(store, {
+    readNamespace: async (namespace) => ({ ...(await store.readNamespace(namespace)), changedAtMs: now() }),
+  });
+}
+
+/** The store, but for some of its methods. */
+export function storeWith(store: Store, own: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(_, name: keyof Store) {
+      const value = own[name] ?? store[name];
+      return typeof value === "function" ? value.bind(store) : value;
+    },
+  });
 }
 
 /** Rotates, and fails if that failed. */

@@ -22,7 +22,7 @@ export interface ArchiveDisk {
   readPart(path: string, begin: number, byteCount: number): Promise<Buffer>;
   /** Milliseconds since it was written last; undefined when it is gone. */
   ageMs(path: string, nowMs: number): Promise<number | undefined>;
-  /** Makes one folder where there is none, and syncs the one above. */
+  /** Makes one folder where there is none, and syncs the one above in any case: who made it may have been killed before. */
   makeFolder(folder: string): Promise<void>;
   /** Writes a file that is not there yet, and syncs it. */
   write(path: string, bytes: Uint8Array): Promise<void>;
@@ -48,14 +48,10 @@ export const NODE_DISK: ArchiveDisk = {
     return found && nowMs - found.mtimeMs;
   },
   async makeFolder(folder) {
-    const made = await mkdir(folder).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== "EEXIST") throw error;
-        return false;
-      },
-    );
-    if (made) await syncFolder(dirname(folder));
+    await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+    await syncFolder(dirname(folder));
   },
   async write(path, bytes) {
     const file = await open(path, "wx", FILE_MODE);

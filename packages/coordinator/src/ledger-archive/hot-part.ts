@@ -40,9 +40,10 @@ export class HotPart {
     const due: LedgerEntry[] = [];
     for (let after = through; due.length < limit && after < last; ) {
       const page = await this.#page(after, Math.min(limit - due.length, PAGE_LEASES));
-      const fit = page.filter((lease) => lastLedgerIdOf(lease) <= last && lease.leasedAtMs <= nowMs - ageMs);
-      due.push(...fit);
-      if (fit.length < page.length || page.length === 0) break;
+      // A file covers all ids up to its last lease, and times need not rise with ids: what lies behind one that stays, stays, too.
+      const stay = page.findIndex((lease) => lastLedgerIdOf(lease) > last || lease.leasedAtMs > nowMs - ageMs);
+      due.push(...(stay < 0 ? page : page.slice(0, stay)));
+      if (stay >= 0 || page.length === 0) break;
       after = lastLedgerIdOf(page.at(-1) as LedgerEntry);
       await turn();
     }
@@ -58,9 +59,14 @@ export class HotPart {
     if (newest === undefined || beforeNewest === undefined) return 0;
     const { leaseCount } = this.#retention;
     if (leaseCount === undefined) return lastLedgerIdOf(beforeNewest);
+    return Math.min(await this.#lastBehindWhich(leaseCount, through), lastLedgerIdOf(beforeNewest));
+  }
+
+  /** Ledger id of the newest lease behind which so many stand; 0 when there are not so many. */
+  async #lastBehindWhich(leaseCount: number, through: number): Promise<number> {
     const counted = this.#pageEnds.indexOf(through);
-    // Where a page was cut in two, or the store was restored, the count begins anew.
-    if (counted < 0 || lastLedgerIdOf(newest) < this.#countedTo) this.#countFrom(through);
+    // Where a page was cut in two, or the store has lost leases, the count begins anew.
+    if (counted < 0 || !(await this.#isThere(this.#countedTo))) this.#countFrom(through);
     else this.#pageEnds = this.#pageEnds.slice(counted);
     await this.#countOn();
     let above = this.#leasesBehindPages;
@@ -69,6 +75,12 @@ export class HotPart {
       above += PAGE_LEASES;
     }
     return 0;
+  }
+
+  /** A store loses its newest leases: when the last one that was counted is there, so are all before it. */
+  async #isThere(ledgerId: number): Promise<boolean> {
+    const [lease] = await this.#page(ledgerId - 1, 1);
+    return lease !== undefined && lastLedgerIdOf(lease) === ledgerId;
   }
 
   #countFrom(through: number): void {
@@ -94,8 +106,8 @@ export class HotPart {
 
   async #idBehind(ledgerId: number, leaseCount: number): Promise<number> {
     if (leaseCount === 0) return ledgerId;
-    const page = await this.#page(ledgerId, leaseCount);
-    return lastLedgerIdOf(page.at(-1) as LedgerEntry);
+    const last = (await this.#page(ledgerId, leaseCount)).at(-1);
+    return last === undefined ? 0 : lastLedgerIdOf(last);
   }
 
   async #page(afterLedgerId: number, limit: number): Promise<readonly LedgerEntry[]> {

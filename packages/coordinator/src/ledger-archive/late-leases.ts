@@ -22,11 +22,11 @@ export interface LateOptions {
   readonly store: Store;
   readonly archive: LedgerArchive;
   readonly log: Log;
-  readonly now: () => number;
   readonly partialAfterMs: number;
 }
 
 interface Standing {
+  readonly nowMs: number;
   readonly storeId: string;
   readonly through: number;
   readonly archive: NamespaceArchive;
@@ -50,21 +50,21 @@ export class LateLeases {
 
   /** @throws as `NamespaceRotation.rotate`. */
   async rotate(standing: Standing): Promise<void> {
-    const { archive, now } = this.#options;
-    await removeAbandoned(archive.disk, standing.archive.folder, now());
-    const ended = await this.#ended(standing.through);
+    const { disk } = this.#options.archive;
+    await removeAbandoned(disk, standing.archive.folder, standing.nowMs);
+    const ended = await this.#ended(standing);
     if (ended.length < WORTH_A_FILE && !(await this.#isOverdue(standing, ended))) return;
     await this.#writeAndCut(standing, ended);
   }
 
   /** Those that stand in the archive and in the store, and need no longer stand in the store. */
-  async #ended(through: number): Promise<readonly LedgerEntry[]> {
-    const { store, now } = this.#options;
+  async #ended({ through, nowMs }: Standing): Promise<readonly LedgerEntry[]> {
+    const { store } = this.#options;
     const ended: LedgerEntry[] = [];
     for (let after = 0; after < through && ended.length < FILE_LEASES_MAX; ) {
       const page = await store.exportLeases(this.#namespace, { afterLedgerId: after, limit: PAGE_LEASES });
       const archived = page.filter((lease) => lastLedgerIdOf(lease) <= through);
-      ended.push(...archived.filter((lease) => hasEnded(lease) || now() - heardAtMs(lease) > SILENT_AFTER_MS));
+      ended.push(...archived.filter((lease) => hasEnded(lease) || nowMs - heardAtMs(lease) > SILENT_AFTER_MS));
       if (archived.length < PAGE_LEASES) break;
       after = lastLedgerIdOf(page.at(-1) as LedgerEntry);
       await turn();
@@ -72,14 +72,14 @@ export class LateLeases {
     return ended.slice(0, FILE_LEASES_MAX);
   }
 
-  async #isOverdue({ archive, listing }: Standing, ended: readonly LedgerEntry[]): Promise<boolean> {
+  async #isOverdue({ nowMs, archive, listing }: Standing, ended: readonly LedgerEntry[]): Promise<boolean> {
     if (ended.length === 0) return false;
-    const { now, partialAfterMs } = this.#options;
+    const { partialAfterMs } = this.#options;
     const writtenAtMs = await Promise.all(
       listing.late.map(async (file) => (await archive.pieces.index(file)).writtenAtMs),
     );
-    const oldestAtMs = ended.reduce((oldest, lease) => Math.min(oldest, heardAtMs(lease)), now());
-    return now() - Math.max(oldestAtMs, ...writtenAtMs) > partialAfterMs;
+    const oldestAtMs = ended.reduce((oldest, lease) => Math.min(oldest, heardAtMs(lease)), nowMs);
+    return nowMs - Math.max(oldestAtMs, ...writtenAtMs) > partialAfterMs;
   }
 
   async #writeAndCut(standing: Standing, ended: readonly LedgerEntry[]): Promise<void> {
@@ -90,7 +90,7 @@ export class LateLeases {
       first: lastLedgerIdOf(leases[0] as LedgerEntry),
       last: lastLedgerIdOf(leases.at(-1) as LedgerEntry),
     } as const;
-    const file = await archiveFileOf(range, leases, this.#options.now());
+    const file = await archiveFileOf(range, leases, standing.nowMs);
     const { disk } = this.#options.archive;
     await writeDurably(disk, archive.folder, file, leases);
     await archive.look();

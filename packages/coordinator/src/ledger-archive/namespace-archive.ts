@@ -6,7 +6,7 @@
  * farther: a store that was restored has forgotten leases that stand here.
  */
 import { join } from "node:path";
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../lease-identity.js";
 import { type ArchiveDisk, isGone } from "./archive-disk.js";
 import { archiveUnavailable } from "./archive-fault.js";
@@ -56,10 +56,14 @@ export class NamespaceArchive {
       if (isMissing && !isFresh) return LOOK_AGAIN;
       if (isMissing) throw this.#missing(ledgerId);
       const found = await Promise.all(segments.map((file) => this.pieces.leaseHolding(file, ledgerId)));
-      const [first, ...others] = found.filter((lease) => lease !== undefined);
-      if (first === undefined) return undefined;
-      const [latest] = await this.#withLate(listing, [others.reduce(laterOf, first)]);
-      return isFresh || hasEnded(latest as LedgerEntry) ? latest : LOOK_AGAIN;
+      const accounts = found.filter((lease) => lease !== undefined);
+      const known = accounts[0] && lastLedgerIdOf(accounts[0]);
+      const late = await this.#late(listing, known ?? ledgerId, known ?? ledgerId + LEASE_RUN_COUNT_MAX - 1);
+      accounts.push(...late.filter((lease) => ledgerId > lastLedgerIdOf(lease) - lease.runCount));
+      const [first, ...others] = accounts;
+      if (first === undefined) return isFresh || segments.length === 0 ? undefined : LOOK_AGAIN;
+      const latest = others.reduce(laterOf, first);
+      return isFresh || hasEnded(latest) ? latest : LOOK_AGAIN;
     });
   }
 
@@ -71,7 +75,9 @@ export class NamespaceArchive {
       const read = (file: ArchiveName) => this.pieces.below(file, belowLedgerId, limit);
       const page = await pageOf(newestFirst, limit, read, (file, id) => file.last < id, -1);
       const oldest = page.length < limit ? 1 : lastLedgerIdOf(page.at(-1) as LedgerEntry);
-      return await this.#proven(attempt, page, oldest, Math.min(belowLedgerId - 1, through));
+      const late = await this.#late(listing, oldest, belowLedgerId - 1);
+      const latest = mergedPage(page, late, -1).slice(0, limit);
+      return this.#proven(attempt, latest, oldest, Math.min(belowLedgerId - 1, through));
     });
   }
 
@@ -81,8 +87,10 @@ export class NamespaceArchive {
       const segments = attempt.listing.segments.filter(({ last }) => last > afterLedgerId);
       const read = (file: ArchiveName) => this.pieces.after(file, afterLedgerId, limit);
       const page = await pageOf(segments, limit, read, (file, id) => file.first > id, 1);
-      const newest = page.length < limit ? through : Math.min(lastLedgerIdOf(page.at(-1) as LedgerEntry), through);
-      return await this.#proven(attempt, page, afterLedgerId + 1, newest);
+      const newest = page.length < limit ? Number.POSITIVE_INFINITY : lastLedgerIdOf(page.at(-1) as LedgerEntry);
+      const late = await this.#late(attempt.listing, afterLedgerId + 1, newest);
+      const latest = mergedPage(page, late, 1).slice(0, limit);
+      return this.#proven(attempt, latest, afterLedgerId + 1, Math.min(newest, through));
     });
   }
 
@@ -106,8 +114,10 @@ export class NamespaceArchive {
       }
       const [found] = page;
       const before = (segments[low - 1]?.last ?? 0) + 1;
-      const upTo = found === undefined ? through : Math.min(lastLedgerIdOf(found), through);
-      const proven = await this.#proven(attempt, page, before, upTo);
+      const foundId = found && lastLedgerIdOf(found);
+      const upTo = Math.min(foundId ?? through, through);
+      const late = foundId === undefined ? [] : await this.#late(attempt.listing, foundId, foundId);
+      const proven = this.#proven(attempt, mergedPage(page, late, 1), before, upTo);
       return proven === LOOK_AGAIN ? LOOK_AGAIN : proven[0];
     });
   }
@@ -159,33 +169,38 @@ export class NamespaceArchive {
     }
   }
 
-  /** The page with what late files say, if the segments between two ids are all there. */
-  async #proven(
+  /** The page, if the segments between two ids are all there, and nothing newer can be known of its leases. */
+  #proven(
     { listing, isFresh }: Attempt,
     page: readonly LedgerEntry[],
     first: number,
     last: number,
-  ): Promise<readonly LedgerEntry[] | typeof LOOK_AGAIN> {
+  ): readonly LedgerEntry[] | typeof LOOK_AGAIN {
     const gap = listing.gapWithin(first, last);
     if (gap !== undefined && isFresh) throw this.#missing(gap);
     if (gap !== undefined) return LOOK_AGAIN;
-    const latest = await this.#withLate(listing, page);
-    return isFresh || latest.every(hasEnded) ? latest : LOOK_AGAIN;
+    return isFresh || page.every(hasEnded) ? page : LOOK_AGAIN;
   }
 
-  async #withLate({ late }: ArchiveListing, page: readonly LedgerEntry[]): Promise<readonly LedgerEntry[]> {
-    const latest = [...page];
+  /**
+   * What late files say of leases whose last runs have ledger ids from `first` to `last`, oldest first. A lease that no segment holds
+   * is told, too: it left the store for a file, so it is never one that was not leased.
+   */
+  async #late({ late }: ArchiveListing, first: number, last: number): Promise<readonly LedgerEntry[]> {
+    let told: readonly LedgerEntry[] = [];
     for (const file of late) {
-      if (!page.some((lease) => lastLedgerIdOf(lease) >= file.first && lastLedgerIdOf(lease) <= file.last)) continue;
+      if (file.last < first || file.first > last) continue;
       const ids = await this.pieces.idsIn(file);
-      for (const [index, lease] of latest.entries()) {
-        const id = lastLedgerIdOf(lease);
-        if (ids[firstIndex(ids.length, (at) => (ids[at] as number) >= id)] !== id) continue;
-        const told = await this.pieces.leaseHolding(file, id);
-        if (told !== undefined) latest[index] = laterOf(lease, told);
+      const begin = firstIndex(ids.length, (at) => (ids[at] as number) >= first);
+      const end = firstIndex(ids.length, (at) => (ids[at] as number) > last);
+      const found: LedgerEntry[] = [];
+      for (const id of ids.subarray(begin, end)) {
+        const lease = await this.pieces.leaseHolding(file, id);
+        if (lease !== undefined) found.push(lease);
       }
+      told = mergedPage(told, found, 1);
     }
-    return latest;
+    return told;
   }
 
   #missing(ledgerId: number): Error {

@@ -10,6 +10,7 @@
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
 import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
@@ -40,8 +41,9 @@ export interface RotationOptions {
   readonly lateEveryMs?: number;
 }
 
-/** What stands in the archive, and under which store. */
+/** What stands in the archive, and under which store, at a time that the store vouches for. */
 interface Standing {
+  readonly nowMs: number;
   readonly storeId: string;
   readonly through: number;
   readonly archive: NamespaceArchive;
@@ -71,34 +73,38 @@ export class NamespaceRotation {
    *   can't be written. Nothing is lost, and the next try goes on.
    */
   async rotate(isStopped: () => boolean = () => false): Promise<void> {
-    const { now, lateEveryMs = HOUR_MS } = this.#options;
+    const { lateEveryMs = HOUR_MS } = this.#options;
     for (let isDone = false; !isDone && !isStopped(); ) {
       const standing = await this.#standing();
       if (standing === undefined) return;
-      if (now() - this.#lookedForLateAtMs >= lateEveryMs) {
+      if (standing.nowMs - this.#lookedForLateAtMs >= lateEveryMs) {
         await this.#late.rotate(standing);
-        this.#lookedForLateAtMs = now();
+        this.#lookedForLateAtMs = standing.nowMs;
       }
       isDone = !(await this.#rotateSegment(standing));
       await turn();
     }
   }
 
-  /** Undefined while the namespace is sealed or in doubt: nothing changes there but by who settles it. */
+  /**
+   * Undefined while the namespace is sealed or in doubt: nothing changes there but by who settles it. And while our clock lies far
+   * from the last touch, which comes every few seconds: one of the two clocks is wrong, and by ours live leases may look old and silent.
+   */
   async #standing(): Promise<Standing | undefined> {
-    const { store, archive: archives } = this.#options;
-    const { phase } = await store.readNamespace(this.#namespace);
-    if (phase !== PHASES.open) return undefined;
+    const { store, archive: archives, now } = this.#options;
+    const { phase, changedAtMs } = await store.readNamespace(this.#namespace);
+    const nowMs = now();
+    if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
     const { storeId, through } = await store.readArchived(this.#namespace);
     if (storeId === undefined) return undefined;
     const archive = archives.of(this.#namespace, storeId);
-    return { storeId, through, archive, listing: await archive.mustCover(through) };
+    return { nowMs, storeId, through, archive, listing: await archive.mustCover(through) };
   }
 
   /** Answers whether there may be more to do. */
   async #rotateSegment(standing: Standing): Promise<boolean> {
-    const { now, segmentLeases = FILE_LEASES_MAX } = this.#options;
-    const due = await this.#hotPart.due(standing.through, segmentLeases, now());
+    const { segmentLeases = FILE_LEASES_MAX } = this.#options;
+    const due = await this.#hotPart.due(standing.through, segmentLeases, standing.nowMs);
     const found = await this.#standingFileFor(standing, due);
     if (found !== undefined) return await this.#cut(standing, found.held, found.file, null);
     if (due.length < segmentLeases && !(await this.#isOverdue(standing, due[0]))) return false;
@@ -120,18 +126,18 @@ export class NamespaceRotation {
     return undefined;
   }
 
-  async #isOverdue({ archive, listing }: Standing, oldest: LedgerEntry | undefined): Promise<boolean> {
+  async #isOverdue({ nowMs, archive, listing }: Standing, oldest: LedgerEntry | undefined): Promise<boolean> {
     if (oldest === undefined) return false;
-    const { now, retention, partialAfterMs = DAY_MS } = this.#options;
+    const { retention, partialAfterMs = DAY_MS } = this.#options;
     const newest = listing.segments.at(-1);
     const writtenAtMs = newest === undefined ? 0 : (await archive.pieces.index(newest)).writtenAtMs;
-    return now() - Math.max(oldest.leasedAtMs + (retention.ageMs ?? 0), writtenAtMs) > partialAfterMs;
+    return nowMs - Math.max(oldest.leasedAtMs + (retention.ageMs ?? 0), writtenAtMs) > partialAfterMs;
   }
 
   async #writeAndCut(standing: Standing, due: readonly LedgerEntry[]): Promise<boolean> {
     const { archive, through } = standing;
     const range = { kind: "segment", first: through + 1, last: lastLedgerIdOf(due.at(-1) as LedgerEntry) } as const;
-    const file = await archiveFileOf(range, due, this.#options.now());
+    const file = await archiveFileOf(range, due, standing.nowMs);
     await writeDurably(this.#options.archive.disk, archive.folder, file, due);
     // Whoever reads knows of the file before its leases leave the store.
     await archive.look();
