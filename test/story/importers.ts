@@ -4,9 +4,12 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
+/** As a supervisor waits before it tries again. */
+const RESTART_AFTER_MS = 300;
 const PROGRAM = fileURLToPath(new URL("./importing-process.mjs", import.meta.url));
 
 export interface ImporterSettings {
@@ -61,6 +64,7 @@ export class Importer {
       const hasCrashed = this.settings.crashesAfter !== undefined && signal === "SIGKILL";
       if (code !== 0 && !hasCrashed)
         throw new Error(`importer ${this.settings.name} ended with ${code ?? signal}: ${said}`);
+      if (hasCrashed && this.#isWanted) await delay(RESTART_AFTER_MS);
     }
   }
 }

@@ -7,7 +7,7 @@ import { createClient } from "@callnumber/client";
 
 const { coordinator, namespace, name, labels, numbersFile, crashesAfter } = JSON.parse(process.argv[2]);
 const NUMBERS_AT_ONCE = 50;
-const PAUSE_MS = 20;
+const PAUSE_MS = 100;
 
 const stopping = new AbortController();
 process.on("SIGTERM", () => stopping.abort());
