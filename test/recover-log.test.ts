@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, serve } from "./processes/command.js";
+import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
 const LEASE_COUNT = 12;
@@ -75,7 +75,10 @@ describe("with nothing left but the logs", () => {
     expect(looked.stdout).toContain(`store id ${storeId}`);
     expect(looked.stdout).toMatch(new RegExp(`greatest run ${Math.max(...leased)} \\(lease, line \\d+\\)`));
     expect(looked.stdout).toMatch(/1 line that can't be read was passed over/);
-    expect((await callnumber([...recover, ...logs, "--apply"])).code).toBe(0);
+    const line = looked.stdout.split("\n").find((one) => one.startsWith("  callnumber recover ")) as string;
+    expect(line).toContain(` --store-id ${storeId} --apply`);
+    const applied = await shell(line.replace("callnumber", "$CALLNUMBER"));
+    expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
 
     const after = await serve(url, "--witness-folder", join(folder, "new-witness"));
     for (let count = 0; count < 2; count++) {
@@ -93,19 +96,64 @@ describe("lines of another store", () => {
     JSON.stringify({ namespace: "main", storeId, version: 0, firstRun, runCount: 1, msg: "lease" });
   const id = (name: string) => `${name.repeat(8)}-0000-4000-8000-000000000000.1.1793491200000.2`;
 
-  test("are told and never taken for this one's", async () => {
+  async function newStore(): Promise<{ store: string; own: string; log: string }> {
     const folder = await folderForTest();
     const store = `sqlite:${join(folder, "store.db")}`;
     const made = await callnumber(["init", "--store", store, "--json"]);
-    const own = (JSON.parse(made.stdout) as { storeId: string }).storeId;
-    const log = join(folder, "log");
-    await writeFile(log, `${line(own, 5)}\n${line(id("a"), 900_000_000)}\n`);
+    return { store, own: (JSON.parse(made.stdout) as { storeId: string }).storeId, log: join(folder, "log") };
+  }
+
+  test("are told and never taken for this one's", async () => {
+    const { store, own, log } = await newStore();
+    await writeFile(log, `${line(own, 5)}\n${line(id("a"), 900)}\n`);
     const looked = await callnumber(["recover", "--store", store, "--scan", log]);
     expect(looked).toMatchObject({ code: 0 });
     expect(looked.stdout).toMatch(/the log +greatest run 5 \(lease, line 1\), of 1 lease in /);
-    expect(looked.stdout).toContain(`not taken: 1 lease up to run 900,000,000 of namespace main, store id ${id("a")}`);
+    expect(looked.stdout).toContain(`not taken: 1 lease up to run 900 of namespace main, store id ${id("a")}`);
+    expect(looked.stdout).toContain("no run of this store above it was ever leased\n  data nodes");
     const asJson = JSON.parse((await callnumber(["recover", "--store", store, "--scan", log, "--json"])).stdout);
     expect(asJson).toMatchObject({ storeId: own, logs: [{ name: log, stores: [{}, { storeId: id("a") }] }] });
+  });
+
+  test.each([
+    ["the only ones", () => []],
+    ["above the mark that would be set", (own: string) => [line(own, 5)]],
+  ])("end the recovery when they are %s, until the store id is typed", async (_, linesOf) => {
+    const { store, own, log } = await newStore();
+    await writeFile(log, [...linesOf(own), line(id("a"), 9_000_000)].join("\n"));
+    const recover = ["recover", "--store", store, "--scan", log];
+    const before = await callnumber(["recover", "--store", store, "--json"]);
+    for (const [more, env] of [
+      [[], {}],
+      [["--apply"], {}],
+      [["--apply"], { CALLNUMBER_STORE_ID: own }],
+    ] as const) {
+      const refused = await callnumber([...recover, ...more], { env });
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("(store_replaced)") });
+      expect(refused.stderr).toMatch(new RegExp(`tells of run 9000000 of namespace "main" in store id ${id("a")}, `));
+      expect(refused.stderr).toContain(`"--store-id ${own}"`);
+      expect(refused.stdout).not.toMatch(/recovering sets|was ever leased|Done/);
+    }
+    const { found } = JSON.parse(before.stdout);
+    expect(JSON.parse((await callnumber(["recover", "--store", store, "--json"])).stdout)).toMatchObject({ found });
+    const typed = await callnumber([...recover, "--store-id", own, "--apply"]);
+    expect(typed).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
+    expect(typed.stdout).toContain(`run 9,000,000 of store id ${id("a")} was, and can come again here`);
+  });
+
+  test("are not taken for those of a store that nothing else names, until its id is typed", async () => {
+    const { store, log } = await newStore();
+    const recover = ["recover", "--store", store, "--namespace", "lists", "--scan", log];
+    await writeFile(log, line(id("a"), 5).replace("main", "lists"));
+    const looked = await callnumber(recover);
+    expect(looked).toMatchObject({ code: 0 });
+    expect(looked.stdout.endsWith(`\n  ${["callnumber", ...recover].join(" ")} --store-id ${id("a")} --apply\n`)).toBe(
+      true,
+    );
+    const refused = await callnumber([...recover, "--apply"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("(operator_needed)") });
+    expect(refused.stderr).toContain(`"--store-id ${id("a")}"`);
+    expect((await callnumber(recover)).stdout).toContain("none: the store holds no such namespace");
   });
 
   test("let nobody guess which store is recovered", async () => {
@@ -121,14 +169,23 @@ describe("lines of another store", () => {
   });
 
   test("and a log without a lease of the namespace is the wrong one", async () => {
-    const folder = await folderForTest();
-    const store = `sqlite:${join(folder, "store.db")}`;
-    await callnumber(["init", "--store", store]);
-    const log = join(folder, "log");
-    await writeFile(log, '{"msg":"start"}\n');
+    const { store, log } = await newStore();
+    await writeFile(log, '{"coordinator":"vm","msg":"start"}\n');
     expect(await callnumber(["recover", "--store", store, "--scan", log])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('holds no lease of namespace "main"'),
     });
+  });
+
+  test("and a log that can't be read at all does not pass beside one that can", async () => {
+    const { store, own, log } = await newStore();
+    await writeFile(log, `${line(own, 5)}\n`);
+    const strange = `${log}.strange`;
+    await writeFile(strange, `${JSON.stringify({ message: line(own, 70) })}\n{"MESSAGE":null}\n`);
+    const refused = await callnumber(["recover", "--store", store, "--scan", log, "--scan", strange, "--apply"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("(archive_unreadable)") });
+    expect(refused.stderr).toMatch(
+      /log\.strange holds no event of a coordinator, and 2 lines that can't be read \(line 1: ".*" is no event\)/,
+    );
   });
 });

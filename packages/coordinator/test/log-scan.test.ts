@@ -85,7 +85,13 @@ describe("a log", () => {
 
   test("passes over other events, other programs' lines and words for people", async () => {
     const text = `listening on http://127.0.0.1:7300\n\n{"msg":"something"}\n${line("report", { run: 99 })}\n${lease(1)}\n`;
-    expect(await scanOf(text)).toMatchObject({ otherLineCount: 2, damagedCount: 0, stores: [{ leaseCount: 1 }] });
+    expect(await scanOf(text)).toMatchObject({ otherLineCount: 4, damagedCount: 0, stores: [{ leaseCount: 1 }] });
+  });
+
+  test("counts what a coordinator wrote, and nothing else", async () => {
+    const quiet = JSON.stringify({ level: 30, time: 1, coordinator: "vm", msg: "start" });
+    expect(await scanOf(`${quiet}\n${lease(1)}\n{"msg":"start"}\nwords\n`)).toMatchObject({ eventCount: 2 });
+    expect(await scanOf(`${lease(2 ** 30)}\n{"MESSAGE":null}\n`)).toMatchObject({ eventCount: 0, damagedCount: 2 });
   });
 
   test.each([
@@ -98,6 +104,13 @@ describe("a log", () => {
     ["has a version that is none", lease(1, { version: 8 })],
     ["names no store", lease(1, { storeId: 5 })],
     ["names no namespace", lease(1, { namespace: "Not One" })],
+    ["wraps nothing", '{"MESSAGE":null,"_PID":"1"}'],
+    ["wraps an event as bytes", JSON.stringify({ MESSAGE: [...Buffer.from(lease(7))] })],
+    ["wraps an event as fields", JSON.stringify({ log: JSON.parse(lease(7)) })],
+    ["wraps an event under another name", JSON.stringify({ message: lease(7) })],
+    ["wraps an event as another program's", JSON.stringify({ level: "info", msg: lease(7) })],
+    ["is an array", "[1, 2]"],
+    ["is an array of events", `[${lease(7)}]`],
     ["is longer than any event", `{"x":"${"y".repeat(70_000)}"}`],
   ])("tells a line that %s, with its number, and goes on", async (_, damaged) => {
     const { damagedCount, damaged: told, stores } = await scanOf(`${lease(1)}\n${damaged}\n${lease(2)}\n`);

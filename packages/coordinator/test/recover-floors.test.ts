@@ -4,7 +4,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { NO_WITNESS } from "../src/guard/witness.js";
-import { type Floor, planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
+import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
+import type { Floor } from "../src/operator/recover-plan.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 

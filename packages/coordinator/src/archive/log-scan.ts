@@ -12,9 +12,11 @@ import type { LineTaker } from "./text-lines.js";
 export interface LogScanResult {
   /** In the order in which they were met. */
   readonly stores: readonly LoggedStore[];
-  /** Lines that are no events, such as words for people in the same file, and empty ones. */
+  /** Lines that a coordinator wrote, whatever they tell: a file without any is no log of one, or is wrapped as nobody knows. */
+  readonly eventCount: number;
+  /** Lines that are no events, such as words for people in the same file, another program's, and empty ones. */
   readonly otherLineCount: number;
-  /** Lines that should be events and can't be read. */
+  /** Lines that should be events and can't be read; JSON that is none might hold one, in a wrapper that is not known. */
   readonly damagedCount: number;
   /** The first few of them. */
   readonly damaged: readonly Malformed[];
@@ -54,6 +56,7 @@ const STORE_ID_LENGTH_MAX = 100;
 
 export class LogScan implements LineTaker {
   readonly #stores = new Map<string, LoggedStore>();
+  #eventCount = 0;
   #otherLineCount = 0;
   #damagedCount = 0;
   readonly #damaged: Malformed[] = [];
@@ -70,6 +73,7 @@ export class LogScan implements LineTaker {
   get result(): LogScanResult {
     return {
       stores: [...this.#stores.values()],
+      eventCount: this.#eventCount,
       otherLineCount: this.#otherLineCount,
       damagedCount: this.#damagedCount,
       damaged: [...this.#damaged],
@@ -79,7 +83,8 @@ export class LogScan implements LineTaker {
   #takeText(text: string, line: number): void {
     const begin = text.indexOf("{");
     if (begin < 0) {
-      this.#otherLineCount++;
+      if (isArray(text)) this.takeMalformed(line, () => `${shown(text)} is no event`);
+      else this.#otherLineCount++;
       return;
     }
     const fields = objectIn(text.slice(begin));
@@ -87,19 +92,24 @@ export class LogScan implements LineTaker {
       this.takeMalformed(line, () => `${shown(text)} is no JSON`);
       return;
     }
-    const { msg: event } = fields;
-    const wrapped = WRAPPERS.map((name) => fields[name]).find((value) => typeof value === "string");
-    if (event === undefined && typeof wrapped === "string") this.#takeText(wrapped.trimEnd(), line);
-    else if (typeof event === "string" && Object.hasOwn(MARKS, event)) this.#takeEvent(event, fields, line);
+    const { msg: event, coordinator } = fields;
+    const wrapped = event === undefined ? WRAPPERS.map((name) => fields[name]).find(isText) : undefined;
+    if (wrapped !== undefined) this.#takeText(wrapped.trimEnd(), line);
+    else if (isText(event) && Object.hasOwn(MARKS, event)) this.#takeMark(event, fields, line);
+    else if (isText(event) && isText(coordinator)) this.#eventCount++;
+    // A text with a brace may be an event inside another program's.
+    else if (isText(event) && !event.includes("{")) this.#otherLineCount++;
+    else this.takeMalformed(line, () => `${shown(text)} is no event`);
   }
 
-  #takeEvent(event: string, fields: Fields, line: number): void {
+  #takeMark(event: string, fields: Fields, line: number): void {
     const { namespace, storeId } = fields;
     const ledgerId = MARKS[event]?.(fields);
     if (ledgerId === undefined || !isNamespace(namespace) || !isStoreId(storeId)) {
       this.takeMalformed(line, () => `a "${event}" whose fields are not those of one`);
       return;
     }
+    this.#eventCount++;
     const key = `${namespace} ${storeId}`;
     const known = this.#stores.get(key);
     const leaseCount = (known?.leaseCount ?? 0) + (event === "lease" ? 1 : 0);
@@ -116,6 +126,18 @@ function objectIn(text: string): Fields | undefined {
   } catch {
     return undefined;
   }
+}
+
+function isArray(text: string): boolean {
+  try {
+    return text.trimStart().startsWith("[") && Array.isArray(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 function ledgerIdIn(version: unknown, run: unknown): number | undefined {

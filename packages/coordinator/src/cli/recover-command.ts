@@ -6,13 +6,15 @@ import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
-import { type Floor, planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
+import { planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
+import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
 import { openStore } from "../stores/open-store.js";
-import { describeStore, parseStoreUrl } from "../stores/store-url.js";
+import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, print, printJson } from "./print.js";
 import { planAsJson, planInWords } from "./recover-words.js";
 import { floorsOf, mustBeOfVersion, type ScanOptions, scanned, scanOptions } from "./scan-option.js";
+import { typedAgain } from "./typed-again.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options extends ScanOptions {
@@ -43,7 +45,7 @@ export function recoverCommand(): Command {
     .addOption(
       checkedOption(
         "--store-id <id>",
-        "which store it was, where neither record nor witness can tell",
+        "which store it was, where neither record nor witness can tell, or where the logs name another",
         z.string().min(1),
       ),
     )
@@ -72,7 +74,7 @@ export function recoverCommand(): Command {
   return command;
 }
 
-async function recover(options: Options): Promise<void> {
+async function recover(options: Options, command: Command): Promise<void> {
   const { namespace, storeId, floor, nodes, witnessFolder, clockIsRight, apply, json } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
@@ -89,6 +91,8 @@ async function recover(options: Options): Promise<void> {
     namespace,
     witness,
     storeId,
+    // What stands in an environment was said for all recoveries, and not of this one.
+    isStoreIdTyped: command.getOptionValueSource("storeId") === "cli",
     floors,
     nodeCount: nodes,
     isClockChecked: clockIsRight ?? false,
@@ -104,7 +108,7 @@ async function recover(options: Options): Promise<void> {
     if (!apply) {
       const refusal = refusalOf(plan);
       if (json) printJson(planAsJson(plan, read));
-      else print(refusal === undefined ? `${told}\nNothing was changed. To do it: the same with --apply` : told);
+      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan, address, command)}` : told);
       if (refusal !== undefined) throw refusal;
       return;
     }
@@ -119,4 +123,19 @@ async function recover(options: Options): Promise<void> {
     witness.close();
     await store.close();
   }
+}
+
+function howToApply({ isStoreIdFromLogs, storeId }: RecoverPlan, address: StoreAddress, command: Command): string {
+  if (!isStoreIdFromLogs) return "To do it: the same with --apply";
+  // Terminals are copied into tickets: whoever types it again puts the password back.
+  const shown = hasPassword(address) ? { store: describeStore(address) } : {};
+  return (
+    "Nothing but the logs says which store it was, and they may be logs of another one: compare with the id\n" +
+    "that was kept beside the archive. When it is the same, do it:\n" +
+    `  ${typedAgain(command, shown, ["--store-id", storeId, "--apply"])}`
+  );
+}
+
+function hasPassword(address: StoreAddress): boolean {
+  return Object.entries(address).some(([name, value]) => /password$/i.test(name) && value !== undefined);
 }

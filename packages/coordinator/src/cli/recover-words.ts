@@ -1,6 +1,8 @@
 /** What a recovery found, would set and would cost, for people and for programs. */
 import { runOfLedgerId } from "@callnumber/protocol/wire";
-import type { RecoverPlan } from "../operator/recover.js";
+import { refusalOf } from "../operator/recover.js";
+import type { RecoverPlan } from "../operator/recover-plan.js";
+import { leftAboveOf } from "../operator/recover-stores.js";
 import { grouped, instant } from "./print.js";
 import { archiveInWords, type Scanned } from "./scan-option.js";
 import { logsInWords } from "./scanned-logs.js";
@@ -22,14 +24,21 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
     ...(archive === undefined ? [] : archiveInWords(archive)),
     ...logsInWords(namespace, storeId, logs),
-    ...(plan.possibleAtMs === null ? targetInWords(plan) : []),
+    ...(refusalOf(plan) === undefined ? targetInWords(plan) : []),
   ].join("\n");
 }
 
-function targetInWords({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
+function targetInWords(plan: RecoverPlan): readonly string[] {
+  const { target, skippedRunCount, nextRunInMs, nodeCount } = plan;
+  const above = leftAboveOf(plan);
   return [
     "recovering sets",
-    `  the mark           to run ${grouped(target)}, on the clock line: no run above it was ever leased`,
+    `  the mark           to run ${grouped(target)}, on the clock line: no run of this store above it was ever leased`,
+    ...(above === undefined
+      ? []
+      : [
+          `                     run ${grouped(runOfLedgerId(above.ledgerId).run)} of store id ${above.storeId} was, and can come again here`,
+        ]),
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${grouped(skippedRunCount)} are never leased`,

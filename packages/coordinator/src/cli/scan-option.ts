@@ -11,7 +11,7 @@ import type { GreatestRun, Malformed, ScanResult } from "../archive/archive-scan
 import { scanArchive } from "../archive/scan-archive.js";
 import { isLogFile, scanLog } from "../archive/scan-log.js";
 import { CoordinatorError } from "../errors.js";
-import type { Floor, RecoverPlan } from "../operator/recover.js";
+import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
 import type { StoreAddress } from "../stores/store-url.js";
 import { checked, checkedOption, switchOption } from "./options.js";
 import { grouped } from "./print.js";

@@ -2,7 +2,7 @@
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { ArchiveError } from "../archive/archive-error.js";
 import type { LoggedStore, LogScanResult } from "../archive/log-scan.js";
-import type { Floor } from "../operator/recover.js";
+import type { Floor } from "../operator/recover-plan.js";
 import { grouped } from "./print.js";
 
 export interface ScannedLog extends LogScanResult {
@@ -10,8 +10,13 @@ export interface ScannedLog extends LogScanResult {
   readonly name: string;
 }
 
-/** @throws ArchiveError when there are logs, and none tells of the namespace: they are the wrong ones, or of another level. */
+/**
+ * @throws ArchiveError when one of the logs holds no event at all, whatever the others hold: the greatest run may stand in it, unread.
+ *   When none of them tells of the namespace: they are the wrong ones, or of another level.
+ */
 export function mustTellOf(namespace: string, logs: readonly ScannedLog[]): void {
+  const unread = logs.filter(({ eventCount }) => eventCount === 0);
+  if (unread.length > 0) throw new ArchiveError(unread.map(unreadInWords).join("\n"));
   if (logs.length === 0 || logs.some((log) => storesOf(namespace, log).length > 0)) return;
   const names = logs.map(({ name }) => name).join(", ");
   throw new ArchiveError(
@@ -36,6 +41,18 @@ export function logsInWords(namespace: string, storeId: string, logs: readonly S
     ...othersOf(namespace, storeId, log).map(notTaken),
     ...damageIn(log),
   ]);
+}
+
+function unreadInWords({ name, damagedCount, damaged: [first] }: ScannedLog): string {
+  const where = first === undefined || first.line === null ? "" : `line ${grouped(first.line)}: `;
+  const unread =
+    first === undefined
+      ? ""
+      : `, and ${damagedCount === 1 ? "one line" : `${grouped(damagedCount)} lines`} that can't be read (${where}${first.why})`;
+  return (
+    `${name} holds no event of a coordinator${unread}. If it is a coordinator's log, the greatest run may stand in it: give it as the ` +
+    "coordinator wrote it; else leave it out. Nothing was changed"
+  );
 }
 
 function storesOf(namespace: string, { stores }: LogScanResult): readonly LoggedStore[] {

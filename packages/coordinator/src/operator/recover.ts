@@ -10,14 +10,18 @@ import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { lineAt, whenLineReaches } from "../guard/line.js";
-import { DAMAGED, type Remembrance } from "../guard/witness.js";
+import { DAMAGED } from "../guard/witness.js";
 import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { VerbOptions } from "./open-guard.js";
+import { type Floor, greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
+import { strangeRefusalOf, unnamedRefusalOf } from "./recover-stores.js";
 
 export interface RecoverOptions extends VerbOptions {
   /** The store that is recovered, where neither the record nor a witness can tell. */
   readonly storeId: string | undefined;
+  /** Whether the operator typed `storeId` for this recovery: then what the logs tell of other stores stands in nobody's way. */
+  readonly isStoreIdTyped?: boolean;
   /** Ledger ids below or at which everything may be leased, with where each comes from, for people. */
   readonly floors: readonly Floor[];
   readonly nodeCount: number | undefined;
@@ -28,33 +32,6 @@ export interface RecoverOptions extends VerbOptions {
   readonly pause: (pauseMs: number) => Promise<void>;
 }
 
-export interface Floor {
-  readonly from: string;
-  readonly ledgerId: number;
-  /** The store that it holds for, where it is known: it counts for no other. */
-  readonly storeId?: string;
-}
-
-export interface RecoverPlan {
-  readonly namespace: string;
-  readonly storeId: string;
-  /** The record as found; undefined when it is gone or can't be read. */
-  readonly found: NamespaceRecord | undefined;
-  /** Why the record can't be read. */
-  readonly fault: CoordinatorError | undefined;
-  readonly witnessed: Remembrance | undefined;
-  readonly floors: readonly Floor[];
-  /** Where the mark will be at least: the clock line a moment from now. */
-  readonly target: number;
-  /** Runs that will never be leased because of it, as far as can be told. */
-  readonly skippedRunCount: number;
-  /** How long after the recovery the next run is free, about, ms. */
-  readonly nextRunInMs: number;
-  /** When the clock line will have passed everything that is known; null when it has: only then can it be done. */
-  readonly possibleAtMs: number | null;
-  readonly nodeCount: number;
-}
-
 /**
  * Looks at what is there, for `watchMs`, and says what `recoverNamespace` would do. Changes nothing.
  * @throws CoordinatorError `coordinator_still_leases`; `store_replaced` when record, witness and the given store id disagree;
@@ -62,6 +39,7 @@ export interface RecoverPlan {
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
+  const { isStoreIdTyped = false } = options;
   const first = await found(store, namespace);
   await pause(watchMs);
   const second = await found(store, namespace);
@@ -69,9 +47,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const remembered = witness.read();
   const witnessed = remembered === DAMAGED ? undefined : remembered;
-  const storeId =
-    theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId) ??
-    theOnlyStoreIdOf(options.floors, namespace);
+  const known = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
+  const storeId = known ?? theOnlyStoreIdOf(options.floors, namespace);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const floors = [
@@ -81,7 +58,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
     ...options.floors.filter((floor) => floor.storeId === undefined || floor.storeId === storeId),
   ];
-  const { version, run } = runOfLedgerId(idOf(greatest(floors)));
+  const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
   const nowMs = now();
   const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
@@ -91,6 +68,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     fault,
     witnessed,
     floors,
+    notTaken: options.floors.filter((floor) => floor.storeId !== undefined && floor.storeId !== storeId),
+    isStoreIdTyped,
+    isStoreIdFromLogs: known === undefined,
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
@@ -99,10 +79,46 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   };
 }
 
-/** Why the plan can't be carried out now: something that is known lies above the clock line. Undefined when it can. */
+/**
+ * Why the plan can't be carried out now: the logs tell of another store than the one that would be recovered, or something that is
+ * known lies above the clock line. Undefined when it can.
+ */
 export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  return strangeRefusalOf(plan) ?? lineRefusalOf(plan);
+}
+
+/**
+ * Does what was planned.
+ * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`; `operator_needed` when nothing
+ *   but the logs says which store it was.
+ */
+export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
+  const { store, namespace, witness, isClockChecked } = options;
+  const doubt = strangeRefusalOf(plan) ?? unnamedRefusalOf(plan);
+  if (doubt !== undefined) throw doubt;
+  const command = {
+    step: "recover",
+    storeId: plan.storeId,
+    nonce: freshNonce(),
+    isSilenceAccepted: isClockChecked,
+    floor: idOf(greatestOf(plan.floors)),
+    generationMin: plan.witnessed?.generation ?? 0,
+    nodeCount: plan.nodeCount,
+    receiptKey: randomBytes(32).toString("hex"),
+  } as const;
+  const outcome = await store.step(namespace, command).catch((error: unknown) => {
+    // The store tells that a run lies above the line, and not where that run was found.
+    throw (isOperatorNeeded(error) && lineRefusalOf(plan)) || error;
+  });
+  mustCount(outcome, command);
+  const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
+  witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
+  return outcome;
+}
+
+function lineRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   const { namespace, storeId, floors, target, possibleAtMs } = plan;
-  const floor = greatest(floors);
+  const floor = greatestOf(floors);
   if (possibleAtMs === null || floor === undefined) return undefined;
   const { version, run } = runOfLedgerId(floor.ledgerId);
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
@@ -114,32 +130,6 @@ export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
       `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
       `another store: recover that one${anew}`,
   );
-}
-
-/**
- * Does what was planned.
- * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`.
- */
-export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
-  const { store, namespace, witness, isClockChecked } = options;
-  const command = {
-    step: "recover",
-    storeId: plan.storeId,
-    nonce: freshNonce(),
-    isSilenceAccepted: isClockChecked,
-    floor: idOf(greatest(plan.floors)),
-    generationMin: plan.witnessed?.generation ?? 0,
-    nodeCount: plan.nodeCount,
-    receiptKey: randomBytes(32).toString("hex"),
-  } as const;
-  const outcome = await store.step(namespace, command).catch((error: unknown) => {
-    // The store tells that a run lies above the line, and not where that run was found.
-    throw (isOperatorNeeded(error) && refusalOf(plan)) || error;
-  });
-  mustCount(outcome, command);
-  const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
-  witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
-  return outcome;
 }
 
 function isOperatorNeeded(error: unknown): boolean {
@@ -210,15 +200,4 @@ function theOnlyStoreIdOf(floors: readonly Floor[], namespace: string): string {
 
 function told(name: string, storeId: string | undefined): string {
   return storeId === undefined ? "" : `${name} says ${storeId}; `;
-}
-
-function greatest(floors: readonly Floor[]): Floor | undefined {
-  return floors.reduce<Floor | undefined>(
-    (one, other) => (one === undefined || other.ledgerId > one.ledgerId ? other : one),
-    undefined,
-  );
-}
-
-function idOf(floor: Floor | undefined): number {
-  return floor?.ledgerId ?? 0;
 }
