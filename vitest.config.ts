@@ -3,6 +3,7 @@
  * Tests import their own package's sources and the other packages as built, as a user would.
  */
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.js";
 import { seedOfRun } from "./test/seed-of-run.js";
 
 const seed = seedOfRun(process.env);
@@ -20,7 +21,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
     expect: { poll: { timeout: 60_000, interval: 10 } },
-    sequence: { seed },
+    sequence: { seed, sequencer: LongestFirst },
     provide: { seed },
   },
 });

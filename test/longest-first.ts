@@ -1,0 +1,29 @@
+/** The files that take minutes come first: begun last, one of them would run alone while the other worker waits. */
+import type { TestSpecification } from "vitest/node";
+import { BaseSequencer } from "vitest/node";
+
+/** The longest first. What is not named here takes seconds. */
+const LONGEST = [
+  "test/faults/many-servers",
+  "test/faults/people",
+  "test/faults/one-server",
+  "test/simulation/guard",
+  "test/story/",
+  "packages/coordinator/test/rotation-crash",
+  "packages/coordinator/test/redis-topology-cluster",
+  "packages/coordinator/test/move-crash",
+  "test/console/",
+  "packages/client/test/run-numbers",
+] as const;
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => placeOf(one) - placeOf(other));
+  }
+}
+
+function placeOf({ moduleId }: TestSpecification): number {
+  const place = LONGEST.findIndex((part) => moduleId.includes(part));
+  return place === -1 ? LONGEST.length : place;
+}
