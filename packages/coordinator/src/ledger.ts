@@ -59,9 +59,10 @@ export class Ledger implements RecordedLedger {
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const hot = await this.#store.firstLeaseSince(namespace, timeMs);
-    // Not at once: it would be older than what was read where Redis had forgotten the script of the reading, which is sent again then.
-    const { archive, through } = await this.#archived(namespace);
+    const [hot, { archive, through }] = await this.#andArchived(
+      namespace,
+      this.#store.firstLeaseSince(namespace, timeMs),
+    );
     const reach = await reachOf(archive, through);
     if (reach === 0) return hot;
     const [behind] = await this.#store.exportLeases(namespace, { afterLedgerId: reach, limit: 1 });
@@ -78,7 +79,7 @@ export class Ledger implements RecordedLedger {
   ): Promise<readonly LedgerEntry[]> {
     const { afterLedgerId, limit } = page;
     const hot = await this.#store.exportLeases(namespace, page);
-    // Not at once, as above: an export is kept, and must not lack what another coordinator moved in between.
+    // Only now: an export is kept, and must not lack what another coordinator moved in between.
     const { archive, through } = await this.#archived(namespace);
     const reach = await reachOf(archive, through);
     if (afterLedgerId >= reach) return hot;
@@ -89,7 +90,7 @@ export class Ledger implements RecordedLedger {
   /**
    * Asked behind it, in one round trip, for those who look at the ledger: a store answers in order, so that how much is archived is not
    * older than what was read, and no lease is cut in between. But for the first reading after a Redis server forgot its scripts: a lease
-   * that another coordinator moves in that moment is missing in that one page; `findLease` asks again. What this coordinator itself cuts
+   * that another coordinator moves in that moment is missing in that one answer; `findLease` asks again. What this coordinator itself cuts
    * stands in its listing of the archive before it is cut.
    */
   async #andArchived<T>(namespace: string, reading: Promise<T>) {
