@@ -27,10 +27,7 @@ export class Ledger implements RecordedLedger {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    const [hot, { archive, through }] = await Promise.all([
-      this.#store.findLease(namespace, ledgerId),
-      this.#archived(namespace),
-    ]);
+    const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.findLease(namespace, ledgerId));
     if (archive === undefined) {
       if (hot === undefined && ledgerId >= 1 && ledgerId <= through) throw noFolder(namespace, through);
       return hot;
@@ -53,8 +50,7 @@ export class Ledger implements RecordedLedger {
     page: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
     const { belowLedgerId, limit } = page;
-    const hot = await this.#store.listLeases(namespace, page);
-    const { archive, through } = await this.#archived(namespace);
+    const [hot, { archive, through }] = await this.#andArchived(namespace, this.#store.listLeases(namespace, page));
     const oldest = hot[limit - 1];
     const reach = await reachOf(archive, through);
     if (reach === 0 || (oldest !== undefined && lastLedgerIdOf(oldest) > reach)) return hot;
@@ -63,8 +59,10 @@ export class Ledger implements RecordedLedger {
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const hot = await this.#store.firstLeaseSince(namespace, timeMs);
-    const { archive, through } = await this.#archived(namespace);
+    const [hot, { archive, through }] = await this.#andArchived(
+      namespace,
+      this.#store.firstLeaseSince(namespace, timeMs),
+    );
     const reach = await reachOf(archive, through);
     if (reach === 0) return hot;
     const [behind] = await this.#store.exportLeases(namespace, { afterLedgerId: reach, limit: 1 });
@@ -81,6 +79,7 @@ export class Ledger implements RecordedLedger {
   ): Promise<readonly LedgerEntry[]> {
     const { afterLedgerId, limit } = page;
     const hot = await this.#store.exportLeases(namespace, page);
+    // Only now: an export is kept, and must not lack what another coordinator moved in between.
     const { archive, through } = await this.#archived(namespace);
     const reach = await reachOf(archive, through);
     if (afterLedgerId >= reach) return hot;
@@ -89,10 +88,15 @@ export class Ledger implements RecordedLedger {
   }
 
   /**
-   * Whoever reads a page asks this only when it has the page: then how much is archived is not older than what was read, and a lease
-   * that was cut in between is told twice instead of never. Asked at once, Redis may answer a page later: a script that it has
-   * forgotten is sent again.
+   * Asked behind it, in one round trip, for those who look at the ledger: a store answers in order, so that how much is archived is not
+   * older than what was read, and no lease is cut in between. But for the first reading after a Redis server forgot its scripts: a lease
+   * that another coordinator moves in that moment is missing in that one answer; `findLease` asks again. What this coordinator itself cuts
+   * stands in its listing of the archive before it is cut.
    */
+  async #andArchived<T>(namespace: string, reading: Promise<T>) {
+    return await Promise.all([reading, this.#archived(namespace)]);
+  }
+
   async #archived(namespace: string): Promise<ArchivedPart & { readonly archive: NamespaceArchive | undefined }> {
     const part = await this.#store.readArchived(namespace);
     const { storeId } = part;
