@@ -193,11 +193,20 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       START_COORDINATORS,
     ],
   }),
-  store_replaced: mend(
-    "Another store answers",
-    "It has another store id than the one whose runs were leased. Nothing was leased and nothing was written to it.",
-    { say: "Bring the right store back, or point the coordinator at it (serve --store)." },
-  ),
+  store_replaced: ({ namespace }) => ({
+    kind: "mend",
+    title: "Another store answers",
+    meaning:
+      "It has another store id than the one whose runs were leased. Nothing was leased and nothing was written to it.",
+    steps: [
+      { say: "Bring the right store back, or point the coordinator at it (serve --store)." },
+      {
+        // What is there now bears the wrong id: none is filled in.
+        say: "Only if that one is lost for good: look at what recovering it would do, in a place that holds no such namespace yet. STORE_ID is the one kept beside the archive.",
+        type: `${recover(namespace)} --store-id STORE_ID`,
+      },
+    ],
+  }),
   store_emptied: (circumstances) => ({
     kind: "type",
     title: "The store was emptied",
