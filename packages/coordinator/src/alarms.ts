@@ -5,10 +5,10 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ALARM_SEVERITIES, type Alarm, type AlarmName } from "@callnumber/protocol/operator";
 import { type ErrorCode, LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
-import { type RunSpace, runSpaceOf } from "./capacity.js";
 import { unusedRunCounts } from "./capacity-holders.js";
 import { type Look, runCountOf } from "./capacity-look.js";
 import { ROOM_SHARE } from "./guard/bounds.js";
+import { type RunSpace, runSpaceOf } from "./run-space.js";
 import type { NamespaceRecord } from "./store.js";
 
 const HOUR_MS = 3_600_000;

@@ -6,9 +6,8 @@ import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import { CoordinatorError } from "./errors.js";
 import type { NamespaceGuard } from "./guard/namespace-guard.js";
 import { type GuardState, openSince, stateAfter } from "./guard/state.js";
-import { statusOf } from "./status.js";
+import { runSpaceOf } from "./run-space.js";
 import type { NamespaceRecord, Store } from "./store.js";
-import { parseStoreId } from "./store-id.js";
 
 interface Described {
   readonly namespace: string;
@@ -54,8 +53,6 @@ async function labelsOf(
 
 function told(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
   const { storeId, version, firstRun, highWaterMark } = record;
-  const { runsUsed, runsLeft } = statusOf(record, undefined, [], nowMs);
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: the store let the store id "${storeId}" pass`);
-  return { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, lineRunsPerSecond: id.rate };
+  const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
+  return { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, lineRunsPerSecond };
 }

@@ -2,14 +2,13 @@
  * How the namespaces of a coordinator stand, for a look that comes every few seconds: what its guards saw last, which leases and
  * touches keep fresh, without asking the store for any of it. Only whether the store answers is asked, and not waited for long.
  */
-import { RUN_MAX } from "@callnumber/protocol/codec";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { lineAt } from "./guard/line.js";
 import type { NamespaceGuard } from "./guard/namespace-guard.js";
 import type { NamespaceGuards } from "./guard/namespace-guards.js";
 import type { PreflightWatch } from "./guard/preflight-watch.js";
 import type { GuardState } from "./guard/state.js";
-import { firstRunOfVersion } from "./status.js";
+import { runUseOf } from "./run-space.js";
 import type { Store } from "./store.js";
 import { parseStoreId } from "./store-id.js";
 
@@ -91,13 +90,11 @@ function observedNamespace(
   const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  const firstRun = firstRunOfVersion({ version, firstRun: id.firstRun });
   return {
     namespace,
     version,
     highWaterMark,
-    runsUsed: highWaterMark - firstRun + 1,
-    runsLeft: RUN_MAX - highWaterMark,
+    ...runUseOf({ version, firstRun: id.firstRun, highWaterMark }),
     roomRuns: Math.max(lineAt(id, version, nowMs) - highWaterMark, 0),
     lineRunsPerSecond: id.rate,
     generation,

@@ -1,6 +1,7 @@
 /** Capacity and forecast of a namespace, from its record and a few ledger entries. Pure. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry, StatusAnswer, UseRate } from "@callnumber/protocol/wire";
+import { firstRunOfVersion, runUseOf } from "./run-space.js";
 import type { NamespaceRecord } from "./store.js";
 import { parseStoreId } from "./store-id.js";
 
@@ -37,8 +38,7 @@ export function statusOf(
 ): Omit<StatusAnswer, "store" | "coordinator" | "guard"> {
   const { namespace, storeId, version, highWaterMark } = record;
   const firstRun = firstRunOfVersion(record);
-  const runsUsed = highWaterMark - firstRun + 1;
-  const runsLeft = RUN_MAX - highWaterMark;
+  const { runsUsed, runsLeft } = runUseOf(record);
   return {
     namespace,
     storeId,
@@ -70,11 +70,6 @@ export function ratesOf(
     const measuredMs = Math.max(Math.min(windowMs, lifeMs), MINUTE_MS);
     return rateOf(runs, windowMs, measuredMs, runsLeft, nowMs);
   });
-}
-
-/** Run 0 of a version is never leased; version 0 may begin above run 1, for an archive that holds numbers already. */
-export function firstRunOfVersion({ version, firstRun }: Pick<NamespaceRecord, "version" | "firstRun">): number {
-  return version === 0 ? firstRun : 1;
 }
 
 /** Leased or passed over since that lease. Of this version alone: what an advance gave up of the one before was never used. */

@@ -4,13 +4,14 @@ import type { AlarmSeverity } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { AlarmsWatch } from "../src/alarms-watch.js";
-import { capacityOf, runSpaceOf } from "../src/capacity.js";
+import { capacityOf } from "../src/capacity.js";
 import { holderUses, LIVE_MS, WASTED_BELOW_NUMBERS } from "../src/capacity-holders.js";
 import { LOOK_LEASES_MAX, lookBack } from "../src/capacity-look.js";
 import { CapacityReader, KEPT_MS } from "../src/capacity-reader.js";
 import { CoordinatorError } from "../src/errors.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
 import type { Log } from "../src/log.js";
+import { runSpaceOf } from "../src/run-space.js";
 import { rateWindowsMsOf } from "../src/status.js";
 import { parseStoreId } from "../src/store-id.js";
 import {

@@ -1,31 +1,20 @@
 /** What became of the guard, newest first, as the event stream still knows it. */
-import { happenings, isOfGuard } from "../event-words.js";
-import { useEvents, useNothingIn } from "../live.js";
-import { dateAndTime, grouped } from "../words.js";
-
-const SHOWN_COUNT = 60;
+import { isOfGuard } from "../event-words.js";
+import { dateAndTime } from "../words.js";
+import { HappeningList } from "./happening-list.js";
 
 export function GuardEvents({ namespace }: { namespace: string }) {
-  const events = happenings(useEvents(namespace).filter(isOfGuard)).slice(0, SHOWN_COUNT);
-  const nothing = useNothingIn("No doubt, no jump and no refusal among the last events that the coordinator keeps.");
   return (
     <section aria-labelledby="happened">
       <h2 id="happened">What happened</h2>
-      {events.length === 0 ? (
-        <p class="quiet">{nothing}</p>
-      ) : (
-        <ol class="events dated">
-          {events.map(({ event, sentence, count }) => (
-            <li key={`${event.atMs} ${event.id}`} class={event.level}>
-              <time dateTime={new Date(event.atMs).toISOString()}>{dateAndTime(event.atMs)}</time>
-              <span>
-                {sentence}
-                {count > 1 && <small>{grouped(count)} times in a row</small>}
-              </span>
-            </li>
-          ))}
-        </ol>
-      )}
+      <HappeningList
+        namespace={namespace}
+        isWanted={isOfGuard}
+        shownCount={60}
+        nothing="No doubt, no jump and no refusal among the last events that the coordinator keeps."
+        class="events dated"
+        timeOf={({ atMs }) => <time dateTime={new Date(atMs).toISOString()}>{dateAndTime(atMs)}</time>}
+      />
       <p class="quiet">Of the time since the coordinator started; its log has the rest.</p>
     </section>
   );

@@ -25,7 +25,8 @@ export interface LateOptions {
   readonly partialAfterMs: number;
 }
 
-interface Standing {
+/** What stands in the archive, and under which store, at a time that the store vouches for. */
+export interface Standing {
   readonly nowMs: number;
   readonly storeId: string;
   readonly through: number;

@@ -16,14 +16,12 @@ import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
 import type { Store } from "../store.js";
 import { archiveFileOf, FILE_LEASES_MAX, lineOf } from "./archive-file.js";
-import type { ArchiveListing } from "./archive-listing.js";
 import type { ArchiveName } from "./archive-name.js";
 import { cutInSteps } from "./cut-in-steps.js";
 import { HotPart, type Retention } from "./hot-part.js";
-import { LateLeases } from "./late-leases.js";
+import { LateLeases, type Standing } from "./late-leases.js";
 import { hasEnded } from "./later-progress.js";
 import type { LedgerArchive } from "./ledger-archive.js";
-import type { NamespaceArchive } from "./namespace-archive.js";
 import { writeDurably } from "./write-durably.js";
 
 export interface RotationOptions {
@@ -39,15 +37,6 @@ export interface RotationOptions {
   readonly partialAfterMs?: number;
   /** How often leases are looked for that ended after they were archived, ms. Default an hour. */
   readonly lateEveryMs?: number;
-}
-
-/** What stands in the archive, and under which store, at a time that the store vouches for. */
-interface Standing {
-  readonly nowMs: number;
-  readonly storeId: string;
-  readonly through: number;
-  readonly archive: NamespaceArchive;
-  readonly listing: ArchiveListing;
 }
 
 const HOUR_MS = 3_600_000;

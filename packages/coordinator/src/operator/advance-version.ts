@@ -4,19 +4,17 @@
  * May be typed beside coordinators that run: they notice by themselves.
  * Guarantees: G12 (docs/guarantees.md).
  */
-import { RUN_MAX, SEQUENCE_COUNT, VERSION_MAX } from "@callnumber/protocol/codec";
+import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { USED_SHARES } from "../alarms.js";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import { mustCount } from "../guard/judge.js";
-import { whenLineReaches } from "../guard/line.js";
 import { PHASES } from "../guard/record.js";
 import { DAMAGED, type Remembrance } from "../guard/witness.js";
 import { refused } from "../refusals.js";
-import { firstRunOfVersion } from "../status.js";
+import { runSpaceOf } from "../run-space.js";
 import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
-import { parseStoreId } from "../store-id.js";
 import type { VerbOptions } from "./open-guard.js";
 
 export interface AdvanceOptions extends VerbOptions {
@@ -47,15 +45,13 @@ export interface AdvancePlan {
  * Looks at what is there. Changes nothing.
  * @throws CoordinatorError `store_replaced` when the witness knows another store; whatever the store says of the record.
  */
-export async function planAdvance({ store, namespace, witness }: AdvanceOptions): Promise<AdvancePlan> {
+export async function planAdvance({ store, namespace, witness, now = Date.now }: AdvanceOptions): Promise<AdvancePlan> {
   const found = await store.readNamespace(namespace);
   const witnessed = witness.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
   const remembered = witnessed === DAMAGED ? undefined : witnessed;
   if (remembered !== undefined && remembered.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
-  const id = parseStoreId(storeId);
-  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
-  const firstRun = firstRunOfVersion(found);
+  const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
     remembered !== undefined &&
     (remembered.ledgerId > ledgerIdOf(version, highWaterMark) || remembered.generation > generation);
@@ -64,10 +60,10 @@ export async function planAdvance({ store, namespace, witness }: AdvanceOptions)
     storeId,
     found,
     witnessed,
-    usedShare: (highWaterMark - firstRun + 1) / (RUN_MAX - firstRun + 1),
-    givenUpRunCount: RUN_MAX - highWaterMark,
-    givenUpCallNumberCount: (RUN_MAX - highWaterMark) * SEQUENCE_COUNT,
-    lineEndsAtMs: whenLineReaches(id, version, RUN_MAX),
+    usedShare,
+    givenUpRunCount: runsLeft,
+    givenUpCallNumberCount: callNumbersLeft,
+    lineEndsAtMs,
     isInDoubt: phase === PHASES.claimed || witnessed === DAMAGED || hasGoneBack,
   };
 }
