@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf, leaseHoldsRun } from "../lease-identity.js";
 import type { ArchiveDisk } from "./archive-disk.js";
 import { damagedFile } from "./archive-fault.js";
 import { leaseIn, leasesInFile, linesInBlock, spanOf } from "./archive-file.js";
@@ -47,7 +47,7 @@ export class ArchivePieces {
     const place = firstIndex(lines.length, (index) => lastLedgerIdOf(leaseAt(index)) >= ledgerId);
     if (place === lines.length) return undefined;
     const lease = leaseAt(place);
-    return ledgerId > lastLedgerIdOf(lease) - lease.runCount ? lease : undefined;
+    return leaseHoldsRun(lease, ledgerId) ? lease : undefined;
   }
 
   /** Up to `limit` leases, newest first, whose last run lies below a ledger id. */

@@ -7,7 +7,7 @@
  */
 import { join } from "node:path";
 import { LEASE_RUN_COUNT_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf, leaseHoldsRun } from "../lease-identity.js";
 import { type ArchiveDisk, isGone } from "./archive-disk.js";
 import { archiveUnavailable } from "./archive-fault.js";
 import { ArchiveListing } from "./archive-listing.js";
@@ -59,7 +59,7 @@ export class NamespaceArchive {
       const accounts = found.filter((lease) => lease !== undefined);
       const known = accounts[0] && lastLedgerIdOf(accounts[0]);
       const late = await this.#late(listing, known ?? ledgerId, known ?? ledgerId + LEASE_RUN_COUNT_MAX - 1);
-      accounts.push(...late.filter((lease) => ledgerId > lastLedgerIdOf(lease) - lease.runCount));
+      accounts.push(...late.filter((lease) => leaseHoldsRun(lease, ledgerId)));
       const [first, ...others] = accounts;
       if (first === undefined) return isFresh || segments.length === 0 ? undefined : LOOK_AGAIN;
       const latest = others.reduce(laterOf, first);

@@ -3,18 +3,7 @@
  * holder as JSON, which stands once for many leases. Pure.
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
-
-/** The runs of a lease, by what the ledger is ordered by. */
-export interface LedgerRange {
-  /** Ledger id of the lease's last run. */
-  readonly lastLedgerId: number;
-  readonly runCount: number;
-}
-
-/** Whether the first entry at or after a run's ledger id is the one that holds the run. */
-export function holdsRun({ lastLedgerId, runCount }: LedgerRange, ledgerId: number): boolean {
-  return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - runCount;
-}
+import type { LedgerRange } from "../lease-identity.js";
 
 /** Who got a lease, and who granted it. */
 type Grantee = Pick<LedgerEntry, "holder" | "coordinator">;

@@ -8,7 +8,7 @@ import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decisions.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
 import type {
   ArchivedPart,
@@ -25,7 +25,6 @@ import type {
 } from "../store.js";
 import { decideCut, storeIdIn } from "./cut-decision.js";
 import { leasesToAppend } from "./import-decision.js";
-import { holdsRun, type LedgerRange } from "./ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
 

@@ -6,7 +6,7 @@ import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { leaseHoldsRun } from "../lease-identity.js";
 import {
   type ArchivedPart,
   type CutAnswer,
@@ -21,7 +21,6 @@ import {
 } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
-import { holdsRun } from "./ledger-entry.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
 import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
@@ -154,8 +153,7 @@ export class RedisStore implements Store {
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
     const [lease] = await this.#leases("lease-at", namespace, [namespace, ledgerId]);
-    if (lease === undefined) return undefined;
-    return holdsRun({ lastLedgerId: lastLedgerIdOf(lease), runCount: lease.runCount }, ledgerId) ? lease : undefined;
+    return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
   }
 
   async listLeases(

@@ -1,9 +1,9 @@
 /** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
 import type { LedgerCut } from "../store.js";
-import { holderJsonOf, holdsRun, type LedgerRange, ledgerEntriesOf } from "./ledger-entry.js";
+import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
 const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
