@@ -35,11 +35,24 @@ export function HistorySection({ namespace }: { namespace: string }) {
   );
 }
 
+const LOAD_AGAIN_AFTER_MS = 3_000;
+
 /** What draws is half of all the script there is: no page waits for it. */
 function Chart({ history }: { history: HistoryAnswer }) {
   const [Loaded, setLoaded] = useState<ComponentType<{ history: HistoryAnswer }>>();
   useEffect(() => {
-    void import("./history-chart.js").then(({ HistoryChart }) => setLoaded(() => HistoryChart));
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const load = () => {
+      import("./history-chart.js").then(
+        ({ HistoryChart }) => setLoaded(() => HistoryChart),
+        // The coordinator went away just then: the page says so already.
+        () => {
+          again = setTimeout(load, LOAD_AGAIN_AFTER_MS);
+        },
+      );
+    };
+    load();
+    return () => clearTimeout(again);
   }, []);
   return Loaded === undefined ? <div class="plot" /> : <Loaded history={history} />;
 }
