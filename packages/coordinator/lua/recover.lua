@@ -37,6 +37,8 @@ end
 
 local floorVersion = math.floor(floor / VERSION_WEIGHT)
 local versionKnown = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT)
+-- A greater one could be written, but never be read again.
+if versionKnown > VERSION_MAX then return refuse('OPERATOR', 'line') end
 local record = kept or {
   ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, ver = versionKnown, c = versionKnown == 0 and id.first - 1 or 0,
   t = 0, g = 0, rk = ARGV[11],

@@ -321,6 +321,13 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
       await refusesAndKeeps(store, commands.recover(), { code: "store_moved" });
     });
+
+    test("is refused beyond the last version even when the lines of all versions were passed", async () => {
+      const { store, commands } = await storeFrom(RUN_MAX, { initialisedAtMs: 0, rate: 16 });
+      const lastVersion = ledgerIdOf(VERSION_COUNT - 1, 1);
+      await refusesAndKeeps(store, commands.recover({ floor: lastVersion }), { code: "run_space_exhausted" });
+      await refusesAndKeeps(store, commands.recover({ floor: VERSION_COUNT * RUN_COUNT }), { code: "operator_needed" });
+    });
   });
 
   describe("clocks", () => {

@@ -169,6 +169,8 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
   const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
+  // A greater one could be written, but never be read again.
+  if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
   const base: GuardRecord = kept ?? {
     namespace: situation.namespace,
     storeId: step.storeId,
