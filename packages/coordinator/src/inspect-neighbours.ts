@@ -9,8 +9,10 @@ import { isArchiveAway, type LedgerReader, listReadable } from "./ledger-reader.
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;
+/** At first: a process that works by itself, or among few, got its leases close to each other. */
+const FIRST_STEP = 32;
 /** At once: leases wait while a store looks at them. */
-const SCAN_STEP = 100;
+const STEP_MAX = 128;
 
 const LAST = NEIGHBOUR_SCAN_MAX.toLocaleString("en-US");
 
@@ -30,17 +32,18 @@ interface Side {
 }
 
 /** A part of the ledger, in the order in which it is looked at, from an entry on. */
-type Read = (from: LedgerEntry) => ReturnType<typeof listReadable>;
+type Read = (from: LedgerEntry, limit: number) => ReturnType<typeof listReadable>;
 
 export async function neighboursOf(
   ledger: LedgerReader,
   namespace: string,
   lease: LedgerEntry,
 ): Promise<LeaseNeighbours> {
-  const limit = SCAN_STEP;
   const [before, after] = await Promise.all([
-    nearest(lease, (from) => listReadable(ledger, namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, (from) => readable(ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit }))),
+    nearest(lease, (from, limit) => listReadable(ledger, namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (from, limit) =>
+      readable(ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
+    ),
   ]);
   return {
     previous: before.neighbour,
@@ -51,13 +54,17 @@ export async function neighboursOf(
 
 async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
   let from = lease;
-  for (let looked = 0; looked < NEIGHBOUR_SCAN_MAX; looked += SCAN_STEP) {
-    const { leases, isAway } = await read(from);
+  let step = FIRST_STEP;
+  for (let looked = 0; looked < NEIGHBOUR_SCAN_MAX; ) {
+    const limit = Math.min(step, NEIGHBOUR_SCAN_MAX - looked);
+    const { leases, isAway } = await read(from, limit);
     const neighbour = leases.find(({ holder }) => isSameProcess(holder, lease.holder));
     if (neighbour !== undefined) return { neighbour, end: "ledger" };
     if (isAway) return { neighbour: null, end: "archive" };
-    if (leases.length < SCAN_STEP) return { neighbour: null, end: "ledger" };
+    if (leases.length < limit) return { neighbour: null, end: "ledger" };
     from = leases.at(-1) as LedgerEntry;
+    looked += limit;
+    step = Math.min(2 * step, STEP_MAX);
     // A store within this process answers without a pause: requests that wait meanwhile come first.
     await turn();
   }

@@ -15,6 +15,8 @@ import type { ArchivedPart, NamespaceRecord, Store } from "./store.js";
 export class Ledger implements RecordedLedger {
   readonly #store: Store;
   readonly #archive: LedgerArchive | undefined;
+  /** How far files reached when it was asked last: a hint where to look first, no more. */
+  readonly #reaches = new Map<string, number>();
 
   /** @param archive undefined: nothing was ever archived, or this coordinator was not told where. */
   constructor(store: Store, archive: LedgerArchive | undefined) {
@@ -78,13 +80,31 @@ export class Ledger implements RecordedLedger {
     page: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
     const { afterLedgerId, limit } = page;
+    const archived =
+      afterLedgerId < (this.#reaches.get(namespace) ?? 0) ? await this.#pageOfFiles(namespace, page) : undefined;
+    if (archived !== undefined) return archived;
     const hot = await this.#store.exportLeases(namespace, page);
     // Only now: an export is kept, and must not lack what another coordinator moved in between.
     const { archive, through } = await this.#archived(namespace);
     const reach = await reachOf(archive, through);
+    this.#reaches.set(namespace, reach);
     if (afterLedgerId >= reach) return hot;
     if (archive === undefined) throw noFolder(namespace, through);
     return mergedPage(hot, await archive.after(afterLedgerId, limit, through), 1).slice(0, limit);
+  }
+
+  /** The page of an export when files hold all of it, and nothing in the store belongs into it; undefined when that is not so. */
+  async #pageOfFiles(
+    namespace: string,
+    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
+  ): Promise<readonly LedgerEntry[] | undefined> {
+    const [oldest] = await this.#store.exportLeases(namespace, { afterLedgerId, limit: 1 });
+    // Only now, as above.
+    const { archive, through } = await this.#archived(namespace);
+    const page = (await archive?.after(afterLedgerId, limit, through)) ?? [];
+    const newest = page[limit - 1];
+    if (newest === undefined) return undefined;
+    return oldest === undefined || lastLedgerIdOf(oldest) > lastLedgerIdOf(newest) ? page : undefined;
   }
 
   /**

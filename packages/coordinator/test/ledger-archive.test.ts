@@ -9,7 +9,7 @@ import { describe, expect, inject, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { NODE_DISK } from "../src/ledger-archive/archive-disk.js";
 import { archiveFileOf, BLOCK_LEASES, FILE_LEASES_MAX, leasesInFile } from "../src/ledger-archive/archive-file.js";
-import { nameIn } from "../src/ledger-archive/archive-name.js";
+import { type ArchiveName, nameIn } from "../src/ledger-archive/archive-name.js";
 import { NamespaceArchive } from "../src/ledger-archive/namespace-archive.js";
 import { archivedLease, archiveIn, idOf, STORE_UUID, writeArchiveFile } from "./archive-files.js";
 import { NAMESPACE } from "./commands-for-test.js";
@@ -205,6 +205,20 @@ describe("an archived ledger", () => {
     }
   });
 
+  test("of which a damaged file is put right is read again, also where it was read while it was damaged", async () => {
+    const { root, through, leases, names } = await archived();
+    const archive = archiveIn(root);
+    const path = join(archive.folder, (names[0] as ArchiveName).name);
+    const bytes = await readFile(path);
+    const damaged = Buffer.from(bytes);
+    for (const at of [20, Math.floor(bytes.length / 4)]) damaged[at] = (damaged[at] as number) ^ 4;
+    await writeFile(path, damaged);
+    for (const lease of leases.slice(0, 200)) await archive.find(idOf(lease), through).catch(() => {});
+    await expect(archive.find(2, through)).rejects.toMatchObject(UNAVAILABLE);
+    await writeFile(path, bytes);
+    for (const lease of leases.slice(0, 200)) expect(await archive.find(idOf(lease), through)).toEqual(lease);
+  });
+
   test("whose folder is not there is unavailable; one in which nothing was archived yet is empty", async () => {
     const root = await folderForTest();
     expect(await archiveIn(root).find(5, 0)).toBeUndefined();
@@ -212,7 +226,7 @@ describe("an archived ledger", () => {
     await expect(archiveIn(join(root, "missing")).find(5, 0)).rejects.toMatchObject(UNAVAILABLE);
   });
 
-  test("reads an index and one block to find a lease, and neither again for its neighbour", async () => {
+  test("reads an index and three blocks to find a lease, and neither again for what stands around it", async () => {
     const { root, through } = await archived();
     const read: number[] = [];
     const disk = {
@@ -231,9 +245,11 @@ describe("an archived ledger", () => {
     await archive.find(2, through);
     expect(read).toHaveLength(2);
     await archive.find(5, through);
-    expect(read).toHaveLength(2);
     await archive.find(3 * BLOCK_LEASES + 2, through);
+    expect(await archive.after(2, 2 * BLOCK_LEASES - 1, through)).toHaveLength(2 * BLOCK_LEASES - 1);
+    expect(read).toHaveLength(2);
+    await archive.find(9 * BLOCK_LEASES + 2, through);
     expect(read).toHaveLength(3);
-    expect(read[2]).toBeLessThan(1 / 2);
+    expect(read[2]).toBeLessThan(1);
   });
 });

@@ -129,6 +129,16 @@ export async function expectWhole(
     below = lastLedgerIdOf(page[6] as LedgerEntry);
   }
   expect(newestFirst, when).toEqual(whole.toReversed());
+  const oldestFirst: LedgerEntry[] = [];
+  for (const limit of [2, 7]) {
+    oldestFirst.length = 0;
+    for (let page: readonly LedgerEntry[] | undefined; page === undefined || page.length === limit; ) {
+      const afterLedgerId = oldestFirst.length === 0 ? 0 : lastLedgerIdOf(oldestFirst.at(-1) as LedgerEntry);
+      page = await ledger.exportLeases(NAMESPACE, { afterLedgerId, limit });
+      oldestFirst.push(...page);
+    }
+    expect(oldestFirst, when).toEqual(whole);
+  }
   for (const lease of whole) {
     expect(await ledger.findLease(NAMESPACE, lastLedgerIdOf(lease)), when).toEqual(lease);
     const first = whole.find(({ leasedAtMs }) => leasedAtMs >= lease.leasedAtMs);

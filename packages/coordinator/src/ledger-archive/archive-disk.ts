@@ -2,7 +2,6 @@
  * The folder of an archive, as far as we ask anything of a file system: apart, so that a test may stop a process between any two
  * of its deeds. Knows nothing of what the files hold.
  */
-import { close as closeFile, open as openFile, read as readFromFile } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -73,18 +72,14 @@ export function isGone(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === "ENOENT";
 }
 
-/** An inspect waits for this one: no more ways to the disk than it needs. */
-function readPart(path: string, begin: number, byteCount: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    openFile(path, "r", (openError, file) => {
-      if (openError) return reject(openError);
-      readFromFile(file, Buffer.allocUnsafe(byteCount), 0, byteCount, begin, (error, bytesRead, bytes) => {
-        closeFile(file, () => {});
-        if (error) reject(error);
-        else resolve(bytes.subarray(0, bytesRead));
-      });
-    });
-  });
+async function readPart(path: string, begin: number, byteCount: number): Promise<Buffer> {
+  const handle = await open(path, "r");
+  try {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(byteCount), 0, byteCount, begin);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }
 
 async function unlessGone<T>(act: () => Promise<T>): Promise<T | undefined> {

@@ -7,9 +7,11 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf, leaseHoldsRun } from "../lease-identity.js";
 import type { ArchiveDisk } from "./archive-disk.js";
 import { damagedFile } from "./archive-fault.js";
-import { leaseIn, leasesInFile, linesInBlock, spanOf } from "./archive-file.js";
+import { BLOCK_LEASES, leasesInFile, spanOf } from "./archive-file.js";
 import { type ArchiveIndex, indexIn, indexLengthAt } from "./archive-index.js";
 import type { ArchiveName } from "./archive-name.js";
+import { firstIndex } from "./first-index.js";
+import { LeaseLines } from "./lease-lines.js";
 import { RecentlyUsed } from "./recently-used.js";
 
 /** Those of ten million leases, in some ten megabytes. */
@@ -24,7 +26,9 @@ export class ArchivePieces {
   readonly #disk: ArchiveDisk;
   readonly #folder: string;
   readonly #indexes = new RecentlyUsed<string, ArchiveIndex>(INDEXES_KEPT);
-  readonly #blocks = new RecentlyUsed<string, readonly string[]>(BLOCKS_KEPT);
+  readonly #blocks = new RecentlyUsed<string, LeaseLines>(BLOCKS_KEPT);
+  /** Of blocks that were read and not yet asked for: taken once, so that one that is damaged is not kept. */
+  readonly #members = new RecentlyUsed<string, Buffer>(BLOCKS_KEPT);
   readonly #lateIds = new RecentlyUsed<string, Float64Array>(LATE_FILES_KEPT);
 
   constructor(disk: ArchiveDisk, folder: string) {
@@ -37,17 +41,9 @@ export class ArchivePieces {
     const { blocks } = await this.index(file);
     const at = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) >= ledgerId);
     if (at === blocks.length) return undefined;
-    const lines = await this.#lines(file, at);
-    const leases = new Map<number, LedgerEntry>();
-    const leaseAt = (index: number) => {
-      const lease = leases.get(index) ?? leaseIn(file.name, lines[index] as string);
-      leases.set(index, lease);
-      return lease;
-    };
-    const place = firstIndex(lines.length, (index) => lastLedgerIdOf(leaseAt(index)) >= ledgerId);
-    if (place === lines.length) return undefined;
-    const lease = leaseAt(place);
-    return leaseHoldsRun(lease, ledgerId) ? lease : undefined;
+    const [lines] = await this.#lines(file, at, at);
+    const lease = lines?.at(lines.firstIndex((later) => lastLedgerIdOf(later) >= ledgerId));
+    return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
   }
 
   /** Up to `limit` leases, newest first, whose last run lies below a ledger id. */
@@ -55,12 +51,13 @@ export class ArchivePieces {
     const { blocks } = await this.index(file);
     const end = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) >= belowLedgerId);
     const found: LedgerEntry[] = [];
-    for (let at = Math.min(end, blocks.length - 1); at >= 0 && found.length < limit; at--) {
-      const lines = await this.#lines(file, at);
-      for (let line = lines.length - 1; line >= 0 && found.length < limit; line--) {
-        const lease = leaseIn(file.name, lines[line] as string);
-        if (lastLedgerIdOf(lease) < belowLedgerId) found.push(lease);
+    for (let to = Math.min(end, blocks.length - 1); to >= 0 && found.length < limit; ) {
+      const from = Math.max(to - blocksOf(limit - found.length) + 1, 0);
+      for (const lines of (await this.#lines(file, from, to)).toReversed()) {
+        const below = lines.firstIndex((lease) => lastLedgerIdOf(lease) >= belowLedgerId);
+        for (let line = below - 1; line >= 0 && found.length < limit; line--) found.push(lines.at(line) as LedgerEntry);
       }
+      to = from - 1;
     }
     return found;
   }
@@ -70,12 +67,13 @@ export class ArchivePieces {
     const { blocks } = await this.index(file);
     const begin = firstIndex(blocks.length, (index) => (blocks[index]?.lastLedgerId ?? 0) > afterLedgerId);
     const found: LedgerEntry[] = [];
-    for (let at = begin; at < blocks.length && found.length < limit; at++) {
-      for (const line of await this.#lines(file, at)) {
-        const lease = leaseIn(file.name, line);
-        if (lastLedgerIdOf(lease) > afterLedgerId) found.push(lease);
-        if (found.length === limit) break;
+    for (let from = begin; from < blocks.length && found.length < limit; ) {
+      const to = Math.min(from + blocksOf(limit - found.length), blocks.length) - 1;
+      for (const lines of await this.#lines(file, from, to)) {
+        let line = lines.firstIndex((lease) => lastLedgerIdOf(lease) > afterLedgerId);
+        for (; line < lines.length && found.length < limit; line++) found.push(lines.at(line) as LedgerEntry);
       }
+      from = to + 1;
     }
     return found;
   }
@@ -85,8 +83,8 @@ export class ArchivePieces {
     const { blocks } = await this.index(file);
     const at = blocks.findIndex(({ lastLeasedAtMs }) => lastLeasedAtMs >= timeMs);
     if (at < 0) return undefined;
-    const lines = await this.#lines(file, at);
-    return lines.map((line) => leaseIn(file.name, line)).find((lease) => lease.leasedAtMs >= timeMs);
+    const [lines] = await this.#lines(file, at, at);
+    return lines?.at(lines.firstIndex((lease) => lease.leasedAtMs >= timeMs));
   }
 
   /** Ledger ids of the last runs of all leases in a late file, rising. */
@@ -120,23 +118,43 @@ export class ArchivePieces {
     return index;
   }
 
-  async #lines(file: ArchiveName, at: number): Promise<readonly string[]> {
-    return await this.#blocks.get(`${file.name}#${at}`, async () => {
-      const [begin, end] = spanOf(await this.index(file), at);
-      const path = join(this.#folder, file.name);
-      return linesInBlock(file.name, await this.#disk.readPart(path, begin, end - begin));
-    });
+  /** The leases of some blocks that follow each other, by block. */
+  async #lines(file: ArchiveName, from: number, to: number): Promise<readonly LeaseLines[]> {
+    let reading: Promise<ReadonlyMap<number, Buffer>> | undefined;
+    const memberOf = async (block: number) => {
+      const readBefore = this.#members.take(keyOf(file, block));
+      if (readBefore !== undefined) return await readBefore;
+      reading ??= this.#readMembers(file, from, to);
+      return (await reading).get(block) as Buffer;
+    };
+    const blocks = Array.from({ length: to - from + 1 }, (_, index) =>
+      this.#blocks.get(keyOf(file, from + index), async () => new LeaseLines(file.name, await memberOf(from + index))),
+    );
+    return await Promise.all(blocks);
+  }
+
+  /** The blocks as they stand in the file. One more on each side is read with them, and kept: whoever looks at a lease looks around it. */
+  async #readMembers(file: ArchiveName, from: number, to: number): Promise<ReadonlyMap<number, Buffer>> {
+    const index = await this.index(file);
+    const [first, last] = [Math.max(from - 1, 0), Math.min(to + 1, index.blocks.length - 1)];
+    const [begin, end] = [spanOf(index, first)[0], spanOf(index, last)[1]];
+    const bytes = await this.#disk.readPart(join(this.#folder, file.name), begin, end - begin);
+    const members = new Map<number, Buffer>();
+    for (let at = first; at <= last; at++) {
+      const [memberBegin, memberEnd] = spanOf(index, at);
+      const member = bytes.subarray(memberBegin - begin, memberEnd - begin);
+      members.set(at, member);
+      if (at < from || at > to) this.#members.put(keyOf(file, at), member);
+    }
+    return members;
   }
 }
 
-/** Index of the first item that holds, where all later ones hold too; the length when none does. */
-export function firstIndex(length: number, holds: (index: number) => boolean): number {
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+function keyOf({ name }: ArchiveName, block: number): string {
+  return `${name}#${block}`;
+}
+
+/** How many blocks hold that many leases. */
+function blocksOf(leaseCount: number): number {
+  return Math.ceil(leaseCount / BLOCK_LEASES);
 }

@@ -1,6 +1,7 @@
 /** The archive folder of a coordinator: for each namespace and store a folder of its own in it. May be shared by several coordinators. */
 import { type ArchiveDisk, NODE_DISK } from "./archive-disk.js";
 import { NamespaceArchive } from "./namespace-archive.js";
+import { OpenFiles } from "./open-files.js";
 
 export class LedgerArchive {
   readonly disk: ArchiveDisk;
@@ -8,7 +9,7 @@ export class LedgerArchive {
   readonly #archives = new Map<string, NamespaceArchive>();
 
   /** @param folder is there already: a coordinator that made it would fill the place where a disk should have been mounted. */
-  constructor(folder: string, disk: ArchiveDisk = NODE_DISK) {
+  constructor(folder: string, disk: ArchiveDisk = diskWithOpenFiles()) {
     this.#folder = folder;
     this.disk = disk;
   }
@@ -21,4 +22,9 @@ export class LedgerArchive {
     this.#archives.set(key, archive);
     return archive;
   }
+}
+
+function diskWithOpenFiles(): ArchiveDisk {
+  const files = new OpenFiles();
+  return { ...NODE_DISK, readPart: (path, begin, byteCount) => files.readPart(path, begin, byteCount) };
 }

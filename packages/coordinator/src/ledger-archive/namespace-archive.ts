@@ -12,7 +12,8 @@ import { type ArchiveDisk, isGone } from "./archive-disk.js";
 import { archiveUnavailable } from "./archive-fault.js";
 import { ArchiveListing } from "./archive-listing.js";
 import type { ArchiveName } from "./archive-name.js";
-import { ArchivePieces, firstIndex } from "./archive-pieces.js";
+import { ArchivePieces } from "./archive-pieces.js";
+import { firstIndex } from "./first-index.js";
 import { hasEnded, laterOf } from "./later-progress.js";
 
 /** How old a listing may be where nothing speaks against it. */
@@ -71,7 +72,7 @@ export class NamespaceArchive {
   async below(belowLedgerId: number, limit: number, through: number): Promise<readonly LedgerEntry[]> {
     return await this.#asked(async (attempt) => {
       const { listing } = attempt;
-      const newestFirst = listing.segmentsByEnd.filter(({ first }) => first < belowLedgerId).reverse();
+      const newestFirst = segmentsBelow(listing, belowLedgerId);
       const read = (file: ArchiveName) => this.pieces.below(file, belowLedgerId, limit);
       const page = await pageOf(newestFirst, limit, read, (file, id) => file.last < id, -1);
       const oldest = page.length < limit ? 1 : lastLedgerIdOf(page.at(-1) as LedgerEntry);
@@ -84,7 +85,7 @@ export class NamespaceArchive {
   /** Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`. */
   async after(afterLedgerId: number, limit: number, through: number): Promise<readonly LedgerEntry[]> {
     return await this.#asked(async (attempt) => {
-      const segments = attempt.listing.segments.filter(({ last }) => last > afterLedgerId);
+      const segments = segmentsAfter(attempt.listing, afterLedgerId);
       const read = (file: ArchiveName) => this.pieces.after(file, afterLedgerId, limit);
       const page = await pageOf(segments, limit, read, (file, id) => file.first > id, 1);
       const newest = page.length < limit ? Number.POSITIVE_INFINITY : lastLedgerIdOf(page.at(-1) as LedgerEntry);
@@ -217,9 +218,24 @@ export class NamespaceArchive {
   }
 }
 
+/** Those that may hold a lease below a ledger id, that which ends last first. */
+function* segmentsBelow({ segmentsByEnd }: ArchiveListing, belowLedgerId: number): Iterable<ArchiveName> {
+  for (let at = segmentsByEnd.length - 1; at >= 0; at--) {
+    const segment = segmentsByEnd[at] as ArchiveName;
+    if (segment.first < belowLedgerId) yield segment;
+  }
+}
+
+/** Those that may hold a lease above a ledger id, that which begins first first. */
+function* segmentsAfter({ segments }: ArchiveListing, afterLedgerId: number): Iterable<ArchiveName> {
+  for (const segment of segments) {
+    if (segment.last > afterLedgerId) yield segment;
+  }
+}
+
 /** The first `limit` leases, in their order, of files that may overlap; stops where no later file can hold one of them. */
 async function pageOf(
-  files: readonly ArchiveName[],
+  files: Iterable<ArchiveName>,
   limit: number,
   read: (file: ArchiveName) => Promise<readonly LedgerEntry[]>,
   isBeyond: (file: ArchiveName, ledgerId: number) => boolean,
@@ -240,6 +256,8 @@ export function mergedPage(
   other: readonly LedgerEntry[],
   direction: 1 | -1,
 ): readonly LedgerEntry[] {
+  if (one.length === 0) return other;
+  if (other.length === 0) return one;
   const byId = new Map(one.map((lease) => [lastLedgerIdOf(lease), lease]));
   for (const lease of other) {
     const known = byId.get(lastLedgerIdOf(lease));

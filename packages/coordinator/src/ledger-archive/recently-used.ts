@@ -11,13 +11,27 @@ export class RecentlyUsed<Key, Value> {
   get(key: Key, make: () => Promise<Value>): Promise<Value> {
     const known = this.#items.get(key);
     const item = known ?? make();
-    if (known !== undefined) this.#items.delete(key);
-    this.#items.set(key, item);
-    if (known === undefined) {
-      item.catch(() => this.#items.delete(key));
-      const [oldest] = this.#items.keys();
-      if (this.#items.size > this.#itemCountMax) this.#items.delete(oldest as Key);
-    }
+    this.#keep(key, item);
+    if (known === undefined) item.catch(() => this.#items.delete(key));
     return item;
+  }
+
+  put(key: Key, value: Value): void {
+    this.#keep(key, Promise.resolve(value));
+  }
+
+  /** The item, which is not kept any longer. */
+  take(key: Key): Promise<Value> | undefined {
+    const item = this.#items.get(key);
+    this.#items.delete(key);
+    return item;
+  }
+
+  #keep(key: Key, item: Promise<Value>): void {
+    this.#items.delete(key);
+    this.#items.set(key, item);
+    if (this.#items.size <= this.#itemCountMax) return;
+    const [oldest] = this.#items.keys();
+    this.#items.delete(oldest as Key);
   }
 }
