@@ -68,7 +68,7 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     const { page, visit, coordinator } = await openConsole(browser, {}, { namespaces });
     const { url } = coordinator;
     await fetch(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, {
-      method: "PUT",
+      method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ labels: { team: "mail" } }),
     });

@@ -14,6 +14,7 @@ const commands = advisedCodes().flatMap((code) =>
 
 /** Refused for a moment, or at the start, or for one request: nothing stands against a namespace. */
 const NOT_ADVISED = new Set([
+  "overloaded",
   "line_reached",
   "lease_burnt",
   "shutting_down",

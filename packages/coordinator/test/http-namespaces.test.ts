@@ -23,7 +23,7 @@ async function serving(options: { readonly publicInspect?: boolean } = {}) {
     return { status: response.status, body: JSON.parse(await response.text()) };
   };
   const put = (path: string, body: unknown) =>
-    call(path, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    call(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
   return { store, coordinator, call, put };
 }
 

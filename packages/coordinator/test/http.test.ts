@@ -429,9 +429,9 @@ describe("the surface", () => {
       "get /v1/namespaces/{namespace}/runs",
       "get /v1/namespaces/{namespace}/runs/{run}",
       "get /v1/namespaces/{namespace}/status",
+      "post /v1/namespaces/{namespace}/labels",
       "post /v1/namespaces/{namespace}/leases",
       "post /v1/namespaces/{namespace}/runs/{run}/report",
-      "put /v1/namespaces/{namespace}/labels",
     ]);
     const leaseOperation = body.paths["/v1/namespaces/{namespace}/leases"].post;
     expect(Object.keys(leaseOperation.responses)).toEqual(expect.arrayContaining(["201", "4XX", "5XX"]));

@@ -9,6 +9,12 @@ export type ErrorCode =
   | "method_not_allowed"
   | "body_too_large"
   | "unsupported_media_type"
+  | "request_timed_out"
+  | "headers_too_large"
+  | "unauthorized"
+  | "forbidden"
+  | "rate_limited"
+  | "overloaded"
   | "namespace_not_initialised"
   | "namespace_already_initialised"
   | "run_not_leased"
@@ -66,6 +72,12 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   method_not_allowed: { httpStatus: 405, retry: "never" },
   body_too_large: { httpStatus: 413, retry: "never" },
   unsupported_media_type: { httpStatus: 415, retry: "never" },
+  request_timed_out: { httpStatus: 408, retry: "later" },
+  headers_too_large: { httpStatus: 431, retry: "never" },
+  unauthorized: { httpStatus: 401, retry: "never" },
+  forbidden: { httpStatus: 403, retry: "never" },
+  rate_limited: { httpStatus: 429, retry: "later" },
+  overloaded: { httpStatus: 503, retry: "later" },
   namespace_not_initialised: { httpStatus: 404, retry: "never" },
   namespace_already_initialised: { httpStatus: 409, retry: "never" },
   run_not_leased: { httpStatus: 404, retry: "never" },

@@ -55,7 +55,7 @@ describe("error codes", () => {
 
   test("that can be tried again later have a status that says so, all others not", () => {
     for (const [code, { httpStatus, retry }] of Object.entries(ERROR_RULES)) {
-      if (retry === "later") expect([429, 503], code).toContain(httpStatus);
+      if (retry === "later") expect([408, 429, 503], code).toContain(httpStatus);
       expect(httpStatus, code).toBeGreaterThanOrEqual(400);
     }
   });

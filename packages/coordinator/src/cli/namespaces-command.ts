@@ -143,7 +143,7 @@ async function relabel(namespace: string, labels: Labels, options: Options, comm
     options.coordinator,
     filledPath(OPERATOR_ROUTES.labels, { namespace }),
     namespaceDescriptionSchema,
-    { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ labels }) },
+    { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ labels }) },
   );
 }
 

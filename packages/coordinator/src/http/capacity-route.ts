@@ -11,6 +11,7 @@ export function capacityRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     OPERATOR_ROUTES.capacity,
     {
+      config: { access: "read" },
       schema: {
         summary: "Runs used and left, rates, forecasts, holders, alarms",
         params: z.object({ namespace: namespaceSchema }),

@@ -27,6 +27,9 @@ const PAGE_HEADERS = {
   "referrer-policy": "no-referrer",
 } as const;
 
+/** The pages hold nothing that is not in every copy of this release. */
+const UNLISTED = { config: { access: "public" }, schema: { hide: true } } as const;
+
 /** The names of built scripts and styles change with their content. */
 const FOR_EVER = "public, max-age=31536000, immutable";
 
@@ -35,18 +38,16 @@ const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>Th
 export function consoleRoute(app: TypedApp): void {
   const root = OPERATOR_ROUTES.console;
   // Relative, so that it holds behind a path prefix, too.
-  app.get(root.slice(0, -1), { schema: { hide: true } }, async (_request, reply) =>
+  app.get(root.slice(0, -1), UNLISTED, async (_request, reply) =>
     reply.code(308).headers(PAGE_HEADERS).header("location", "console/").send(),
   );
   const files = builtFiles();
   const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
-  app.get(root, { schema: { hide: true } }, async (request, reply) =>
-    sendFile(request, reply.header("cache-control", "no-cache"), page),
-  );
+  app.get(root, UNLISTED, async (request, reply) => sendFile(request, reply.header("cache-control", "no-cache"), page));
   for (const file of files) {
     if (file.path === "index.html") continue;
     const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";
-    app.get(`${root}${file.path}`, { schema: { hide: true } }, async (request, reply) =>
+    app.get(`${root}${file.path}`, UNLISTED, async (request, reply) =>
       sendFile(request, reply.header("cache-control", keeping), file),
     );
   }

@@ -13,6 +13,7 @@ export function eventsRoute(app: TypedApp, streams: EventStreams): void {
     {
       // It would be a stream without a word.
       exposeHeadRoute: false,
+      config: { access: "read", isFiltered: true },
       schema: {
         summary:
           "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",

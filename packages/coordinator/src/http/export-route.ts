@@ -22,6 +22,7 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, { tell }: R
     {
       // It would read the whole ledger to answer nothing.
       exposeHeadRoute: false,
+      config: { access: "read" },
       schema: {
         summary: "Export leases, oldest first, as a stream",
         params: z.object({ namespace: namespaceSchema }),

@@ -8,12 +8,16 @@ import { errorResponses } from "./error-responses.js";
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.health,
-    { schema: { summary: "The process answers", response: { 200: z.object({ healthy: z.literal(true) }) } } },
+    {
+      config: { access: "public" },
+      schema: { summary: "The process answers", response: { 200: z.object({ healthy: z.literal(true) }) } },
+    },
     async () => ({ healthy: true as const }),
   );
   app.get(
     ROUTES.readiness,
     {
+      config: { access: "public" },
       schema: {
         summary: "The store answers and holds a namespace",
         response: {

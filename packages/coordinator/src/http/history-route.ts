@@ -11,6 +11,7 @@ export function historyRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     OPERATOR_ROUTES.history,
     {
+      config: { access: "read" },
       schema: {
         summary: "Runs leased over time",
         params: z.object({ namespace: namespaceSchema }),

@@ -12,6 +12,7 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
   app.post(
     ROUTES.leases,
     {
+      config: { access: "lease" },
       schema: {
         summary: "Lease 1 to 64 contiguous runs",
         params: z.object({ namespace: namespaceSchema }),

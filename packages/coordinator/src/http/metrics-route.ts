@@ -4,7 +4,7 @@ import type { Metrics } from "../metrics/metrics.js";
 import type { TypedApp } from "./app.js";
 
 export function metricsRoute(app: TypedApp, metrics: Metrics): void {
-  app.get(OPERATOR_ROUTES.metrics, { schema: { hide: true } }, async (_request, reply) => {
+  app.get(OPERATOR_ROUTES.metrics, { config: { access: "read" }, schema: { hide: true } }, async (_request, reply) => {
     reply.type(metrics.contentType);
     return await metrics.text();
   });

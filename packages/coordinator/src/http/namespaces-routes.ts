@@ -1,4 +1,4 @@
-/** `GET /v1/namespaces`: which there are, and which one needs somebody. `PUT …/labels`: what people call one by. */
+/** `GET /v1/namespaces`: which there are, and which one needs somebody. `POST …/labels`: what people call one by. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import {
   labelsRequestSchema,
@@ -15,6 +15,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
   app.get(
     OPERATOR_ROUTES.namespaces,
     {
+      config: { access: "read", isFiltered: true },
       schema: {
         summary: "List all namespaces, by name, also those whose record can't be read",
         response: { 200: namespacesAnswerSchema, ...errorResponses },
@@ -25,9 +26,10 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       return { store, coordinator: name, release, namespaces: await coordinator.namespaces() };
     },
   );
-  app.put(
+  app.post(
     OPERATOR_ROUTES.labels,
     {
+      config: { access: "change" },
       schema: {
         summary: "Give a namespace its labels, instead of those it had",
         params: z.object({ namespace: namespaceSchema }),

@@ -11,6 +11,7 @@ export function reportRoute(app: TypedApp, coordinator: Coordinator): void {
   app.post(
     ROUTES.report,
     {
+      config: { access: "lease" },
       schema: {
         summary: "Report the last sequence used in a run",
         params: z.object({ namespace: namespaceSchema, run: runParameter }),

@@ -13,6 +13,7 @@ import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
 import { withinTrace } from "../trace-context.js";
+import { type Door, keepDoor, OPEN_DOOR } from "./access.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { capacityRoute } from "./capacity-route.js";
@@ -43,6 +44,8 @@ export interface ServerOptions {
   readonly events?: EventHub;
   /** What the event stream tells; whoever makes it subscribes it to the hub. Default: nothing. */
   readonly recentEvents?: RecentEvents;
+  /** Who is let in. Default: everybody. */
+  readonly door?: Door;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -59,6 +62,7 @@ export async function createServer({
   release,
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
+  door = OPEN_DOOR,
   publicInspect = false,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
@@ -101,6 +105,7 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
+  keepDoor(app, door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
@@ -118,7 +123,7 @@ export async function createServer({
     eventsRoute(routes, streams);
     consoleRoute(routes);
   });
-  app.get(ROUTES.openApi, { schema: { hide: true } }, async () => app.swagger());
+  app.get(ROUTES.openApi, { config: { access: "public" }, schema: { hide: true } }, async () => app.swagger());
   metricsRoute(app, metrics);
   refuseOtherMethods(app, methods, refusals);
 
@@ -153,6 +158,7 @@ function refuseOtherMethods(app: TypedApp, methods: Methods, refusals: Refusals)
     app.route({
       method: others,
       url,
+      config: { access: "public" },
       schema: { hide: true },
       // Before the body is read or checked: whatever it holds, the method is wrong.
       onRequest: async (request: FastifyRequest, reply) => {

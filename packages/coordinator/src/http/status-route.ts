@@ -10,6 +10,7 @@ export function statusRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.status,
     {
+      config: { access: "read" },
       schema: {
         summary: "High-water mark, runs left, rate of use and forecast",
         params: z.object({ namespace: namespaceSchema }),

@@ -1,0 +1,62 @@
+/**
+ * Who may ask at each route: written at the route, and at every route; checked before anything of the request is read but its head.
+ * A path with `:namespace` is about that one namespace, every other path about all of them.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { TypedApp } from "./app.js";
+import { type Access, ANYBODY, type Caller, maySee } from "./caller.js";
+import type { Refusals } from "./error-answer.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    readonly access?: Access;
+    /** The route itself tells each caller of their own namespaces only: also those with some may ask. */
+    readonly isFiltered?: boolean;
+  }
+  interface FastifyRequest {
+    caller: Caller;
+  }
+}
+
+/** Knows callers by what their requests bear. */
+export interface Door {
+  /** Undefined when nobody is known by it. */
+  callerOf(request: FastifyRequest): Caller | undefined;
+}
+
+export const OPEN_DOOR: Door = { callerOf: () => ANYBODY };
+
+/** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
+export function keepDoor(app: TypedApp, door: Door, refusals: Refusals): void {
+  app.decorateRequest("caller", null as never);
+  app.addHook("onRoute", ({ method, url, config }) => {
+    if (config?.access === undefined) throw new Error(`broken invariant: ${method} ${url} does not say who may ask`);
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    const refusal = refusalOf(request, reply, door);
+    if (refusal === undefined) done();
+    else reply.send(refusals.refuse(refusal, request, reply));
+  });
+}
+
+function refusalOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  door: Door,
+): Parameters<Refusals["refuse"]>[0] | undefined {
+  const { access = "public", isFiltered = false } = request.routeOptions.config;
+  if (access === "public") {
+    request.caller = ANYBODY;
+    return undefined;
+  }
+  const caller = door.callerOf(request);
+  if (caller === undefined) {
+    reply.header("www-authenticate", "Bearer");
+    return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
+  }
+  request.caller = caller;
+  const { namespace } = (request.params ?? {}) as { namespace?: string };
+  const isInReach = namespace === undefined ? isFiltered || caller.namespaces === "all" : maySee(caller, namespace);
+  if (isInReach && caller.accesses.has(access)) return undefined;
+  return { code: "forbidden", message: "the token is not good for this: another role or another namespace is needed" };
+}

@@ -1,0 +1,80 @@
+/** Who may ask at which route: over real sockets, with a door that knows its callers by a header. */
+import { afterEach, describe, expect, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import type { Door } from "../src/http/access.js";
+import { ACCESSES_OF, ROLES, type Role } from "../src/http/caller.js";
+import { createServer, type Server } from "../src/http/server.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+
+const servers: Server[] = [];
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+const door: Door = {
+  callerOf: ({ headers }) => {
+    const role = ROLES.find((name) => name === headers["x-role"]);
+    if (role === undefined) return undefined;
+    const names = headers["x-namespaces"];
+    const namespaces = typeof names === "string" ? new Set(names.split(",")) : "all";
+    return { tokenId: "01234567", accesses: ACCESSES_OF[role], namespaces };
+  },
+};
+
+async function served() {
+  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
+  for (const namespace of ["main", "other"]) await coordinator.initNamespace(namespace);
+  const server = await createServer({ coordinator, release: "0.0.0", door });
+  servers.push(server);
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const statusOf = async (method: string, path: string, headers: Record<string, string>) => {
+    const answer = await fetch(url + path, { method, headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  return { statusOf };
+}
+
+const PATHS: readonly [method: string, path: string, roles: readonly Role[]][] = [
+  ["POST", "/v1/namespaces/main/leases", ["lease"]],
+  ["POST", "/v1/namespaces/main/runs/1/report", ["lease"]],
+  ["GET", "/v1/namespaces/main/runs", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/runs/1", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/call-numbers/2VznWE2i", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/status", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/capacity", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/history", ["read", "operator"]],
+  ["GET", "/v1/namespaces/main/export", ["read", "operator"]],
+  ["POST", "/v1/namespaces/main/labels", ["operator"]],
+  ["GET", "/v1/namespaces", ["read", "operator"]],
+  ["GET", "/v1/events", ["read", "operator"]],
+  ["GET", "/metrics", ["read", "operator"]],
+];
+
+describe.each(PATHS)("%s %s", (method, path, roles) => {
+  test(`is for ${roles.join(" and ")} only`, async () => {
+    const { statusOf } = await served();
+    expect(await statusOf(method, path, {})).toBe(401);
+    for (const role of ROLES) {
+      const status = await statusOf(method, path, { "x-role": role });
+      if (roles.includes(role)) expect([401, 403], role).not.toContain(status);
+      else expect(status, role).toBe(403);
+    }
+  });
+
+  test("is not for those of another namespace", async () => {
+    const { statusOf } = await served();
+    const headers = { "x-role": roles[0] as string, "x-namespaces": "other" };
+    const status = await statusOf(method, path, headers);
+    if (["/v1/namespaces", "/v1/events"].includes(path)) expect(status).toBe(200);
+    else expect(status).toBe(403);
+    if (path.includes("main"))
+      expect(await statusOf(method, path, { ...headers, "x-namespaces": "main" })).not.toBe(403);
+  });
+});
+
+test.each(["/healthz", "/readyz", "/openapi.json", "/console/"])("%s is for everybody", async (path) => {
+  const { statusOf } = await served();
+  expect(await statusOf("GET", path, {})).toBe(200);
+});
