@@ -29,7 +29,7 @@ export function runCommand(): Command {
 
 function inWords(answer: RunAnswer): string {
   const { namespace, version, run, lastSequence, lease } = answer;
-  const { holder, firstRun, runCount, leasedAtMs, coordinator, nonce } = lease;
+  const { holder, firstRun, runCount, leasedAtMs, coordinator, tokenId, nonce } = lease;
   const labels = labelsInWords(holder);
   return [
     `run ${run} of version ${version} in namespace ${namespace}`,
@@ -38,6 +38,7 @@ function inWords(answer: RunAnswer): string {
     `  leased       at ${instant(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${firstRun}-${firstRun + runCount - 1}`}`,
     `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
     ...(labels === "" ? [] : [`  labels       ${labels}`]),
+    ...(tokenId === undefined ? [] : [`  token        ${tokenId}`]),
     `  nonce        ${nonce}`,
   ].join("\n");
 }
