@@ -6,7 +6,8 @@ import { createHash, randomBytes } from "node:crypto";
 
 /** 32 bytes in base64url. */
 export const TOKEN_PATTERN = /^cn_[A-Za-z0-9_-]{43}$/;
-const TOKENS_IN_TEXT = /cn_[A-Za-z0-9_-]{43}/g;
+/** Also one that was cut. */
+const TOKENS_IN_TEXT = /cn_[A-Za-z0-9_-]{20,}/g;
 const ID_LENGTH = 8;
 
 /** A token that nobody knows yet. */
