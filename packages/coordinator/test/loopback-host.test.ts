@@ -21,6 +21,8 @@ const FOREIGN = [
   "0.0.0.0",
   "::1",
   "[::2]:7300",
+  "[127.0.0.1]",
+  "[localhost]:7300",
   "[::ffff:10.0.0.1]",
   "localhost:80:90",
   "localhost:x",

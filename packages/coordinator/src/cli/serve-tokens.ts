@@ -1,9 +1,9 @@
 /** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
 
-import { isIP } from "node:net";
 import process from "node:process";
 import { type Door, OPEN_DOOR } from "../http/access.js";
 import type { Log } from "../log.js";
+import { isLoopback } from "../loopback.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { TokenDoor } from "../tokens/token-door.js";
 import type { TokenRecord } from "../tokens/token-record.js";
@@ -84,8 +84,4 @@ async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: st
 function inWords(records: readonly TokenRecord[], file: string): string {
   if (records.length === 0) return `no tokens in ${file}: NOBODY IS LET IN`;
   return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${records.map(({ id }) => id).join(", ")}`;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -2,7 +2,7 @@
  * Where nobody is asked for a token, being on this machine is what lets a caller in. A browser is on it, too: a page from anywhere may
  * give its own name the address 127.0.0.1 and then ask as if it were ours (DNS rebinding). Its requests name its host, and are refused.
  */
-import { isIP } from "node:net";
+import { isLoopback } from "../loopback.js";
 import type { TypedApp } from "./app.js";
 import type { Refusals } from "./error-answer.js";
 
@@ -19,6 +19,6 @@ export function refuseForeignHosts(app: TypedApp, refusals: Refusals): void {
 
 /** Whether a `Host` header names this machine, with any port. */
 export function isLoopbackHost(host: string | undefined): boolean {
-  const [, name = ""] = /^(\[[^\]]*\]|[^:]*)(?::\d{0,5})?$/.exec(host ?? "") ?? [];
-  return name.toLowerCase() === "localhost" || name === "[::1]" || (isIP(name) === 4 && name.startsWith("127."));
+  const [, inBrackets, plain = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{0,5})?$/.exec(host ?? "") ?? [];
+  return inBrackets === undefined ? isLoopback(plain) : inBrackets === "::1";
 }
