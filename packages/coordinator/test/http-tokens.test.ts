@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
 import { EventHub } from "../src/events.js";
 import { ROLES } from "../src/http/caller.js";
 import { createServer, type Server } from "../src/http/server.js";
@@ -190,6 +191,33 @@ describe("of namespaces", () => {
       ),
     );
     expect(answers[0]).toBe(answers[1]);
+  });
+});
+
+describe("whether it is ready", () => {
+  test("everybody may hear, and which namespaces there are, only who may see them", async () => {
+    const { url, ask, tokens } = await served();
+    const stranger = await fetch(`${url}/readyz`);
+    expect([stranger.status, await stranger.json()]).toEqual([200, { ready: true, namespaces: [] }]);
+    expect(await (await ask("/readyz", newToken())).json()).toEqual({ ready: true, namespaces: [] });
+    expect(await (await ask("/readyz", tokens.read.token)).json()).toEqual({ ready: true, namespaces: ["main"] });
+    expect(await (await ask("/readyz", tokens.readAll.token)).json()).toMatchObject({ namespaces: ["main", "other"] });
+  });
+
+  test("and why not, only who may see all of them", async () => {
+    const { url, ask, tokens, coordinator } = await served();
+    vi.spyOn(coordinator, "mustBeReady").mockRejectedValue(
+      new CoordinatorError("store_emptied", 'namespace "other": gone from redis://inside:6379', {
+        retryAfterMs: 7_000,
+      }),
+    );
+    for (const answer of [await fetch(`${url}/readyz`), await ask("/readyz", tokens.read.token)]) {
+      expect(answer.status).toBe(503);
+      const text = await answer.text();
+      expect(JSON.parse(text)).toMatchObject({ code: "store_emptied" });
+      expect(text).not.toMatch(/other|inside/);
+    }
+    expect(await (await ask("/readyz", tokens.readAll.token)).text()).toContain("redis://inside");
   });
 });
 

@@ -251,13 +251,13 @@ describe("a change", () => {
   });
 
   test("shows whoever reads meanwhile the old tokens or the new ones, never a part of them", async () => {
-    let isDone = false;
+    const done = new AbortController();
     const counts: number[] = [];
     const reading = (async () => {
-      while (!isDone) counts.push(recordsIn(await readFile(file, "utf8").catch(() => ""), file).length);
+      while (!done.signal.aborted) counts.push(recordsIn(await readFile(file, "utf8").catch(() => ""), file).length);
     })();
     for (let count = 0; count < 30; count++) await changeTokensFile(file, add(made().record));
-    isDone = true;
+    done.abort();
     await reading;
     expect(new Set(counts).size).toBeGreaterThan(1);
     expect(counts).toEqual(counts.toSorted((one, other) => one - other));

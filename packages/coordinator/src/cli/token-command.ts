@@ -96,8 +96,7 @@ async function create({ file, options }: Deed): Promise<void> {
   });
   const { token, record } = made as MadeToken;
   if (json) {
-    const { sha256: _, ...told } = record;
-    printJson({ token, ...told, tokensFile: file });
+    printJson({ token, ...told(record), tokensFile: file });
     return;
   }
   stderr.write(
@@ -110,7 +109,7 @@ async function create({ file, options }: Deed): Promise<void> {
 
 async function list({ file, options }: Deed): Promise<void> {
   const { records } = await readTokensFile(file);
-  if (options.json) printJson(records.map(({ sha256: _, ...told }) => told));
+  if (options.json) printJson(records.map(told));
   else if (records.length === 0) print("no tokens: nobody is let in");
   else print(terminalTable(COLUMNS).linesOf(records).join("\n"));
 }
@@ -128,6 +127,12 @@ async function revoke({ id, file, options }: Deed): Promise<void> {
   });
   if (options.json) printJson({ revoked: id, tokensFile: file });
   else print(`Revoked token ${id}. A coordinator that runs lets it in until it has read the file again: ${REREAD}`);
+}
+
+/** The hash is for the coordinator: nobody else can do anything with it. */
+function told(record: TokenRecord): Omit<TokenRecord, "sha256"> {
+  const { sha256: _, ...rest } = record;
+  return rest;
 }
 
 function namespacesIn({ namespace, allNamespaces = false }: Options): TokenRecord["namespaces"] {

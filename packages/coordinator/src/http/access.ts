@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
-import { type Access, ANYBODY, type Caller, maySee } from "./caller.js";
+import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 
 declare module "fastify" {
@@ -51,7 +51,7 @@ function refusalOf(
 ): Parameters<Refusals["refuse"]>[0] | undefined {
   const { access = "public", isFiltered = false } = request.routeOptions.config;
   if (access === "public") {
-    request.caller = ANYBODY;
+    request.caller = door.callerOf(request) ?? STRANGER;
     return undefined;
   }
   const caller = door.callerOf(request);

@@ -11,7 +11,7 @@ import { TokensFileError } from "./tokens-file-error.js";
 
 /** Each request is compared with every one. */
 export const TOKEN_COUNT_MAX = 1_000;
-export const NOTE_LENGTH_MAX = 128;
+const NOTE_LENGTH_MAX = 128;
 
 /** What an operator wrote beside a token: for whom it is. */
 export const noteSchema = z
