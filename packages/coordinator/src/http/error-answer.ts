@@ -7,6 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
+import { withoutTokens } from "../tokens/token.js";
 import { withinTrace } from "../trace-context.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
@@ -35,12 +36,13 @@ export interface Refusals {
 
 export function refusalsTold(log: Log): Refusals {
   const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const about = { namespace: namespaceIn(request), code, reason, path: pathIn(request) };
+    const tokenId = tokenIdOf(request);
+    const about = { namespace: namespaceIn(request), code, reason, path: pathIn(request), tokenId };
     const level = QUIET.has(code) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
   };
   const tell: Refusals["tell"] = (error, request) => {
-    const answer = errorAnswerOf(error);
+    const answer = clean(errorAnswerOf(error));
     if (answer.code !== "internal_error") {
       tellRefusal(answer, request);
       return answer;
@@ -51,7 +53,8 @@ export function refusalsTold(log: Log): Refusals {
   };
   return {
     tell,
-    refuse(answer, request, reply) {
+    refuse(given, request, reply) {
+      const answer = clean(given);
       tellRefusal(answer, request);
       return sendError(reply, answer);
     },
@@ -59,9 +62,19 @@ export function refusalsTold(log: Log): Refusals {
   };
 }
 
+/** What is said of an address may quote it, and a caller may have put a token there. */
+function clean(answer: Refusal): Refusal {
+  return { ...answer, message: withoutTokens(answer.message) };
+}
+
 /** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
 function pathIn({ url }: FastifyRequest): string {
-  return url.slice(0, PATH_LENGTH_TOLD);
+  return withoutTokens(url).slice(0, PATH_LENGTH_TOLD);
+}
+
+/** Undefined where nobody was asked for a token, or before it is known who asks. */
+function tokenIdOf({ caller }: FastifyRequest): string | undefined {
+  return (caller as typeof caller | null)?.tokenId ?? undefined;
 }
 
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */

@@ -26,6 +26,7 @@ import { healthRoutes } from "./health-routes.js";
 import { historyRoute } from "./history-route.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { refuseForeignHosts } from "./loopback-host.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
@@ -46,6 +47,8 @@ export interface ServerOptions {
   readonly recentEvents?: RecentEvents;
   /** Who is let in. Default: everybody. */
   readonly door?: Door;
+  /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
+  readonly isForLoopbackOnly?: boolean;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -63,6 +66,7 @@ export async function createServer({
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
+  isForLoopbackOnly = false,
   publicInspect = false,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
@@ -105,6 +109,7 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
+  if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
   keepDoor(app, door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
@@ -120,7 +125,7 @@ export async function createServer({
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, streams);
+    eventsRoute(routes, streams, door);
     consoleRoute(routes);
   });
   app.get(ROUTES.openApi, { config: { access: "public" }, schema: { hide: true } }, async () => app.swagger());
