@@ -8,6 +8,7 @@ import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { withinTrace } from "../trace-context.js";
+import { shown } from "./shown-text.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -35,8 +36,8 @@ export interface Refusals {
 
 export function refusalsTold(log: Log): Refusals {
   const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const about = { namespace: namespaceIn(request), code, reason, path: pathIn(request) };
-    const level = QUIET.has(code) ? "debug" : "info";
+    const about = { namespace: namespaceIn(request), code, reason: shown(reason), path: pathIn(request) };
+    const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
   };
   const tell: Refusals["tell"] = (error, request) => {
@@ -57,6 +58,11 @@ export function refusalsTold(log: Log): Refusals {
     },
     answerError: async (error, request, reply) => sendError(reply, tell(error, request)),
   };
+}
+
+/** The caller died in the middle of its request. */
+function isCutOff({ raw }: FastifyRequest): boolean {
+  return raw.destroyed && !raw.complete;
 }
 
 /** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
@@ -86,13 +92,13 @@ function errorAnswerOf(error: unknown): Refusal {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
-    return { code: "invalid_request", message: `${error.validationContext}: ${problems.join("; ")}` };
+    return { code: "invalid_request", message: shown(`${error.validationContext}: ${problems.join("; ")}`) };
   }
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
   const known = code !== undefined && Object.hasOwn(FASTIFY_CODES, code) ? FASTIFY_CODES[code] : undefined;
   if (known !== undefined) return { code: known, message: message ?? known };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return { code: "invalid_request", message: message ?? "the request can't be read" };
+    return { code: "invalid_request", message: shown(message ?? "the request can't be read") };
   }
   return { code: "internal_error", message: "the coordinator met a fault of its own; its log says more" };
 }
