@@ -33,10 +33,11 @@ import {
   wholeNumber,
 } from "./options.js";
 import { RELEASE } from "./release.js";
+import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions {
+interface Options extends LedgerOptions, ConnectionOptions {
   readonly store: string;
   readonly namespace: string;
   readonly host: string;
@@ -87,6 +88,7 @@ export function serveCommand(): Command {
     .addOption(keepLeasesOption())
     .addOption(keepDaysOption())
     .addOption(acceptOption())
+    .addOption(connectionsOption())
     .addOption(
       switchOption(
         "allow-network-file-system",
@@ -156,6 +158,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       events,
       recentEvents: recent,
       publicInspect: options.publicInspect ?? false,
+      strict: { connectionCountMax: options.connections },
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);

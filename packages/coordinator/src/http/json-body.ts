@@ -6,6 +6,8 @@ import type { TypedApp } from "./app.js";
 /** Each string of a JSON text; with a colon behind it, it is a key. */
 const STRINGS_AND_COLONS = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
 
+const BYTE_ORDER_MARK = "\uFEFF";
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** JSON is all that is taken; the framework would also take plain text. */
@@ -18,6 +20,11 @@ export function takeStrictJson(app: TypedApp): void {
       text = utf8.decode(body as Buffer);
     } catch {
       done(refused("the body is not UTF-8"), undefined);
+      return;
+    }
+    // The framework would take it away, and another program would not.
+    if (text.startsWith(BYTE_ORDER_MARK)) {
+      done(refused("the body begins with a byte order mark"), undefined);
       return;
     }
     parse(request, text, (error, value: unknown) => {

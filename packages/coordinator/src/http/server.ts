@@ -110,8 +110,8 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
-  keepDoor(app, door, refusals);
   refuseStrayQueries(app, refusals);
+  keepDoor(app, door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();

@@ -10,7 +10,7 @@ declare module "fastify" {
 }
 
 export function refuseStrayQueries(app: TypedApp, refusals: Refusals): void {
-  app.addHook("preValidation", (request, reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
     const { schema, config } = request.routeOptions;
     const isTaken = config.ignoresQuery || schema?.querystring !== undefined || request.is404;
     if (isTaken || !request.url.includes("?")) {
