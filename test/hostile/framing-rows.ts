@@ -103,7 +103,7 @@ export const FRAMING_ROWS: readonly Row[] = [
     20,
     hidden(target),
   ]),
-  rowOf("smuggling", "a body longer than told, the rest of it garbage", [400, 400], (target) =>
+  rowOf("smuggling", "a body longer than told, the rest of it garbage", 400, (target) =>
     withLength(target, 10, leaseBody()),
   ),
   rowOf("smuggling", "a body cut where a header line could begin", [400, 400], (target) =>
@@ -160,6 +160,9 @@ export const FRAMING_ROWS: readonly Row[] = [
     ],
     { grantedRuns: 1 },
   ),
+  rowOf("pipeline", "half a body that ends the connection, and a right lease behind it", 400, (target) => [
+    Buffer.concat([request(target, { body: "{", keepsAlive: true }), request(target, { body: leaseBody() })]),
+  ]),
   rowOf(
     "pipeline",
     "a body that is none, and a right lease behind it",

@@ -19,7 +19,7 @@ export const WAITING_ROWS: readonly Row[] = [
   row("half a head, then its own half closed", [400], (target) =>
     sendBytes(target, [right(target).subarray(0, 40)], { thenEnd: true, waitMs: 2_000 }),
   ),
-  row("half a body, then its own half closed", [], (target) =>
+  row("half a body, then its own half closed", [400], (target) =>
     sendBytes(target, [right(target).subarray(0, -10)], { thenEnd: true, waitMs: 2_000 }),
   ),
   row("nothing, then its own half closed", [], (target) => sendBytes(target, [], { thenEnd: true, waitMs: 2_000 })),

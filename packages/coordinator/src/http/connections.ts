@@ -15,6 +15,8 @@ export class Connection {
   /** Where answers are written; undefined while the connection is not ready for them. */
   speaking: Socket | undefined;
   readonly #underWay = new Set<IncomingMessage>();
+  /** What begins each request that waits for the one before it. */
+  readonly #waiting: (() => void)[] = [];
   #onAnswered: (() => void) | undefined;
 
   constructor(
@@ -29,14 +31,23 @@ export class Connection {
     return false;
   }
 
-  begin(request: IncomingMessage): void {
+  /** How many requests are not answered yet. */
+  get underWayCount(): number {
+    return this.#underWay.size;
+  }
+
+  /** One after the other: the answer to the one before may be the last of the connection, and nobody would hear of this one. */
+  begin(request: IncomingMessage, act: () => void): void {
     this.requestCount++;
     this.#underWay.add(request);
+    if (this.#underWay.size === 1) act();
+    else this.#waiting.push(act);
   }
 
   end(request: IncomingMessage): void {
     this.#underWay.delete(request);
     if (!this.isBusy) this.#onAnswered?.();
+    if (request.socket.writable) this.#waiting.shift()?.();
   }
 
   /** As soon as each request that arrived whole is answered; at once when there is none. */
@@ -66,12 +77,10 @@ export class Connections {
     this.#options = options;
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
-  open(socket: Socket): Connection {
+  /** @param speaks whether answers are written on the socket itself, and not on one that encrypts them. */
+  open(socket: Socket, speaks: boolean): Connection {
     const connection = new Connection(socket, socket.remoteAddress ?? "");
+    if (speaks) connection.speaking = socket;
     this.#bySocket.set(socket, connection);
     this.#count++;
     const crowd = this.#unproved.get(connection.address);
@@ -82,7 +91,7 @@ export class Connections {
     return connection;
   }
 
-  /** The connection answers through `socket` from now on: itself, or what encrypts it. */
+  /** The connection answers through `socket` from now on, which encrypts it. */
   speak(connection: Connection, socket: Socket): void {
     connection.speaking = socket;
     this.#bySocket.set(socket, connection);
@@ -92,12 +101,13 @@ export class Connections {
     return this.#bySocket.get(socket);
   }
 
-  begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
-    connection.begin(request);
+  /** Lets `act` answer the request as soon as those before it on the same connection are answered. */
+  begin(connection: Connection, request: IncomingMessage, response: ServerResponse, act: () => void): void {
     response.once("close", () => {
       connection.end(request);
       if (request.complete && response.writableFinished && response.statusCode < 400) this.#prove(connection);
     });
+    connection.begin(request, act);
   }
 
   #prove(connection: Connection): void {

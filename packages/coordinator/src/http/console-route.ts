@@ -48,13 +48,11 @@ export function consoleRoute(app: TypedApp): void {
   );
   const files = builtFiles();
   const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
-  app.get(root, UNLISTED, async (request, reply) => sendFile(request, reply.header("cache-control", "no-cache"), page));
+  app.get(root, UNLISTED, async (request, reply) => sendFile(request, reply, page));
   for (const file of files) {
     if (file.path === "index.html") continue;
-    const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";
-    app.get(`${root}${file.path}`, UNLISTED, async (request, reply) =>
-      sendFile(request, reply.header("cache-control", keeping), file),
-    );
+    const keeping = file.path.startsWith("assets/") ? { "cache-control": FOR_EVER } : {};
+    app.get(`${root}${file.path}`, UNLISTED, async (request, reply) => sendFile(request, reply.headers(keeping), file));
   }
 }
 

@@ -8,10 +8,10 @@ import type { ConstantRefusal } from "./constant-refusals.js";
 /** Larger than any request of ours, smaller than anything that hurts. */
 export const BODY_BYTES_MAX = 4096;
 /** A browser behind two proxies sends about thirty. */
-export const HEADER_COUNT_MAX = 64;
+const HEADER_COUNT_MAX = 64;
 
 /** What is looked at. */
-export type RequestHead = Pick<IncomingMessage, "method" | "url" | "httpVersion" | "rawHeaders" | "headers">;
+type RequestHead = Pick<IncomingMessage, "method" | "url" | "httpVersion" | "rawHeaders" | "headers">;
 
 /** Whether a request that bears `Origin` may pass; pages of other sites never may. */
 export type AllowsOrigin = (request: RequestHead) => boolean;

@@ -26,7 +26,8 @@ const TIMEOUT_LOOK_EVERY_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 /** Nothing goes in or out: who reads an export is gone. Event streams speak more often. */
 const SILENCE_MS = 60_000;
-export const REQUESTS_PER_CONNECTION_MAX = 10_000;
+const REQUESTS_PER_CONNECTION_MAX = 100_000;
+const REQUESTS_WAITING_MAX = 16;
 export const DEFAULT_CONNECTION_COUNT_MAX = 2_048;
 /** How long a refused caller may take to read why. */
 const LAST_WORD_MS = 1_000;
@@ -60,7 +61,7 @@ const TOO_MANY_CONNECTIONS: ConstantRefusal = {
 };
 const USED_UP: ConstantRefusal = {
   code: "overloaded",
-  message: "this connection was used often enough; open another one",
+  message: "too many requests on one connection; open another one",
 };
 const NO_TUNNEL: ConstantRefusal = {
   code: "method_not_allowed",
@@ -105,11 +106,8 @@ export class StrictGate {
     const isEncrypted = "setSecureContext" in server;
     const waiting = new Map<string, Connection>();
     server.on("connection", (socket) => {
-      const connection = this.#connections.open(socket);
-      if (!isEncrypted) {
-        this.#connections.speak(connection, socket);
-        return;
-      }
+      const connection = this.#connections.open(socket, !isEncrypted);
+      if (!isEncrypted) return;
       // The encrypted socket does not tell what it stands on, but it has the same ends.
       const ends = endsOf(socket);
       waiting.set(ends, connection);
@@ -131,7 +129,7 @@ export class StrictGate {
     }
     const refusal =
       refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ??
-      (connection.requestCount >= REQUESTS_PER_CONNECTION_MAX ? USED_UP : this.#options.turnAway?.(request));
+      (isUsedUp(connection) ? USED_UP : this.#options.turnAway?.(request));
     if (refusal !== undefined) {
       connection.isRefused = true;
       this.#tell(refusal);
@@ -139,9 +137,8 @@ export class StrictGate {
       response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
       return;
     }
-    this.#connections.begin(connection, request, response);
-    if (connection.requestCount === REQUESTS_PER_CONNECTION_MAX) response.setHeader("connection", "close");
-    handler(request, response);
+    if (connection.requestCount === REQUESTS_PER_CONNECTION_MAX - 1) response.setHeader("connection", "close");
+    this.#connections.begin(connection, request, response, () => handler(request, response));
   }
 
   #refuseBroken(error: Error & { code?: string }, socket: Socket): void {
@@ -179,6 +176,11 @@ export class StrictGate {
   #tell({ code, message }: ConstantRefusal): void {
     this.#log.debug({ code, reason: message }, "refusal");
   }
+}
+
+/** What waits on one connection costs memory, and no caller of ours asks before it was answered. */
+function isUsedUp({ requestCount, underWayCount }: Connection): boolean {
+  return requestCount >= REQUESTS_PER_CONNECTION_MAX || underWayCount >= REQUESTS_WAITING_MAX;
 }
 
 function allowsNone(): boolean {
