@@ -9,14 +9,16 @@ import { Neighbour } from "./neighbour.js";
 import { playRow, type RowResult } from "./play-row.js";
 import { tableOf, totalsOf } from "./table.js";
 
-const FOR_MS = 250;
+const FOR_MS = 100;
+const TURN_COUNT = 3;
 
 test("bad inputs cost nothing", async () => {
   const coordinator = await CoordinatorBeside.start({ share: 1 });
   const neighbour = new Neighbour(coordinator.target);
   const rows = ALL_ROWS.filter(({ needsTokens }) => !needsTokens || coordinator.target.token !== undefined);
   const results: RowResult[] = [];
-  for (const row of rows) results.push(await playRow(row, coordinator, neighbour, { forMs: FOR_MS }));
+  for (const row of rows)
+    results.push(await playRow(row, coordinator, neighbour, { forMs: FOR_MS, turnCount: TURN_COUNT }));
   console.log(tableOf(results));
   console.log(`\n${totalsOf(results, ALL_ROWS.length - rows.length)}`);
   expect(

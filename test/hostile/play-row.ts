@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { CoordinatorBeside } from "./coordinator-beside.js";
 import { faultsOfLog } from "./log-faults.js";
-import type { Neighbour } from "./neighbour.js";
+import type { Neighbour, Worked } from "./neighbour.js";
 import type { Received } from "./raw-client.js";
 import { type Row, SECRET } from "./row.js";
 
@@ -18,27 +18,39 @@ export interface RowResult {
 }
 
 export interface PlayOptions {
-  /** So long the other caller works before, and the row is played again and again. 0 plays it once. */
+  /** So long the other caller works alone, and so long the row is played, again and again. 0 plays it once. */
   readonly forMs: number;
+  /** How often the two take turns: what else a machine does then weighs on both alike. */
+  readonly turnCount: number;
 }
 
 export async function playRow(
   row: Row,
   coordinator: CoordinatorBeside,
   neighbour: Neighbour,
-  { forMs }: PlayOptions,
+  { forMs, turnCount }: PlayOptions,
 ): Promise<RowResult> {
-  const quiet = await neighbour.during(() => pause(forMs));
   const markBefore = await coordinator.mark();
   const memoryBefore = coordinator.memoryKib;
   coordinator.newOutput();
-  const { result: received, worked } = await neighbour.during(() => playedFor(row, coordinator, forMs));
+  const received: Received[] = [];
+  const alone: Worked[] = [];
+  const beside: Worked[] = [];
+  do {
+    alone.push((await neighbour.during(() => pause(forMs))).worked);
+    const turn = await neighbour.during(() => playedFor(row, coordinator, forMs));
+    received.push(...turn.result);
+    beside.push(turn.worked);
+  } while (!row.isOnce && beside.length < turnCount);
   const moved = (await coordinator.mark()) - markBefore;
   const memoryKib = coordinator.memoryKib - memoryBefore;
-  const burntRuns = moved - worked.runCount - (row.grantedRuns ?? 0) * received.length;
+  const both = [...alone, ...beside];
+  const leasedRuns = both.reduce((sum, { runCount }) => sum + runCount, 0);
+  const burntRuns = moved - leasedRuns - (row.grantedRuns ?? 0) * received.length;
   const problems = received.flatMap((one) => problemsOf(row, one));
   if (burntRuns !== 0) problems.push(`${burntRuns} runs were burnt`);
-  for (const failure of worked.failures) problems.push(`the other caller was refused: ${failure}`);
+  for (const failure of both.flatMap(({ failures }) => failures))
+    problems.push(`the other caller was refused: ${failure}`);
   if (!coordinator.isAlive) problems.push("the coordinator has ended");
   const { token } = coordinator.target;
   problems.push(...faultsOfLog(coordinator.newOutput(), token === undefined ? [SECRET] : [SECRET, token]));
@@ -48,7 +60,7 @@ export async function playRow(
     statuses: received[0]?.statuses ?? [],
     burntRuns,
     memoryKib,
-    latencyRatio: median(worked.tookMs) / median(quiet.worked.tookMs),
+    latencyRatio: medianMs(beside) / medianMs(alone),
     problems: [...new Set(problems)],
   };
 }
@@ -74,7 +86,7 @@ function problemsOf({ statuses, isAnswered, grantedRuns = 0 }: Row, { statuses: 
   return problems;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
+function medianMs(turns: readonly Worked[]): number {
+  const sorted = turns.flatMap(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
