@@ -28,21 +28,30 @@ export interface SendOptions {
 }
 
 const WAIT_MS = 30_000;
+/** After an answer: a connection that stays open says no more. */
+const SILENCE_MS = 3_000;
 
-/** Opens a connection, sends, and resolves when the other end has closed it, or after `waitMs`. A cut connection is no error. */
+/**
+ * Opens a connection, sends, and resolves when the other end has closed it, or says nothing more after an answer, or says nothing at
+ * all for `waitMs`. A cut connection is no error.
+ */
 export async function sendBytes(place: Place, bytes: Bytes, { thenEnd, waitMs }: SendOptions = {}): Promise<Received> {
   const socket = await opened(place);
   let text = "";
   let isClosed = false;
   socket.setEncoding("latin1").on("data", (chunk: string) => {
     text += chunk;
+    socket.setTimeout(SILENCE_MS);
   });
   const closed = new Promise<void>((resolve) => {
     const note = () => {
       isClosed = true;
       resolve();
     };
-    socket.once("end", note).once("close", note);
+    socket
+      .once("end", note)
+      .once("close", note)
+      .once("timeout", () => resolve());
   });
   for (const part of bytes) {
     if (typeof part === "number") await pause(part);
