@@ -34,12 +34,13 @@ import {
   wholeNumber,
 } from "./options.js";
 import { RELEASE } from "./release.js";
+import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions, AdmissionOptions {
+interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -88,6 +89,7 @@ export function serveCommand(): Command {
     .addOption(keepLeasesOption())
     .addOption(keepDaysOption())
     .addOption(acceptOption())
+    .addOption(connectionsOption())
     .addOption(
       switchOption(
         "allow-network-file-system",
@@ -157,6 +159,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       door,
       isForLoopbackOnly,
       publicInspect: options.publicInspect ?? false,
+      strict: { connectionCountMax: options.connections },
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);

@@ -33,6 +33,8 @@ import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
+import { refuseStrayQueries } from "./strict-queries.js";
+import { StrictGate, type StrictOptions } from "./strict-server.js";
 
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
@@ -51,6 +53,8 @@ export interface ServerOptions {
   readonly isForLoopbackOnly?: boolean;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
+  /** What the gate before all routes lets in. Default: its own defaults. */
+  readonly strict?: StrictOptions;
 }
 
 export interface Server {
@@ -68,9 +72,10 @@ export async function createServer({
   door = OPEN_DOOR,
   isForLoopbackOnly = false,
   publicInspect = false,
+  strict = {},
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
-  const app = newApp(refusals);
+  const app = newApp(refusals, new StrictGate(strict, events));
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
@@ -110,6 +115,7 @@ export async function createServer({
     transform: jsonSchemaTransform,
   });
   if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
+  refuseStrayQueries(app, refusals);
   keepDoor(app, door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
