@@ -31,6 +31,9 @@ import { namespacesRoutes } from "./namespaces-routes.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
+import { SessionDoor } from "./session-door.js";
+import { sessionRoutes } from "./session-routes.js";
+import { Sessions, type SignInTokens } from "./sessions.js";
 import { statusRoute } from "./status-route.js";
 
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
@@ -46,6 +49,8 @@ export interface ServerOptions {
   readonly recentEvents?: RecentEvents;
   /** Who is let in. Default: everybody. */
   readonly door?: Door;
+  /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
+  readonly signInTokens?: SignInTokens;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -63,6 +68,7 @@ export async function createServer({
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
+  signInTokens,
   publicInspect = false,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
@@ -70,6 +76,7 @@ export async function createServer({
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
+  const sessions = signInTokens && new Sessions(signInTokens);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
@@ -105,7 +112,7 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
-  keepDoor(app, door, refusals);
+  keepDoor(app, sessions ? new SessionDoor(door, sessions) : door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
@@ -122,6 +129,7 @@ export async function createServer({
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams);
     consoleRoute(routes);
+    sessionRoutes(routes, { sessions, refusals, log: events });
   });
   app.get(ROUTES.openApi, { config: { access: "public" }, schema: { hide: true } }, async () => app.swagger());
   metricsRoute(app, metrics);
