@@ -46,7 +46,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
     await mustStandAt(page, "Runs");
     expect(page.url()).toMatch(/#\/main\/runs\?holder=importer$/);
     expect(await page.getByLabel("Holder", { exact: true }).inputValue()).toBe("importer");
-    await page.getByText("signed in with token 00000000").waitFor();
+    await page.getByText("Signed in with token 00000000").waitFor();
     await page.reload();
     await mustStandAt(page, "Runs");
     expect(await page.evaluate<string>(KEPT)).not.toContain(READER);
@@ -105,10 +105,10 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
     const refused: string[] = [];
     page.on("response", (response) => response.status() === 403 && refused.push(response.url()));
     await visit("/main/runs");
-    await mustStandAt(page, "Not to be seen");
+    await mustStandAt(page, "Not open to you");
     await page.getByText("Your token is not good for main").waitFor();
     await mustBeAccessible(page);
-    await screenshot(page, "not-to-be-seen");
+    await screenshot(page, "not-open");
     await page.locator("main").getByRole("link", { name: "lists" }).click();
     await mustStandAt(page, "Runs");
     expect(page.url()).toMatch(/#\/lists\/runs$/);
@@ -125,15 +125,15 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
       await mustStandAt(page, "Overview");
       let refusals = 0;
       const status = code === "overloaded" ? 503 : 429;
-      await page.route(`**${pathOf("status", { namespace: "lists" })}`, (route) => {
+      await page.route(`**${pathOf("runs", { namespace: "lists" })}?*`, (route) => {
         refusals++;
         if (refusals > 1) return route.continue();
         return route.fulfill({ status, json: { code, message: "too much is asked", retryAfterMs: 3_000 } });
       });
-      await visit("/lists");
+      await visit("/lists/runs");
       await page.getByText("Asked again by itself, in 3 seconds").waitFor();
       expect(refusals).toBe(1);
-      await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+      await page.getByText("No run was leased yet.").waitFor();
       expect(refusals).toBe(2);
     },
   );
@@ -149,7 +149,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
     await signIn(page, READER);
     await page
       .getByRole("alert")
-      .getByText(/^Too many attempts.*: in \d+ seconds?\.$/)
+      .getByText(/^Too many attempts.* \(\d+ seconds?\)$/)
       .waitFor();
     await mustStandAt(page, "Sign in");
   });
@@ -174,8 +174,8 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
     await page.getByRole("alert").getByText("for importers").waitFor();
     await look("sign-in-wrong");
     await signIn(page, OF_LISTS);
-    await mustStandAt(page, "Not to be seen");
-    await look("not-to-be-seen");
+    await mustStandAt(page, "Not open to you");
+    await look("not-open");
     await visit("/lists");
     await mustStandAt(page, "Overview");
     await page.locator("main .pending").first().waitFor({ state: "detached" });

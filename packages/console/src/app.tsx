@@ -110,7 +110,6 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
           ))}
         </nav>
         <ThemeSwitch />
-        {session && <SignOut />}
       </header>
       <Away />
       <main ref={main} tabIndex={-1} id="page-begins">
@@ -124,7 +123,11 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
         {namespaces.data && (
           <p>
             Coordinator {namespaces.data.coordinator}, release {namespaces.data.release}, store {namespaces.data.store}
-            {session && `, signed in with token ${session.tokenId}`}
+          </p>
+        )}
+        {session && (
+          <p>
+            Signed in with token {session.tokenId} <SignOut />
           </p>
         )}
         <p>

@@ -5,7 +5,7 @@ import { type AskError, ask } from "../ask.js";
 import { Notice } from "../parts/notice.js";
 import { addressOf, type Route } from "../route.js";
 import type { Presence } from "../session.js";
-import { asSentence, span } from "../words.js";
+import { asSentence, duration } from "../words.js";
 
 interface Properties {
   readonly presence: Presence;
@@ -37,7 +37,7 @@ function SignIn({ wasIn }: { wasIn: boolean }) {
         location.reload();
       },
       ({ message, waitMs }: AskError) => {
-        setWrong(asSentence(waitMs === undefined ? message : `${message}: in ${span(waitMs)}`));
+        setWrong(asSentence(waitMs === undefined ? message : `${message} (${duration(waitMs)})`));
         input.select();
       },
     );
@@ -80,7 +80,7 @@ function SignIn({ wasIn }: { wasIn: boolean }) {
 function Elsewhere({ route: { namespace, page }, namespaces }: { route: Route; namespaces: readonly string[] }) {
   return (
     <>
-      <h1 tabIndex={-1}>Not to be seen</h1>
+      <h1 tabIndex={-1}>Not open to you</h1>
       <Notice kind="warning" title={`Your token is not good for ${namespace}`}>
         <p>
           It is good for{" "}
