@@ -9,6 +9,7 @@ import { gzipSync } from "node:zlib";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
+import { FOR_OWN_PAGES } from "./own-page.js";
 
 const BUILT_FOLDER = fileURLToPath(new URL("../../dist/console/", import.meta.url));
 
@@ -37,11 +38,9 @@ const POLICY = [
 const POWERS_RENOUNCED = ["camera", "display-capture", "geolocation", "microphone", "payment", "usb"];
 
 const PAGE_HEADERS = {
+  ...FOR_OWN_PAGES,
   "content-security-policy": POLICY,
   "permissions-policy": POWERS_RENOUNCED.map((power) => `${power}=()`).join(", "),
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
   // To ourselves it is told: where browsers say nothing else, it shows that a request came from the page.
   "referrer-policy": "same-origin",
@@ -63,7 +62,11 @@ export function consoleRoute(app: TypedApp): void {
   );
   const files = builtFiles();
   const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
-  app.get(root, UNLISTED, async (request, reply) => sendFile(request, reply.header("cache-control", "no-cache"), page));
+  app.get(root, UNLISTED, async (request, reply) => {
+    // Over plain HTTP to another machine a browser takes no notice of it, and complains: there it sends no such header either.
+    if (request.headers["sec-fetch-site"] !== undefined) reply.header("cross-origin-opener-policy", "same-origin");
+    return sendFile(request, reply.header("cache-control", "no-cache"), page);
+  });
   for (const file of files) {
     if (file.path === "index.html") continue;
     const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";

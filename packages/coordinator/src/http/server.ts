@@ -28,6 +28,7 @@ import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
+import { FOR_OWN_PAGES } from "./own-page.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
@@ -86,7 +87,7 @@ export async function createServer({
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(reply.raw);
-    reply.header("cache-control", "no-store");
+    reply.headers(FOR_OWN_PAGES).header("cache-control", "no-store");
     if (!isStopping || request.url === ROUTES.health) {
       done();
       return;
