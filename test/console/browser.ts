@@ -19,9 +19,9 @@ export const CHROMIUM = PLACES.find((path) => existsSync(path));
 
 export const WITHOUT_CHROMIUM = "no Chromium at /usr/lib/chromium/chromium or on PATH: the console is not tested";
 
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(...args: readonly string[]): Promise<Browser> {
   const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-  return await chromium.launch({ executablePath: CHROMIUM as string, args: asRoot });
+  return await chromium.launch({ executablePath: CHROMIUM as string, args: [...asRoot, ...args] });
 }
 
 export interface Watched {

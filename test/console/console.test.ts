@@ -374,7 +374,7 @@ describe("the address of the console", () => {
       expect.stringContaining('<a href="console/">'),
     ]);
     const page = await fetch(`${url}/console/`);
-    expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'self';/);
+    expect(page.headers.get("content-security-policy")).toMatch(/^default-src 'none';/);
     expect(page.headers.get("content-security-policy")).not.toContain("unsafe");
     const script = /src="\.\/(assets\/[^"]+\.js)"/.exec(await page.text())?.[1];
     const plain = await fetch(`${url}/console/${script}`, { headers: { "accept-encoding": "identity" } });

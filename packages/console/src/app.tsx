@@ -3,6 +3,7 @@ import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/ope
 import { useEffect, useRef } from "preact/hooks";
 import { useLive } from "./live.js";
 import { hueOf } from "./namespace-colour.js";
+import { DoorPage } from "./pages/door.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
@@ -10,8 +11,10 @@ import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
 import { useNow } from "./parts/clock.js";
 import { NamespaceSwitch } from "./parts/namespace-switch.js";
+import { SignOut } from "./parts/sign-out.js";
 import { ThemeSwitch } from "./parts/theme-switch.js";
 import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
+import { type Presence, usePresence } from "./session.js";
 import { useAnswer } from "./use-answer.js";
 import { dateAndTime, duration } from "./words.js";
 
@@ -22,8 +25,30 @@ const TITLES: Readonly<Record<PageName, string>> = {
   recovery: "Recovery",
 };
 
+/** Nothing is asked for and nothing shown before it is known whether this page may. */
 export function App() {
   const route = useRoute();
+  const presence = usePresence();
+  const { state, session } = presence;
+  const first = session?.namespaces[0];
+  useEffect(() => {
+    // No place was asked for: one that may be seen.
+    if (location.hash === "" && session?.namespaces !== "all" && first !== undefined) go(addressOf(first), true);
+  }, [session, first]);
+  if (state === "in") return <Frame route={route} presence={presence} />;
+  return (
+    <div class="frame">
+      <header>
+        <span class="home">Callnumber</span>
+        <ThemeSwitch />
+      </header>
+      <main>{state === "out" ? <DoorPage presence={presence} route={route} /> : <p class="quiet">Asking …</p>}</main>
+    </div>
+  );
+}
+
+function Frame({ route, presence }: { route: Route; presence: Presence }) {
+  const { session } = presence;
   const { namespace, page, subject } = route;
   const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
   const main = useRef<HTMLElement>(null);
@@ -88,12 +113,21 @@ export function App() {
       </header>
       <Away />
       <main ref={main} tabIndex={-1} id="page-begins">
-        <Page key={`${namespace} ${page}`} route={route} />
+        {session === null || session.namespaces === "all" || session.namespaces.includes(namespace) ? (
+          <Page key={`${namespace} ${page}`} route={route} />
+        ) : (
+          <DoorPage presence={presence} route={route} />
+        )}
       </main>
       <footer class="quiet">
         {namespaces.data && (
           <p>
             Coordinator {namespaces.data.coordinator}, release {namespaces.data.release}, store {namespaces.data.store}
+          </p>
+        )}
+        {session && (
+          <p>
+            Signed in with token {session.tokenId} <SignOut />
           </p>
         )}
         <p>

@@ -5,7 +5,17 @@ import { counted, grouped, labelsInWords } from "./words.js";
 type Tell = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 
 /** Leases and refusals are many, and have pages of their own; these say what became of the guard. */
-const ORDINARY: ReadonlySet<string> = new Set(["lease", "leases", "start", "stop", "pin", "labels", "rotation"]);
+const ORDINARY: ReadonlySet<string> = new Set([
+  "lease",
+  "leases",
+  "start",
+  "stop",
+  "pin",
+  "labels",
+  "rotation",
+  "sign_in",
+  "sign_out",
+]);
 
 const SENTENCES: Readonly<Record<string, Tell>> = {
   lease: ({ firstRun, runCount, holder }) =>
@@ -41,6 +51,8 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   preflight_finding_gone: ({ what }) => `mended: ${text(what)}`,
   internal_error: () => "the coordinator met a fault of its own; its log says more",
+  sign_in: ({ tokenId }) => `somebody signed in at the console, with token ${text(tokenId)}`,
+  sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
 };

@@ -4,7 +4,8 @@
  */
 import { OPERATOR_ROUTES, type OperatorEvent } from "@callnumber/protocol/operator";
 import { useEffect, useState } from "preact/hooks";
-import { addressAtCoordinator } from "./ask.js";
+import { addressAtCoordinator, parsed } from "./ask.js";
+import { isSignedOut } from "./session.js";
 
 export interface Live {
   readonly state: "beginning" | "live" | "away";
@@ -70,7 +71,7 @@ function begin(): void {
   });
   stream.addEventListener("message", ({ data, lastEventId }: MessageEvent<string>) => {
     if (told.has(lastEventId)) return;
-    const event = JSON.parse(data) as OperatorEvent;
+    const event = parsed(data) as OperatorEvent;
     told.set(lastEventId, event);
     const [oldest] = told.keys();
     if (told.size > EVENT_COUNT_MAX && oldest !== undefined) told.delete(oldest);
@@ -82,7 +83,7 @@ function begin(): void {
   });
   stream.addEventListener("error", () => {
     enter("away");
-    if (stream.readyState !== EventSource.CLOSED) return;
+    if (stream.readyState !== EventSource.CLOSED || isSignedOut()) return;
     setTimeout(() => {
       source = undefined;
       begin();

@@ -34,6 +34,8 @@ interface Asking {
   /** Wanted again while one was under way: what is under way may be older than what was heard. */
   isDue: boolean;
   askedAtMs: number;
+  /** Until then nothing is asked: the coordinator has too much to do. */
+  restsUntilMs: number;
 }
 
 /**
@@ -48,7 +50,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
   const askAgain = useCallback(() => {
     const asking = state.current;
     asking.isDue = asking.isUnderWay;
-    if (asking.isUnderWay) return;
+    if (asking.isUnderWay || Date.now() < asking.restsUntilMs) return;
     asking.isUnderWay = true;
     asking.askedAtMs = Date.now();
     askTogether(path)
@@ -59,6 +61,10 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
         },
         (error: unknown) => {
           asking.error = error instanceof AskError ? error : new AskError("fault", String(error));
+          const { waitMs } = asking.error;
+          if (waitMs === undefined) return;
+          asking.restsUntilMs = Date.now() + waitMs;
+          setTimeout(() => state.current === asking && askAgain(), waitMs);
         },
       )
       .finally(() => {
@@ -108,7 +114,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
 }
 
 function newAsking(path: string): Asking {
-  return { path, error: undefined, isUnderWay: false, isDue: false, askedAtMs: 0 };
+  return { path, error: undefined, isUnderWay: false, isDue: false, askedAtMs: 0, restsUntilMs: 0 };
 }
 
 /** What several parts of a page ask for at the same moment is asked once. */

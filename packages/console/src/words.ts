@@ -97,3 +97,8 @@ export function labelsInWords(labels: Readonly<Record<string, string>>): string 
 function two(value: number): string {
   return String(value).padStart(2, "0");
 }
+
+/** With every character spelt out that is not seen, or that turns the order of others: `\u{202e}`. */
+export function readable(text: string): string {
+  return text.replace(/[^\P{C}\n]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}

@@ -5,11 +5,13 @@
 import { z } from "zod";
 import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import type {
+  ConsoleSessionAnswer,
   ExportEnd,
   LabelsRequest,
   NamespaceDescription,
   NamespacesAnswer,
   PublicCallNumberAnswer,
+  SignInRequest,
 } from "./operator.js";
 import { EXPORT_FORMATS } from "./operator.js";
 import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema } from "./schemas.js";
@@ -58,5 +60,19 @@ export const exportEndSchema = z.strictObject({
   leaseCount: z.int().min(0),
   upToRun: ledgerIdSchema.nullable(),
 }) satisfies z.ZodType<ExportEnd>;
+
+/** Any text: one that is no token is as unknown as another. */
+export const signInRequestSchema = z.strictObject({ token: z.string() }) satisfies z.ZodType<SignInRequest>;
+
+export const consoleSessionAnswerSchema = z.object({
+  isNeeded: z.boolean(),
+  session: z
+    .object({
+      tokenId: z.string().nullable(),
+      namespaces: z.union([z.literal("all"), z.array(z.string()).readonly()]),
+      endsInMs: z.number().min(0),
+    })
+    .nullable(),
+}) satisfies z.ZodType<ConsoleSessionAnswer>;
 
 export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";

@@ -15,6 +15,8 @@ export const OPERATOR_ROUTES = {
   publicCallNumber: "/v1/public/namespaces/:namespace/call-numbers/:callNumber",
   metrics: "/metrics",
   console: "/console/",
+  session: "/console/session",
+  sessionEnd: "/console/session/end",
 } as const;
 
 /** One namespace in the list of all: enough to see which one needs somebody. */
@@ -163,4 +165,22 @@ export interface OperatorEvent {
   readonly namespace: string | null;
   readonly code: ErrorCode | null;
   readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What the console's page sends to sign in. */
+export interface SignInRequest {
+  readonly token: string;
+}
+
+/** Whether the console asks for a token, and who is signed in at it. */
+export interface ConsoleSessionAnswer {
+  /** False where nobody is asked for a token: then there is no session either. */
+  readonly isNeeded: boolean;
+  /** Null when nobody is signed in. */
+  readonly session: {
+    readonly tokenId: string | null;
+    /** Those that may be looked at; by their names, whether or not there are such. */
+    readonly namespaces: "all" | readonly string[];
+    readonly endsInMs: number;
+  } | null;
 }

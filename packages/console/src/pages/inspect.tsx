@@ -9,6 +9,7 @@ import { InspectVerdict } from "../parts/inspect-verdict.js";
 import { Notice } from "../parts/notice.js";
 import { addressOf, go } from "../route.js";
 import { useAnswer } from "../use-answer.js";
+import { readable } from "../words.js";
 
 /** Asked when the typing pauses. */
 const PAUSE_MS = 250;
@@ -85,7 +86,7 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
         {characters.slice(0, 40).map((character, index) => (
           // biome-ignore lint: a character has no other name than its place
           <span key={index} class={index === error.position ? "wrong" : undefined}>
-            {character}
+            {readable(character)}
           </span>
         ))}
         {characters.length > 40 && "…"}

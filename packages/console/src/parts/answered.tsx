@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLive } from "../live.js";
 import type { Answer } from "../use-answer.js";
-import { ago, asSentence } from "../words.js";
+import { ago, asSentence, duration } from "../words.js";
 import { useNow } from "./clock.js";
 import { Notice } from "./notice.js";
 
@@ -20,13 +20,20 @@ export function Answered<T>({ answer, what, children }: Properties<T>) {
   if (data === undefined) {
     if (error === undefined) return <p class="quiet pending">Asking for {what} …</p>;
     return (
-      <Notice kind={error.code === "unreachable" ? "warning" : "critical"} title={`No ${what}`}>
+      <Notice
+        kind={error.code === "unreachable" || error.waitMs !== undefined ? "warning" : "critical"}
+        title={`No ${what}`}
+      >
         <p>{asSentence(error.message)}</p>
         <p class="quiet">
           <code>{error.code}</code>{" "}
-          <button type="button" class="plain" onClick={askAgain}>
-            Ask again
-          </button>
+          {error.waitMs === undefined ? (
+            <button type="button" class="plain" onClick={askAgain}>
+              Ask again
+            </button>
+          ) : (
+            `Asked again by itself, in ${duration(error.waitMs)}`
+          )}
         </p>
       </Notice>
     );

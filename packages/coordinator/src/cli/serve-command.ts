@@ -134,7 +134,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
-  const { door, isForLoopbackOnly, close: endRereading } = await admissionOf(options, events, say);
+  const { close: endRereading, ...admission } = await admissionOf(options, events, say);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -156,8 +156,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       release: RELEASE,
       events,
       recentEvents: recent,
-      door,
-      isForLoopbackOnly,
+      ...admission,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
     });

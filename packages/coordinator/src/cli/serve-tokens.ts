@@ -18,6 +18,8 @@ export interface AdmissionOptions {
 /** What the server needs to know of it. */
 export interface Admission {
   readonly door: Door;
+  /** With which one signs in at the console; undefined where nobody is asked. */
+  readonly signInTokens: TokenDoor | undefined;
   /** Whether requests must name this machine as their host. */
   readonly isForLoopbackOnly: boolean;
   /** Ends the rereading. */
@@ -54,7 +56,7 @@ export async function admissionOf(
         ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
         : "nobody is asked for a token: only this machine is listened to",
     );
-    return { door: OPEN_DOOR, isForLoopbackOnly: !listenWithoutTokens, close() {} };
+    return { door: OPEN_DOOR, signInTokens: undefined, isForLoopbackOnly: !listenWithoutTokens, close() {} };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
@@ -65,7 +67,7 @@ export async function admissionOf(
     reread = reread.then(() => readAgain(door, tokensFile, log, say));
   };
   process.on("SIGHUP", onHangup);
-  return { door, isForLoopbackOnly: false, close: () => void process.off("SIGHUP", onHangup) };
+  return { door, signInTokens: door, isForLoopbackOnly: false, close: () => void process.off("SIGHUP", onHangup) };
 }
 
 async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {

@@ -8,6 +8,7 @@ import type { TypedApp } from "./app.js";
 import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
+import { FOR_OWN_PAGES } from "./own-page.js";
 
 export function eventsRoute(app: TypedApp, streams: EventStreams, door: Door): void {
   app.get(
@@ -36,6 +37,7 @@ export function eventsRoute(app: TypedApp, streams: EventStreams, door: Door): v
       const lastEventId = request.headers["last-event-id"];
       reply.hijack();
       reply.raw.writeHead(200, {
+        ...FOR_OWN_PAGES,
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-store",
         // A proxy that waits for the end of the answer would wait for ever.

@@ -29,9 +29,13 @@ import { leaseRoute } from "./lease-route.js";
 import { refuseForeignHosts } from "./loopback-host.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
+import { FOR_OWN_PAGES, isSigningIn } from "./own-page.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
+import { SessionDoor } from "./session-door.js";
+import { sessionRoutes } from "./session-routes.js";
+import { Sessions, type SignInTokens } from "./sessions.js";
 import { statusRoute } from "./status-route.js";
 import { refuseStrayQueries } from "./strict-queries.js";
 import { StrictGate, type StrictOptions } from "./strict-server.js";
@@ -51,6 +55,8 @@ export interface ServerOptions {
   readonly door?: Door;
   /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
   readonly isForLoopbackOnly?: boolean;
+  /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
+  readonly signInTokens?: SignInTokens | undefined;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
   /** What the gate before all routes lets in. Default: its own defaults. */
@@ -71,14 +77,16 @@ export async function createServer({
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
   isForLoopbackOnly = false,
+  signInTokens,
   publicInspect = false,
   strict = {},
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
-  const app = newApp(refusals, new StrictGate(strict, events));
+  const app = newApp(refusals, new StrictGate({ allowsOrigin: isSigningIn, ...strict }, events));
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
+  const sessions = signInTokens && new Sessions(signInTokens);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
@@ -88,7 +96,7 @@ export async function createServer({
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(reply.raw);
-    reply.header("cache-control", "no-store");
+    reply.headers(FOR_OWN_PAGES).header("cache-control", "no-store");
     if (!isStopping || request.url === ROUTES.health) {
       done();
       return;
@@ -116,7 +124,7 @@ export async function createServer({
   });
   if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
   refuseStrayQueries(app, refusals);
-  keepDoor(app, door, refusals);
+  keepDoor(app, sessions ? new SessionDoor(door, sessions) : door, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
@@ -133,6 +141,7 @@ export async function createServer({
     healthRoutes(routes, coordinator);
     eventsRoute(routes, streams, door);
     consoleRoute(routes);
+    sessionRoutes(routes, { sessions, refusals, log: events });
   });
   app.get(ROUTES.openApi, { config: { access: "public" }, schema: { hide: true } }, async () => app.swagger());
   metricsRoute(app, metrics);

@@ -1,0 +1,36 @@
+/** Whether this page may ask: nobody needs to sign in, somebody has, or somebody must. The browser keeps the proof, where no script sees it. */
+import { type ConsoleSessionAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "./ask.js";
+
+export interface Presence {
+  readonly state: "asking" | "in" | "out";
+  /** Null where nobody needs to sign in, too. When out, of before. */
+  readonly session: ConsoleSessionAnswer["session"];
+}
+
+let isOut = false;
+
+/** Whether nothing would be answered: whoever signs in begins the page anew. */
+export function isSignedOut(): boolean {
+  return isOut;
+}
+
+export function usePresence(): Presence {
+  const [presence, setPresence] = useState<Presence>({ state: "asking", session: null });
+  isOut = presence.state === "out";
+  useEffect(() => {
+    const leave = () => setPresence(({ session }) => ({ state: "out", session }));
+    addEventListener("signedout", leave);
+    ask(OPERATOR_ROUTES.session).then(
+      (answer) => {
+        const { isNeeded, session } = answer as ConsoleSessionAnswer;
+        setPresence({ state: isNeeded && session === null ? "out" : "in", session });
+      },
+      // The page says by itself what can't be had.
+      () => setPresence({ state: "in", session: null }),
+    );
+    return () => removeEventListener("signedout", leave);
+  }, []);
+  return presence;
+}

@@ -1,0 +1,269 @@
+/** What strangers can do with a browser in which somebody is signed in: pages of other sites, names that lead here, and text that is no text. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
+import type { LedgerEntry, RunsAnswer } from "@callnumber/protocol/wire";
+import type { Browser, Page, Response } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { mustBeAccessible } from "./accessibility.js";
+import { CHROMIUM, launchChromium, mustNotScrollSideways, PHONE, screenshot } from "./browser.js";
+import { OPERATOR, openClosedConsole, signIn } from "./closed-console.js";
+
+let browser: Browser;
+
+beforeAll(async () => {
+  // Every name but the coordinator's own address leads to this machine: that is how a rebound name looks.
+  if (CHROMIUM !== undefined) browser = await launchChromium("--host-resolver-rules=MAP *.example 127.0.0.1");
+});
+
+afterAll(() => browser?.close());
+
+/** All that a page can try against an address, each with what it got; it stands in `document.title` when nothing more comes. */
+const ATTACK = `<!doctype html><title>trying</title><body><script type="module">
+const at = new URLSearchParams(location.search).get("at");
+const seen = {};
+const within = (promise) => Promise.race([promise, new Promise((_, reject) => setTimeout(() => reject(new Error("nothing came")), 3000))]);
+const attempt = async (name, run) => { try { seen[name] = String(await within(run())); } catch (error) { seen[name] = "refused"; } };
+const get = (path, options) => fetch(at + path, { credentials: "include", ...options }).then(async (answer) => answer.type + " " + await answer.text());
+const post = (path, type, mode) => get(path, { method: "POST", mode, headers: type ? { "content-type": type } : {}, body: '{"labels":{"stolen":"yes"}}' });
+const loaded = (element, name) => new Promise((resolve, reject) => { element.onload = () => resolve(name); element.onerror = () => reject(); document.body.append(element); });
+await attempt("read", () => get("/v1/namespaces"));
+await attempt("read without being allowed to", () => get("/v1/namespaces", { mode: "no-cors" }));
+await attempt("read the session", () => get("/console/session"));
+await attempt("read with a header", () => get("/v1/namespaces", { headers: { "x-any": "1" } }));
+await attempt("change", () => post("/v1/namespaces/main/labels", "application/json"));
+await attempt("change as a form would", () => post("/v1/namespaces/main/labels", "text/plain", "no-cors"));
+await attempt("lease", () => post("/v1/namespaces/main/leases", "text/plain", "no-cors"));
+await attempt("sign out", () => post("/console/session/end", "text/plain", "no-cors"));
+await attempt("sign in", () => post("/console/session", "text/plain", "no-cors"));
+await attempt("stream", () => new Promise((resolve, reject) => {
+  const source = new EventSource(at + "/v1/events?recent=yes", { withCredentials: true });
+  source.onopen = () => resolve("open"); source.onerror = () => { source.close(); reject(); };
+}));
+await attempt("image", () => loaded(Object.assign(new Image(), { src: at + "/v1/namespaces/main/status" }), "loaded"));
+await attempt("its own image", () => loaded(Object.assign(new Image(), { src: at + "/console/favicon.svg" }), "loaded"));
+await attempt("script", () => loaded(Object.assign(document.createElement("script"), { src: at + "/v1/namespaces" }), "loaded"));
+await attempt("style", () => loaded(Object.assign(document.createElement("link"), { rel: "stylesheet", href: at + "/v1/namespaces" }), "loaded"));
+for (const path of ["/console/", "/v1/namespaces"]) await attempt("frame " + path, async () => {
+  const frame = Object.assign(document.createElement("iframe"), { src: at + path });
+  await loaded(frame, "");
+  return frame.contentDocument.body.innerText;
+});
+for (const path of ["/v1/namespaces/main/labels", "/console/session/end"]) await attempt("form " + path, async () => {
+  const frame = Object.assign(document.createElement("iframe"), { name: "f" + path.length });
+  document.body.append(frame);
+  const form = Object.assign(document.createElement("form"), { method: "post", action: at + path, target: frame.name, enctype: "text/plain" });
+  form.append(Object.assign(document.createElement("input"), { name: '{"labels":{"stolen":"', value: 'yes"}}' }));
+  document.body.append(form);
+  const done = new Promise((resolve) => { frame.onload = resolve; });
+  form.submit();
+  await done;
+  return frame.contentDocument.body.innerText;
+});
+await attempt("window", async () => {
+  const opened = window.open(at + "/console/#/main");
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  return opened.document.body.innerText;
+});
+document.title = "tried";
+window.seen = seen;
+</script>`;
+
+/** A web server of somebody else. Answers its port. */
+async function strangersPort(): Promise<number> {
+  const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(ATTACK));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function tried(page: Page, origin: string, at: string) {
+  const answers: Response[] = [];
+  // Of this page and its frames: what it opens in a window is nobody's but the coordinator's.
+  page.on("response", (response) => {
+    if (response.url().startsWith(at)) answers.push(response);
+  });
+  await page.goto(`${origin}/?at=${encodeURIComponent(at)}`);
+  await expect.poll(() => page.title(), { timeout: 60_000 }).toBe("tried");
+  return { seen: await page.evaluate<Record<string, string>>("seen"), answers };
+}
+
+describe.skipIf(CHROMIUM === undefined)(
+  "a page of somebody else, in a browser in which an operator is signed in,",
+  () => {
+    test.each([
+      ["on another port of the same host", "127.0.0.1"],
+      ["on another site", "evil.example"],
+    ])("%s, reads nothing and does nothing", async (_, host) => {
+      const { page, visit, url, coordinator } = await openClosedConsole(browser);
+      await visit("/main");
+      await signIn(page, OPERATOR);
+      await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
+      // Another window of the same browser.
+      const evil = await page.context().newPage();
+      const { seen, answers } = await tried(evil, `http://${host}:${await strangersPort()}`, url);
+      const { "read without being allowed to": opaque, ...rest } = seen;
+      const quiet = ["change as a form would", "lease", "sign out", "sign in"];
+      expect([undefined, "refused", "opaque "]).toContain(opaque);
+      for (const [name, got] of Object.entries(rest))
+        expect([name, got]).toEqual([
+          name,
+          quiet.includes(name) ? expect.stringMatching(/^(refused|opaque )$/) : "refused",
+        ]);
+      expect(Object.keys(seen).length).toBeGreaterThan(15);
+      // Nor was anything answered that the browser kept from that page, but what every copy of the release has.
+      const answered = answers.filter((answer) => answer.ok()).map((answer) => new URL(answer.url()).pathname);
+      expect(answered.filter((path) => !path.startsWith("/console/"))).toEqual([]);
+      expect(answers.filter((answer) => answer.ok() && answer.request().method() !== "GET")).toEqual([]);
+      expect(await coordinator.namespaces()).toMatchObject([{ labels: {} }, { labels: {}, record: { runsUsed: 0 } }]);
+      // And somebody is still signed in.
+      await page.reload();
+      await page.getByText("Signed in with token").waitFor();
+    });
+
+    test("under a name that was made to lead here, is nobody", async () => {
+      const { page, visit, url } = await openClosedConsole(browser);
+      await visit("/main");
+      await signIn(page, OPERATOR);
+      await page.getByText("Signed in with token").waitFor();
+      const rebound = `http://evil.example:${new URL(url).port}`;
+      const evil = await page.context().newPage();
+      // Whatever stands there: a page of the coordinator, or of nobody.
+      await evil.goto(`${rebound}/healthz`);
+      const read = (path: string) =>
+        evil.evaluate<string>(`fetch("${path}", { credentials: "include" }).then((a) => a.status + " " + a.type)`);
+      for (const path of ["/v1/namespaces", "/v1/namespaces/main/runs", "/v1/events"])
+        expect(await read(path), path).toMatch(/^40[13] basic$/);
+      expect(await evil.evaluate("document.cookie")).toBe("");
+    });
+  },
+);
+
+const MARKUP = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`;
+const TURNED = "good\u202egnp.exe\u2066";
+const ANSI = "\u001b[31mred\u001b]8;;http://evil.example\u0007link";
+const HOSTILE = [
+  MARKUP,
+  `"><svg onload=window.pwned=1>`,
+  "javascript:window.pwned=1",
+  TURNED,
+  ANSI,
+  "{{7*7}}${7*7}",
+  "x".repeat(64),
+  "\u0000\u0008",
+];
+const LONG = "W".repeat(4_000);
+
+const holder = (name: string) => ({ name, host: `${name}.host`, pid: 1, labels: { team: name } });
+
+function entry(name: string, index: number): LedgerEntry {
+  return {
+    version: 0,
+    firstRun: index + 1,
+    runCount: 1,
+    leasedAtMs: 1_795_250_506_950,
+    holder: holder(name),
+    coordinator: name,
+    nonce: "nonce-of-this-request",
+    progress: null,
+  } as unknown as LedgerEntry;
+}
+
+/** A coordinator, or a store, that was taken over: no schema stands before the page. */
+async function answerHostilely(page: Page): Promise<void> {
+  const texts = [...HOSTILE, LONG];
+  const runs: RunsAnswer = { leases: texts.map(entry), nextCursor: MARKUP } as never;
+  const guard = { state: "fenced", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
+  const namespaces = {
+    store: MARKUP,
+    coordinator: TURNED,
+    release: ANSI,
+    namespaces: ["main", ...texts].map((namespace) => ({
+      namespace,
+      labels: { [MARKUP]: TURNED },
+      record: null,
+      guard,
+    })),
+  } as unknown as NamespacesAnswer;
+  const capacity = {
+    namespace: "main",
+    rates: [],
+    lookedAt: { leaseCount: 9, fromMs: 0 },
+    holders: texts.map((name) => ({
+      ...holder(name),
+      hosts: [name],
+      processCount: 1,
+      leaseCount: 1,
+      runCount: 1,
+      share: 0.1,
+      wastedRunCount: 0,
+      burntRunCount: 0,
+      lastLeaseAtMs: 0,
+      isLive: true,
+    })),
+    alarms: texts.map((explanation) => ({ name: MARKUP, severity: "critical", explanation })),
+  } as unknown as CapacityAnswer;
+  const events = texts.map((text, id) => ({
+    id,
+    atMs: 0,
+    level: "warn",
+    event: id % 2 === 0 ? "fenced" : text,
+    namespace: null,
+    code: null,
+    fields: { explanation: text, reason: text },
+  }));
+  const body = events.map((event) => `id: a-${event.id}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+  await page.route("**/v1/namespaces/*/runs?*", (route) => route.fulfill({ json: runs }));
+  await page.route("**/v1/namespaces/*/capacity", (route) => route.fulfill({ json: capacity }));
+  await page.route("**/v1/namespaces", (route) => route.fulfill({ json: namespaces }));
+  await page.route("**/v1/namespaces/*/status", (route) =>
+    route.fulfill({ status: 503, json: { code: MARKUP, message: texts.join(" ") } }),
+  );
+  await page.route("**/v1/namespaces/*/call-numbers/*", (route) =>
+    route.fulfill({ status: 400, json: { code: MARKUP, message: MARKUP + TURNED } }),
+  );
+  await page.route("**/v1/events?*", (route) =>
+    route.fulfill({ contentType: "text/event-stream", body: `retry: 60000\n\n${body}` }),
+  );
+}
+
+describe.skipIf(CHROMIUM === undefined)("text of strangers", () => {
+  test.each([
+    ["overview", "/main"],
+    ["runs", "/main/runs"],
+    ["recovery", "/main/recovery"],
+    ["an address with markup", `/main/recovery/${encodeURIComponent(MARKUP)}`],
+    ["a namespace of markup", `/${encodeURIComponent(MARKUP)}/runs`],
+    ["filters of markup", `/main/runs?holder=${encodeURIComponent(MARKUP)}&label=${encodeURIComponent(TURNED)}`],
+    ["a run of markup", `/main/runs/${encodeURIComponent(MARKUP)}`],
+    ["a call number of markup", `/main/inspect/${encodeURIComponent(MARKUP)}`],
+    ["a call number that turns round", `/main/inspect/${encodeURIComponent(TURNED + ANSI)}`],
+    ["a very long call number", `/main/inspect/${LONG}`],
+    ["an escape that is none", "/main/inspect/%E0%A4%A"],
+  ])("stays text: %s", async (name, place) => {
+    const { page, visit } = await openClosedConsole(browser, { viewport: PHONE });
+    await visit("/main");
+    await signIn(page, OPERATOR);
+    await page.getByText("Signed in with token").waitFor();
+    await answerHostilely(page);
+    await visit(place);
+    await page.reload();
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.locator("main .pending").first().waitFor({ state: "detached" });
+    expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
+    const made =
+      "document.querySelectorAll('main img, main script, main svg[onload], [onerror], [href^=\"javascript:\" i]').length";
+    expect(await page.evaluate(made)).toBe(0);
+    const shown = await page.evaluate<string>("document.body.innerText");
+    // Nothing that turns, hides or rings, whoever sent it.
+    expect(/[^\P{C}\n\t]/u.exec(shown)?.[0].codePointAt(0)?.toString(16)).toBeUndefined();
+    if (name === "runs") expect(shown).toContain(`${MARKUP}`);
+    if (name === "runs") expect(shown).toContain("good\\u{202e}gnp.exe\\u{2066}");
+    await mustNotScrollSideways(page);
+    await mustBeAccessible(page);
+    await screenshot(page, `hostile-${name.replaceAll(" ", "-")}`);
+  });
+});
