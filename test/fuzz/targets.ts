@@ -1,0 +1,8 @@
+/** What is fuzzed. */
+import type { FuzzTarget } from "./target.js";
+import { codec } from "./targets/codec.js";
+import { httpSurface } from "./targets/http-surface.js";
+import { mboxSplitter } from "./targets/mbox-splitter.js";
+import { wireSchemas } from "./targets/wire-schemas.js";
+
+export const TARGETS: readonly FuzzTarget[] = [codec, wireSchemas, mboxSplitter, httpSurface];
