@@ -58,6 +58,9 @@ function chunkedBody(bytes: Buffer, bodyAt: number): { readonly body: string; re
   const pieces: Buffer[] = [];
   for (let at = bodyAt; ; ) {
     const lineEnd = bytes.indexOf("\r\n", at);
+    // Broken off behind a chunk: by the refusal of what came behind its request and was no HTTP.
+    if (bytes.subarray(at, at + 5).equals(Buffer.from("HTTP/")))
+      return { body: Buffer.concat(pieces).toString("utf8"), end: at };
     // A stream of events, whose connection this side has ended.
     if (lineEnd < 0) return { body: Buffer.concat(pieces).toString("utf8"), end: bytes.length };
     const length = Number.parseInt(bytes.toString("latin1", at, lineEnd), 16);

@@ -3,6 +3,7 @@ import type { FuzzTarget } from "./target.js";
 import { codec } from "./targets/codec.js";
 import { httpSurface } from "./targets/http-surface.js";
 import { mboxSplitter } from "./targets/mbox-splitter.js";
+import { redisAnswers } from "./targets/redis-answers.js";
 import { wireSchemas } from "./targets/wire-schemas.js";
 
-export const TARGETS: readonly FuzzTarget[] = [codec, wireSchemas, mboxSplitter, httpSurface];
+export const TARGETS: readonly FuzzTarget[] = [codec, wireSchemas, mboxSplitter, httpSurface, redisAnswers];
