@@ -208,7 +208,12 @@ function changedWord(word: string, draw: Draw): Answer {
   if (draw.onceIn(6)) return draw.oneOf(ODD_ANSWERS);
   const fields = word.split(" ");
   const at = fields.length === 1 ? 0 : 1 + draw.below(fields.length - 1);
-  return fields.with(at, draw.oneOf(ODD_WORDS)).join(" ");
+  const isSmall = draw.onceIn(2);
+  const others = fields.map((field, index) => {
+    if (index !== at && (index === 0 || draw.onceIn(2))) return field;
+    return isSmall ? String(draw.below(9)) : draw.oneOf(ODD_WORDS);
+  });
+  return others.join(" ");
 }
 
 const ODD_WORDS = [

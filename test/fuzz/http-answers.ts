@@ -45,9 +45,9 @@ function answerAt(bytes: Buffer, at: number, mayHaveNoBody: boolean): HttpAnswer
   if (headers.get("transfer-encoding") === "chunked") return { status, headers, ...chunkedBody(bytes, bodyAt) };
   const length = headers.get("content-length");
   if (length === undefined) {
-    // A stream of events has no end of its own.
-    assert.match(headers.get("content-type") ?? "", /^text\/event-stream/, "an answer has no length");
-    return { status, headers, body: "", end: bytes.length };
+    // To a client of HTTP/1.0 the end of the connection is the end of a stream.
+    assert.equal(headers.get("connection"), "close", "an answer has no length");
+    return { status, headers, body: bytes.toString("utf8", bodyAt), end: bytes.length };
   }
   const end = bodyAt + Number(length);
   assert(end <= bytes.length, "an answer is cut off");

@@ -83,6 +83,7 @@ const KEYS = [
 ];
 const LENGTHS = [1, 15, 16, 17, 32, 33, 43, 44, 62, 63, 64, 65, 253, 254, 4_096, 100_000] as const;
 const LETTERS = ["a", "A", "0", "-", "_", "é", "😀", " ", ".", "\\u0007"] as const;
+const BORDERS = [0, 64, 500, 16_383, 2 ** 30 - 1, 2 ** 32 - 1, 2 ** 33 - 1];
 const DEEP = 5_000;
 const SOME_MEMBERS = [1, 8, 9, 100] as const;
 
@@ -133,6 +134,7 @@ function changeSomewhere(root: Holder, draw: Draw): void {
 type Change = (holder: Holder, at: number, draw: Draw) => void;
 
 const setOdd: Change = (holder, at, draw) => set(holder, at, draw.oneOf(ODD_TEXTS));
+const setBorder: Change = (holder, at, draw) => set(holder, at, String(draw.oneOf(BORDERS) + draw.below(3) - 1));
 const setLong: Change = (holder, at, draw) => set(holder, at, `"${draw.oneOf(LETTERS).repeat(draw.oneOf(LENGTHS))}"`);
 const setLongTail: Change = (holder, at, draw) => {
   set(
@@ -165,7 +167,8 @@ const ROOT_CHANGES: readonly Change[] = [setOdd, wrap, nestDeep];
 const CHANGES: readonly Change[] = [
   setOdd,
   setOdd,
-  setOdd,
+  setBorder,
+  setBorder,
   setLong,
   setLong,
   setLongTail,

@@ -127,6 +127,7 @@ function checkText(text: string): void {
   const between = Buffer.concat([Buffer.from([0xff]), ascii, Buffer.from([0xff])]);
   assert.equal(runInBytes(between, 1), parts.version * 2 ** 30 + parts.run);
   assert.equal(runInBytes(between, 2), -1);
+  assert.equal(runInBytes(ascii, 1), -1);
 }
 
 function checkParts(bytes: Buffer): void {
