@@ -8,7 +8,7 @@ import { readMessage } from "../redis/resp.js";
 import type { Draw } from "./draw.js";
 import { mutated } from "./mutation.js";
 
-export type Answer = string | number | null | readonly Answer[] | { readonly refusal: string };
+type Answer = string | number | null | readonly Answer[] | { readonly refusal: string };
 
 export interface GarblingRedis {
   readonly port: number;
@@ -196,7 +196,8 @@ function garbled(answer: Answer, draw: Draw, earlier: readonly Buffer[]): Buffer
 /** One of its words is another; or one more, or one less. */
 function changed(answer: Answer, draw: Draw): Answer {
   if (!Array.isArray(answer) || answer.length === 0) return draw.oneOf(ODD_ANSWERS);
-  const at = draw.below(answer.length);
+  // What is granted stands last.
+  const at = draw.onceIn(2) ? answer.length - 1 : draw.below(answer.length);
   const word = answer[at] as Answer;
   const others = answer.toSpliced(at, 1, typeof word === "string" ? changedWord(word, draw) : draw.oneOf(ODD_ANSWERS));
   if (draw.onceIn(8)) return draw.onceIn(2) ? answer.toSpliced(at, 1) : [...answer, word];
