@@ -34,7 +34,7 @@ const HEAP_BYTES_TOLERATED = 128 * 1024 * 1024;
 
 export const httpSurface: FuzzTarget = {
   name: "http-surface",
-  shortCount: 20,
+  shortCount: 10,
   async start() {
     const surface = await startSurface();
     const before = { descriptorCount: descriptorCount(), heapBytes: process.memoryUsage().heapUsed };

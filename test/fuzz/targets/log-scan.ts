@@ -40,7 +40,7 @@ const CHUNK_SEED_BYTES = 4;
 
 export const logScan: FuzzTarget = {
   name: "log-scan",
-  shortCount: 1_500,
+  shortCount: 600,
   start: async () => ({ input, check, stop: NOTHING_TO_STOP }),
 };
 

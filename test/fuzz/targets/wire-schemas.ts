@@ -168,7 +168,7 @@ const NAMES = Object.keys(SHAPES);
 
 export const wireSchemas: FuzzTarget = {
   name: "wire-schemas",
-  shortCount: 15_000,
+  shortCount: 10_000,
   start: async () => ({ input, check, stop: NOTHING_TO_STOP }),
 };
 
