@@ -132,7 +132,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
-  const { door, isForLoopbackOnly, close: endRereading } = await admissionOf(options, events, say);
+  const { door, isForLoopbackOnly } = await admissionOf(options, events, say);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -173,7 +173,6 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    endRereading();
     lines.close();
     await opened.store.close();
   }
