@@ -134,7 +134,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
-  const { close: endRereading, ...admission } = await admissionOf(options, events, say);
+  const admission = await admissionOf(options, events, say);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -175,7 +175,6 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    endRereading();
     lines.close();
     await opened.store.close();
   }
