@@ -63,7 +63,7 @@ function refusalOfTarget({ url = "" }: RequestHead): ConstantRefusal | undefined
   const typed = BEFORE_TYPED_TEXT.exec(path)?.[0];
   const known = typed ?? path;
   if (!known.startsWith("/")) return invalid("the address must be a path, beginning with one slash");
-  if (!PATH_PATTERN.test(known) || DOT_SEGMENT_PATTERN.test(known))
+  if (!PATH_PATTERN.test(known) || DOT_SEGMENT_PATTERN.test(path))
     return invalid("there is no such path: it holds what no path does");
   if (typed !== undefined && !isEscaped(path.slice(typed.length)))
     return invalid("the call number must be percent-encoded UTF-8");
