@@ -31,9 +31,12 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
   app.get(
     OPERATOR_ROUTES.session,
     { config: PUBLIC, schema: { hide: true, response: { 200: consoleSessionAnswerSchema, ...errorResponses } } },
-    async (request) => {
+    async (request, reply) => {
       const session = sessions && sessionOf(request, sessions);
-      return { isNeeded: sessions !== undefined, session: session ? told(session.caller, session.endsInMs) : null };
+      return reply.send({
+        isNeeded: sessions !== undefined,
+        session: session ? told(session.caller, session.endsInMs) : null,
+      });
     },
   );
   if (sessions === undefined) return;
