@@ -84,6 +84,12 @@ const RULES: readonly Rule[] = [
       /^(packages\/coordinator\/src\/archive\/.*|@callnumber\/protocol\/(codec|wire)|@photostructure\/sqlite|node:(fs|stream|zlib))$/,
   },
   {
+    because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
+    files: /^packages\/coordinator\/src\/tokens\//,
+    allowed:
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller))|@callnumber\/protocol\/(schemas|wire)|node:.*|fastify|zod)$/,
+  },
+  {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
     files: /^packages\/coordinator\/src\/metrics\//,
     allowed:

@@ -15,7 +15,14 @@ const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatM
 const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 
 /** Told at the terminal only: the wire does not know them. */
-const OF_THE_COMMAND: ReadonlySet<string> = new Set(["port_taken", "archive_unreadable", "export_broken_off"]);
+const OF_THE_COMMAND: ReadonlySet<string> = new Set([
+  "port_taken",
+  "archive_unreadable",
+  "export_broken_off",
+  "tokens_file_unusable",
+  "token_unknown",
+  "token_unusable",
+]);
 
 describe("docs/errors.md", () => {
   const text = read("docs/errors.md");

@@ -25,6 +25,7 @@ const OPTIONS = {
   archive: { type: "string" },
   coordinator: { type: "string" },
   namespace: { type: "string" },
+  "token-file": { type: "string" },
   processes: { type: "string", default: String(DEFAULT_PROCESS_COUNT) },
   refill: { type: "string", default: "ahead" },
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
@@ -41,6 +42,7 @@ const settingsSchema = z.object({
     error: `must be the address of a coordinator, as ${DEFAULT_COORDINATOR}`,
   }),
   namespace: z.string().regex(NAMESPACE_PATTERN, "must have 1 to 63 characters: a-z, 0-9, dot, dash, underscore"),
+  "token-file": z.string().min(1, "must name a file").optional(),
   processes: wholeNumber(1, PROCESS_COUNT_MAX),
   refill: z.enum(["ahead", "when_empty"], { error: "must be ahead or when_empty" }),
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
@@ -51,6 +53,7 @@ export interface Environment {
   readonly CALLNUMBER_COORDINATOR?: string | undefined;
   readonly CALLNUMBER_NAMESPACE?: string | undefined;
   readonly CALLNUMBER_TOKEN?: string | undefined;
+  readonly CALLNUMBER_TOKEN_FILE?: string | undefined;
 }
 
 /** @throws ImporterError `bad_usage`. */
@@ -61,6 +64,7 @@ export function parseCommandLine(args: readonly string[], environment: Environme
     ...given,
     coordinator: given.coordinator ?? environment.CALLNUMBER_COORDINATOR ?? DEFAULT_COORDINATOR,
     namespace: given.namespace ?? environment.CALLNUMBER_NAMESPACE ?? DEFAULT_NAMESPACE,
+    "token-file": given["token-file"] ?? environment.CALLNUMBER_TOKEN_FILE,
   };
   if (help) return { help, json, settings: undefined };
   const checked = settingsSchema.safeParse(options);
@@ -71,9 +75,9 @@ export function parseCommandLine(args: readonly string[], environment: Environme
     throw badUsage(`--${name}${value === undefined ? "" : ` ${shown(value)}`} ${issue?.message}`);
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
-  const { wait, ...settings } = checked.data;
-  const token = environment.CALLNUMBER_TOKEN;
-  return { help, json, settings: { ...settings, sources: positionals, token, waitTimeoutMs: wait * 1000 } };
+  const { wait, "token-file": tokenFile, ...settings } = checked.data;
+  const bearer = { token: environment.CALLNUMBER_TOKEN, tokenFile };
+  return { help, json, settings: { ...settings, ...bearer, sources: positionals, waitTimeoutMs: wait * 1000 } };
 }
 
 function parsed(args: readonly string[]) {

@@ -15,6 +15,7 @@ Options
   --archive FILE       the SQLite file that the messages go to; made when it is not there. Must be given
   --coordinator URL    who leases runs of numbers (default ${DEFAULT_COORDINATOR}; start one with: callnumber serve)
   --namespace NAME     the space of numbers to draw from (default ${DEFAULT_NAMESPACE})
+  --token-file FILE    where the token stands that the coordinator asks for, when it asks for one
   --processes N        how many processes import at once, 1 to ${PROCESS_COUNT_MAX} (default ${DEFAULT_PROCESS_COUNT}; more than cores does not help)
   --refill WHEN        ahead (default): lease the next run before it is needed, so that nobody waits
                        when_empty: only when the last number is used, so that a small import leaves fewer unused
@@ -22,8 +23,8 @@ Options
   --json               the summary as one JSON object on stdout
   -h, --help           this text
 
-In the environment: CALLNUMBER_COORDINATOR and CALLNUMBER_NAMESPACE instead of the options, and CALLNUMBER_TOKEN, the bearer
-token of a coordinator that asks for one.
+In the environment: CALLNUMBER_COORDINATOR, CALLNUMBER_NAMESPACE and CALLNUMBER_TOKEN_FILE instead of the options, and
+CALLNUMBER_TOKEN, the token itself, where there is no file of it.
 
 What you can rely on
   · Nothing is ever overwritten. A call number that stands in the archive already stops the import: see README.md.

@@ -9,6 +9,7 @@ export type ImporterErrorCode =
   | "other_namespace"
   | "repeated_call_number"
   | "process_died"
+  | "token_unusable"
   | "unexpected"
   | ClientErrorCode;
 

@@ -16,6 +16,7 @@ describe("the command line", () => {
         coordinator: "http://127.0.0.1:7300",
         namespace: "main",
         token: undefined,
+        tokenFile: undefined,
         processes: DEFAULT_PROCESS_COUNT,
         refill: "ahead",
         waitTimeoutMs: 30_000,
@@ -44,9 +45,15 @@ describe("the command line", () => {
       CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
       CALLNUMBER_NAMESPACE: "lists",
       CALLNUMBER_TOKEN: "secret",
+      CALLNUMBER_TOKEN_FILE: "importer.token",
     };
     const { settings } = parseCommandLine(["a.mbox", "--archive", "a.db"], environment);
-    expect(settings).toMatchObject({ coordinator: "http://127.0.0.1:7471", namespace: "lists", token: "secret" });
+    expect(settings).toMatchObject({
+      coordinator: "http://127.0.0.1:7471",
+      namespace: "lists",
+      token: "secret",
+      tokenFile: "importer.token",
+    });
     const given = parseCommandLine(["a.mbox", "--archive", "a.db", "--namespace", "main"], environment);
     expect(given.settings).toMatchObject({ coordinator: "http://127.0.0.1:7471", namespace: "main" });
   });

@@ -9,24 +9,33 @@ import type { CallOptions, LeaseSource } from "./lease-source.js";
 /** The part of `fetch` that is used; a test or a proxy-aware program passes its own. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
+export type Token = string | (() => string);
+
+/** What RFC 6750 lets a token have. */
+const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
+
 export interface HttpSourceOptions {
   /** Address of the coordinator, `http:` or `https:`, without credentials; a path in front of `/v1` is kept. */
   readonly coordinator: string;
-  /** Sent as `Authorization: Bearer`. */
-  readonly token?: string | undefined;
+  /** Sent as `Authorization: Bearer`. A function is asked before each request, so that a token can be exchanged. */
+  readonly token?: Token | undefined;
   readonly fetch?: Fetch | undefined;
 }
 
 /**
  * A source that asks the coordinator at an address.
- * @throws TypeError when the address is none.
+ * @throws TypeError when the address is none, or the token; a function's token is checked when it is sent.
  */
 export function httpSource({ coordinator, token, fetch = globalThis.fetch }: HttpSourceOptions): LeaseSource {
   const base = baseOf(coordinator);
-  const headers: Record<string, string> = { "content-type": "application/json", accept: "application/json" };
-  if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  if (typeof token !== "function") authorizationOf(token);
 
   async function post(path: string, body: unknown, { signal }: CallOptions = {}): Promise<unknown> {
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json",
+      ...authorizationOf(typeof token === "function" ? token() : token),
+    };
     const init: RequestInit = { method: "POST", headers, body: JSON.stringify(body), redirect: "error" };
     if (signal) init.signal = signal;
     let response: Response;
@@ -48,6 +57,13 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
     report: (namespace, ledgerId, request, options) =>
       post(pathOf("report", { namespace, run: ledgerId }), request, options),
   };
+}
+
+/** The platform would show a token that it can't send. @throws TypeError that does not. */
+function authorizationOf(token: string | undefined): { authorization?: string } {
+  if (token === undefined) return {};
+  if (typeof token === "string" && TOKEN_PATTERN.test(token)) return { authorization: `Bearer ${token}` };
+  throw new TypeError("token must have one or more of the characters A-Z, a-z, 0-9, -._~+/ and nothing else");
 }
 
 function baseOf(coordinator: string): string {

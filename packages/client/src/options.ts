@@ -16,7 +16,7 @@ import {
   PRINTABLE_PATTERN,
 } from "@callnumber/protocol/wire";
 import type { ClientError } from "./client-error.js";
-import type { Fetch } from "./http-source.js";
+import type { Fetch, Token } from "./http-source.js";
 import { httpSource } from "./http-source.js";
 import type { LeaseSource } from "./lease-source.js";
 
@@ -51,8 +51,8 @@ export interface ClientOptions {
   readonly namespace?: string;
   /** How this process is called in the ledger. Host and pid are filled in. */
   readonly holder: Pick<Holder, "name"> & Partial<Holder>;
-  /** Bearer token for the coordinator. */
-  readonly token?: string;
+  /** Bearer token for the coordinator, or a function that is asked for it before each request. Without one none is sent. */
+  readonly token?: Token;
   /** Instead of the platform's `fetch`. */
   readonly fetch?: Fetch;
   /**

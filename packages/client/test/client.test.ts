@@ -241,7 +241,20 @@ describe("when the coordinator refuses or is away", () => {
     expect(runsOf([client.nextSync()])).toEqual([3]);
   });
 
-  test.each(["namespace_not_initialised", "run_space_exhausted", "store_corrupt", "invalid_request"])(
+  test.each(["rate_limited", "overloaded"])(
+    "waits when it is %s, as long as it is told, and goes on",
+    async (refused) => {
+      const source = new ScriptedSource().answer(refusal(refused, 80));
+      const away = vi.fn();
+      const started = performance.now();
+      expect(await clientOn(source, { hooks: { onCoordinatorAway: away } }).next()).toHaveLength(8);
+      expect(performance.now() - started).toBeGreaterThanOrEqual(79);
+      expect(away).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: code(refused), attempt: 1 }));
+    },
+  );
+
+  const FINAL = ["namespace_not_initialised", "run_space_exhausted", "store_corrupt", "invalid_request"];
+  test.each([...FINAL, "unauthorized", "forbidden"])(
     "tells callers at once of %s, asks no more by itself, and stays usable",
     async (refused) => {
       const source = new ScriptedSource().answer(refusal(refused));

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ClientError, httpSource } from "../src/index.js";
+import { ClientError, createClient, httpSource } from "../src/index.js";
 
 const request: LeaseRequest = {
   runCount: 1,
@@ -78,6 +78,60 @@ describe("what is sent", () => {
     expect(seen[0]?.message.headers["authorization"]).toBeUndefined();
   });
 
+  test("a function is asked for the token before each request, so that it can be exchanged", async () => {
+    answer = { status: 201, body: "{}" };
+    const tokens = ["first", "second", "third"];
+    const source = httpSource({ coordinator: base, token: () => tokens.shift() ?? "none" });
+    expect(tokens).toHaveLength(3);
+    await source.lease("main", request);
+    await source.lease("main", request);
+    await source.report("main", 1, { nonce: request.nonce, lastSequence: null, state: "closed" });
+    expect(seen.map(({ message }) => message.headers["authorization"])).toEqual([
+      "Bearer first",
+      "Bearer second",
+      "Bearer third",
+    ]);
+  });
+
+  const SECRET = "cn_not-to-be-shown";
+  const BAD_TOKENS = [
+    `${SECRET}\n`,
+    `${SECRET}\r\nx: y`,
+    `${SECRET} x`,
+    `Bearer ${SECRET}`,
+    `${SECRET}ü`,
+    `"${SECRET}"`,
+    "",
+    "=",
+  ];
+
+  test.each([...BAD_TOKENS, null, 7, {}])("a token that is none is refused and not shown: %j", async (given) => {
+    const token = given as string;
+    const misuse = (error: unknown) => {
+      expect(error).toBeInstanceOf(TypeError);
+      expect((error as TypeError).message).toMatch(/^token must have/);
+      expect((error as TypeError).stack).not.toContain(SECRET);
+      return true;
+    };
+    expect(() => httpSource({ coordinator: base, token })).toThrow(expect.toSatisfy(misuse));
+    expect(() => createClient({ coordinator: base, holder: { name: "x" }, token })).toThrow(expect.toSatisfy(misuse));
+    const later = httpSource({ coordinator: base, token: () => token });
+    await expect(later.lease("main", request)).rejects.toEqual(expect.toSatisfy(misuse));
+    await using client = createClient({ coordinator: base, holder: { name: "x" }, token: () => token });
+    const failure = await client.next().catch((error: unknown) => error as Error);
+    expect(failure).toMatchObject({ name: "ClientError", message: expect.stringMatching(/^token must have/) });
+    expect(seen).toEqual([]);
+  });
+
+  test("a function that fails sends nothing, and its own words are told", async () => {
+    const token = () => {
+      throw new Error("the token file is gone");
+    };
+    await using client = createClient({ coordinator: base, holder: { name: "x" }, token });
+    await expect(client.next()).rejects.toThrow("the token file is gone");
+    expect(seen).toEqual([]);
+  });
+
   test("nothing is sent twice, whatever becomes of it", async () => {
     answer = "hang up";
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
@@ -109,6 +163,34 @@ describe("refusals", () => {
       message: "stopping",
       retryAfterMs: 250,
     });
+  });
+
+  test.each([
+    ["rate_limited", 429],
+    ["overloaded", 503],
+  ])("%s: the client waits as long as Retry-After says, and asks again", async (code, status) => {
+    answer = { status, body: JSON.stringify({ code, message: "x" }), headers: { "retry-after": "1" } };
+    const retriesInMs: number[] = [];
+    const onCoordinatorAway = ({ retryInMs }: { retryInMs: number }) => void retriesInMs.push(retryInMs);
+    await using client = createClient({ coordinator: base, holder: { name: "x" }, hooks: { onCoordinatorAway } });
+    const started = performance.now();
+    const number = client.next().catch((error: unknown) => error);
+    await expect.poll(() => retriesInMs.length).toBe(2);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(999);
+    expect(seen).toHaveLength(2);
+    for (const retryInMs of retriesInMs) expect(retryInMs).toBeGreaterThanOrEqual(1_000);
+    await client.close();
+    expect(await number).toMatchObject({ code: "client_closed" });
+  });
+
+  test.each([
+    ["unauthorized", 401],
+    ["forbidden", 403],
+  ])("%s: the client asks no more by itself, and tells at once", async (code, status) => {
+    answer = { status, body: JSON.stringify({ code, message: "x" }) };
+    await using client = createClient({ coordinator: base, holder: { name: "x" } });
+    await expect(client.next()).rejects.toMatchObject({ code });
+    expect(seen).toHaveLength(1);
   });
 
   test("go by the code, not by the status alone", async () => {

@@ -71,6 +71,13 @@ export interface CoordinatorOptions {
   readonly random?: () => number;
 }
 
+export interface LeaseOptions {
+  /** Of the token that the request bore, for ledger and log; null or undefined where nobody was asked for one. */
+  readonly tokenId?: string | null;
+  /** What a client hands to every source. Not looked at: once a lease is asked for, its step is done. */
+  readonly signal?: unknown;
+}
+
 export interface InitOptions {
   /** 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
   readonly firstRun?: number;
@@ -166,7 +173,7 @@ export class Coordinator {
    * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
    * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
-  async lease(namespace: string, request: LeaseRequest): Promise<Lease> {
+  async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();
     mustBeNamespace(namespace);
     mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
@@ -177,9 +184,10 @@ export class Coordinator {
     this.#mustBeOurTime(namespace, sentAtMs, request);
     await this.#preflight.mustPass(namespace);
     const guard = await this.#guards.of(namespace);
-    const asked = { runCount, holder, coordinator: this.name, leaseNonce: nonce, lastRun, receipt };
+    const tokenId = options.tokenId ?? undefined;
+    const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder };
+    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder, tokenId };
     this.#log.info({ ...told, spareRunCount, durationMs: msSince(startedMs) }, "lease");
     return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }

@@ -28,6 +28,6 @@ export function isSameLease(one: LedgerEntry, other: LedgerEntry): boolean {
   return textOf(one) === textOf(other);
 }
 
-function textOf({ version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce }: LedgerEntry): string {
-  return JSON.stringify([version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce]);
+function textOf({ version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce }: LedgerEntry): string {
+  return JSON.stringify([version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce]);
 }

@@ -31,6 +31,8 @@ export interface LeaseStep extends StepBase, Remembered {
   readonly held: number;
   readonly holder: Holder;
   readonly coordinator: string;
+  /** Of the token that the holder's request bore; undefined where nobody was asked for one. */
+  readonly tokenId?: string | undefined;
   /** The nonce of the holder's request, kept in the ledger: reports must bear it. */
   readonly leaseNonce: string;
 }

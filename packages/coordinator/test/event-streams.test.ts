@@ -12,6 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
+import { ANYBODY } from "../src/http/caller.js";
 import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
@@ -132,7 +133,13 @@ describe("the event stream", () => {
     const responses: ServerResponse[] = [];
     const plain = createPlainServer((_request, response) => {
       response.writeHead(200);
-      streams.begin(response, { namespace: undefined, lastEventId: undefined, wantsRecent: false });
+      streams.begin(response, {
+        namespace: undefined,
+        caller: ANYBODY,
+        isStillKnown: () => true,
+        lastEventId: undefined,
+        wantsRecent: false,
+      });
       responses.push(response);
     }).listen(0, "127.0.0.1");
     onTestFinished(() => void plain.close());

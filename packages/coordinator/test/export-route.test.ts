@@ -107,6 +107,7 @@ describe("an export", () => {
       pid: String(holder.pid),
       labels: JSON.stringify(odd.labels),
       coordinator: "test",
+      tokenId: "",
       nonce: `'${nonce}`,
       state: "open",
       reportedRun: "2",

@@ -51,7 +51,14 @@ export async function leaseOf(
   { runCount = 1, lastRun, receipt }: Request = {},
 ): Promise<GuardedLease> {
   const evidence = { lastRun: lastRun ?? null, receipt: receipt ?? null };
-  return await guard.lease({ runCount, holder, coordinator: "test", leaseNonce: randomUUID(), ...evidence });
+  return await guard.lease({
+    runCount,
+    holder,
+    coordinator: "test",
+    tokenId: undefined,
+    leaseNonce: randomUUID(),
+    ...evidence,
+  });
 }
 
 /** Lets the clock run until the line has risen above a jump, and leases. */

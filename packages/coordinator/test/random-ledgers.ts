@@ -31,6 +31,7 @@ const lease = fc.record({
   waitedMs: fc.nat(5_000),
   holder,
   coordinator: fc.constantFrom("one", "two"),
+  tokenId: fc.option(fc.constantFrom("01234567", "89abcdef")),
   progress: fc.option(progress),
   nonce: fc.string({ unit: fc.constantFrom(...NONCE_CHARACTERS), minLength: 16, maxLength: 64 }),
 });
@@ -40,7 +41,7 @@ export function randomLedger(maxLength: number): fc.Arbitrary<readonly LedgerEnt
   return fc.array(lease, { maxLength }).map((drawn) => {
     let [version, mark, timeMs] = [0, 0, 1_790_000_000_000];
     const leases: LedgerEntry[] = [];
-    for (const { gap, runCount, waitedMs, progress: report, holder: who, coordinator, nonce } of drawn) {
+    for (const { gap, runCount, waitedMs, progress: report, holder: who, coordinator, tokenId, nonce } of drawn) {
       if (mark + gap + runCount > RUN_MAX) [version, mark] = [version + 1, 0];
       if (version > VERSION_MAX) break;
       timeMs += waitedMs;
@@ -53,6 +54,7 @@ export function randomLedger(maxLength: number): fc.Arbitrary<readonly LedgerEnt
         leasedAtMs: timeMs,
         holder: who,
         coordinator,
+        ...(tokenId === null ? {} : { tokenId }),
         nonce,
         progress: withoutShare(reported),
       });

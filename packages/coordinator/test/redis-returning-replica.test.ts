@@ -6,6 +6,7 @@ import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import {
+  detach,
   follow,
   promote,
   startReplicatedRedis,
@@ -38,6 +39,9 @@ test("leases no run twice when a replica forgets another master's claim and come
   // One of them is enough for the quorum: the other one may still have nothing.
   for (const replica of replicas) await untilCaughtUp(replica, master);
   await command(forgetful, "SAVE");
+  // A rival that had less than it, by a ping only, would send it everything, and that would stand in place of what was saved.
+  await detach(forgetful);
+  await untilCaughtUp(rival, master);
 
   // A fail-over that the old master is not told of, and that no redis.conf remembers.
   await command(rival, "REPLICAOF", "NO", "ONE");

@@ -157,6 +157,14 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect((await read()).highWaterMark).toBe(109);
       });
 
+      test("keep by which token they were asked for, where one was", async () => {
+        const { store, lease } = await storeFrom();
+        for (const tokenId of ["01234567", undefined, "89abcdef", "01234567"]) await lease({ tokenId });
+        const leases = await store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10 });
+        expect(leases.map((entry) => entry.tokenId)).toEqual(["01234567", undefined, "89abcdef", "01234567"]);
+        expect(leases.map((entry) => "tokenId" in entry)).toEqual([true, false, true, true]);
+      });
+
       test("asked for at the same time never share a run", async () => {
         const { lease } = await storeFrom();
         const sizes = Array.from({ length: 200 }, (_, index) => (index % 7) + 1);

@@ -146,6 +146,7 @@ export const ledgerEntrySchema = z.object({
   leasedAtMs: timeMs,
   holder: holderSchema,
   coordinator: z.string(),
+  tokenId: z.string().optional(),
   nonce: z.string(),
   progress: progressSchema.nullable(),
 }) satisfies z.ZodType<LedgerEntry>;

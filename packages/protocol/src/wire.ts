@@ -149,6 +149,8 @@ export interface LedgerEntry {
   readonly holder: Holder;
   /** Name of the coordinator that granted it. */
   readonly coordinator: string;
+  /** Of the token that the holder's request bore: eight hex digits; missing where nobody was asked for one. */
+  readonly tokenId?: string | undefined;
   /** Of the holder's request, as in the coordinator's log. Who knows it may report in the holder's name. */
   readonly nonce: string;
   /** What the holder reported last; null when it has not reported. */

@@ -19,6 +19,8 @@ export interface ImportSettings {
   readonly coordinator: string;
   readonly namespace: string;
   readonly token: string | undefined;
+  /** Goes before `token`; read for each request. */
+  readonly tokenFile: string | undefined;
   readonly processes: number;
   readonly refill: "ahead" | "when_empty";
   readonly waitTimeoutMs: number;
@@ -49,8 +51,9 @@ export class Import {
   constructor(settings: ImportSettings, listener: ImportListener) {
     this.#settings = { ...settings, archive: resolve(settings.archive) };
     this.#listener = listener;
-    const { processes, coordinator, namespace, token, refill, waitTimeoutMs } = settings;
-    const forProcesses = { archive: this.#settings.archive, coordinator, namespace, token, refill, waitTimeoutMs };
+    const { processes, coordinator, namespace, token, tokenFile, refill, waitTimeoutMs } = settings;
+    const { archive } = this.#settings;
+    const forProcesses = { archive, coordinator, namespace, token, tokenFile, refill, waitTimeoutMs };
     this.#crew = new Crew(processes, forProcesses, {
       onStarted: (number, pid) => listener.onNote(`process ${number} started, pid ${pid}`),
       onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),

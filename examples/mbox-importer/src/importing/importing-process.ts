@@ -9,6 +9,7 @@ import { Archive } from "../archive/archive.js";
 import { errorFactsOf } from "../importer-error.js";
 import { printable } from "../report/printable.js";
 import type { Range } from "../sources/range.js";
+import { bearerOf } from "./bearer.js";
 import type { FromProcess, ProcessSettings, RunCounts, ToProcess } from "./process-messages.js";
 import { RangeImporter } from "./range-importer.js";
 import { withRemedy } from "./remedies.js";
@@ -46,7 +47,9 @@ class ImportingProcess {
     }
   }
 
-  constructor({ archive, coordinator, namespace, token, refill, waitTimeoutMs, processNumber }: ProcessSettings) {
+  constructor(settings: ProcessSettings) {
+    const { archive, coordinator, namespace, refill, waitTimeoutMs, processNumber } = settings;
+    const bearer = bearerOf(settings);
     this.#archive = new Archive(archive);
     this.#archive.mustComeFrom({ namespace });
     const pinned = this.#archive.origin?.storeId;
@@ -59,7 +62,7 @@ class ImportingProcess {
       },
       refill,
       waitTimeoutMs,
-      ...(token === undefined ? {} : { token }),
+      ...bearer,
       ...(pinned === undefined ? {} : { expectedStoreId: pinned }),
       hooks: {
         onLease: ({ runCount }) => {

@@ -1,15 +1,15 @@
 /** What the parent and its processes say to each other. Positions, counts and words; never the bytes of a message. */
 import type { ErrorFacts } from "../importer-error.js";
 import type { Range } from "../sources/range.js";
+import type { BearerSettings } from "./bearer.js";
 import type { RangeResult } from "./range-importer.js";
 
-export interface ProcessSettings {
+export interface ProcessSettings extends BearerSettings {
   /** 1, 2, 3 …: for people. */
   readonly processNumber: number;
   readonly archive: string;
   readonly coordinator: string;
   readonly namespace: string;
-  readonly token: string | undefined;
   readonly refill: "ahead" | "when_empty";
   /** How long a process waits for an absent coordinator. */
   readonly waitTimeoutMs: number;

@@ -11,6 +11,8 @@ const REMEDIES: Partial<Record<ClientErrorCode, string>> = {
   other_store:
     "The archive pins the store of its first number. Give --coordinator the address of that store. If it is lost, see docs/operations.md before you number on.",
   namespace_not_initialised: `Make the namespace with callnumber init, or give another with --namespace, ${AGAIN}.`,
+  unauthorized: `Give --token-file with a token that the coordinator knows, ${AGAIN}.`,
+  forbidden: `Give --token-file with a token for leasing in this namespace, or another --namespace, ${AGAIN}.`,
   store_unavailable: `Look at the coordinator's store, ${AGAIN}.`,
   shutting_down: `The coordinator is being stopped. Start it again, ${AGAIN}.`,
 };

@@ -5,7 +5,7 @@ import { labelsInWords } from "../words.js";
 import { Instant } from "./instant.js";
 
 export function LeaseFields({ lease }: { lease: LedgerEntry }) {
-  const { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce } = lease;
+  const { version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce } = lease;
   return (
     <dl class="fields">
       <dt>Holder</dt>
@@ -26,6 +26,14 @@ export function LeaseFields({ lease }: { lease: LedgerEntry }) {
       <dd>{version}</dd>
       <dt>Coordinator</dt>
       <dd>{coordinator}</dd>
+      {tokenId !== undefined && (
+        <>
+          <dt>Token</dt>
+          <dd>
+            <code>{tokenId}</code>
+          </dd>
+        </>
+      )}
       <dt>Nonce</dt>
       <dd>
         <code>{nonce}</code>

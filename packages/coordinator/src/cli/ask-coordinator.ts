@@ -2,31 +2,30 @@
 import { Readable } from "node:stream";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
 import type { z } from "zod";
+import { AskError } from "./ask-error.js";
+import { bearerToken } from "./bearer-token.js";
 
 const TIMEOUT_MS = 10_000;
 
-/** A question that got no answer, with the code that says why. */
-export class AskError extends Error {
-  override readonly name = "AskError";
-
-  constructor(
-    readonly code: string,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
+/** Whom a command asks. */
+export interface Asked {
+  readonly coordinator: string;
+  /** Where the token stands that it bears; undefined for the one of the environment, where there is one. */
+  readonly tokenFile?: string | undefined;
 }
 
-/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable` or `answer_not_understood`. */
+type Question = RequestInit & { readonly headers?: Readonly<Record<string, string>> };
+
+/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable`, `answer_not_understood` or `token_unusable`. */
 export async function askCoordinator<T>(
-  coordinator: string,
+  asked: Asked,
   path: string,
   schema: z.ZodType<T>,
-  request: RequestInit = {},
+  request: Question = {},
 ): Promise<T> {
-  const base = baseOf(coordinator);
-  const { status, body } = await send(base, path, request);
+  const base = baseOf(asked);
+  const headers = { ...request.headers, ...authorizationOf(asked) };
+  const { status, body } = await send(base, path, { ...request, headers });
   const answer = schema.safeParse(body);
   if (status === 200 && answer.success) return answer.data;
   throw refusalIn(base, status, body);
@@ -37,15 +36,16 @@ export async function askCoordinator<T>(
  * @throws AskError as `askCoordinator`, before the first byte.
  */
 export async function streamFromCoordinator(
-  coordinator: string,
+  asked: Asked,
   path: string,
   signal?: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const base = baseOf(coordinator);
+  const base = baseOf(asked);
+  const headers = authorizationOf(asked);
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
   const ends = signal === undefined ? tooLate.signal : AbortSignal.any([signal, tooLate.signal]);
-  const response = await fetch(base + path, { redirect: "error", signal: ends })
+  const response = await fetch(base + path, { headers, redirect: "error", signal: ends })
     .catch((error: unknown) => {
       throw unreachable(base, error);
     })
@@ -56,12 +56,17 @@ export async function streamFromCoordinator(
 }
 
 /** The message leaves the address out: it may hold a password. */
-function baseOf(coordinator: string): string {
+function baseOf({ coordinator }: Asked): string {
   const { username, password, search, hash } = new URL(coordinator);
   if (username || password || search || hash) {
     throw new TypeError("--coordinator must be an address without user, password, query or fragment");
   }
   return coordinator.replace(/\/+$/, "");
+}
+
+function authorizationOf({ tokenFile }: Asked): Readonly<Record<string, string>> {
+  const token = bearerToken(tokenFile);
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
 async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {

@@ -4,7 +4,8 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { filledPath, type UseRate } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { askCoordinator } from "./ask-coordinator.js";
+import { type Asked, askCoordinator } from "./ask-coordinator.js";
+import { tokenFileOption } from "./bearer-token.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";
 import type { Column } from "./table.js";
@@ -12,6 +13,7 @@ import { terminalTable } from "./terminal-table.js";
 
 interface Options {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly json?: boolean;
 }
@@ -46,9 +48,10 @@ export function capacityCommand(): Command {
         "them, and what should be done before it hurts (docs/capacity.md).",
     )
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
-    .action(async ({ coordinator, namespace, json }: Options) => {
-      const capacity = await askCapacity(coordinator, namespace);
+    .action(async ({ json, namespace, ...asked }: Options) => {
+      const capacity = await askCapacity(asked, namespace);
       if (json) return printJson(capacity);
       print(inWords(capacity));
       if (capacity.holders.length > 0) printHolders(capacity);
@@ -56,8 +59,8 @@ export function capacityCommand(): Command {
 }
 
 /** @throws as `askCoordinator`. */
-export function askCapacity(coordinator: string, namespace: string): Promise<CapacityAnswer> {
-  return askCoordinator(coordinator, filledPath(OPERATOR_ROUTES.capacity, { namespace }), capacityAnswerSchema);
+export function askCapacity(asked: Asked, namespace: string): Promise<CapacityAnswer> {
+  return askCoordinator(asked, filledPath(OPERATOR_ROUTES.capacity, { namespace }), capacityAnswerSchema);
 }
 
 /** Their names; the figures and what to do stand under `capacity`. */

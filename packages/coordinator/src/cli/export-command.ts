@@ -5,12 +5,14 @@ import { EXPORT_FORMATS, type ExportFormat } from "@callnumber/protocol/operator
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { z } from "zod";
+import { tokenFileOption } from "./bearer-token.js";
 import { brokenOff, exportedBytes } from "./export-stream.js";
 import { type FilterOptions, filterOptions, filterQuery } from "./ledger-filter-options.js";
 import { checkedOption, coordinatorOption, namespaceOption } from "./options.js";
 
 interface Options extends FilterOptions {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly format?: ExportFormat;
   readonly json?: boolean;
@@ -31,15 +33,19 @@ export function exportCommand(): Command {
   for (const option of filterOptions()) command.addOption(option);
   return command
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber export > leases.csv\n  $ callnumber export --format ndjson --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
-    .action(async ({ coordinator, namespace, format, json, ...filter }: Options) => {
+    .action(async ({ coordinator, tokenFile, namespace, format, json, ...filter }: Options) => {
       const chosen = format ?? (json ? "ndjson" : "csv");
       let tail = Buffer.alloc(0);
-      for await (const piece of exportedBytes({ coordinator, namespace, filter: filterQuery(filter) }, chosen)) {
+      for await (const piece of exportedBytes(
+        { coordinator, tokenFile, namespace, filter: filterQuery(filter) },
+        chosen,
+      )) {
         tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
         if (!stdout.write(piece)) await once(stdout, "drain");
       }

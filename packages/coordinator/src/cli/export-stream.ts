@@ -5,10 +5,12 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { filledPath, type LedgerEntry } from "@callnumber/protocol/wire";
-import { AskError, streamFromCoordinator } from "./ask-coordinator.js";
+import { streamFromCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 
 export interface ExportQuestion {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   /** As `filterQuery` makes it. */
   readonly filter: URLSearchParams;
@@ -17,11 +19,11 @@ export interface ExportQuestion {
 
 /** @throws AskError with the coordinator's own code; `export_broken_off` when it ends before its end. */
 export async function* exportedBytes(question: ExportQuestion, format: ExportFormat): AsyncGenerator<Uint8Array, void> {
-  const { coordinator, namespace, filter, signal } = question;
+  const { namespace, filter, signal } = question;
   const query = new URLSearchParams(filter);
   query.set("format", format);
   const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${query}`;
-  const body = await streamFromCoordinator(coordinator, path, signal);
+  const body = await streamFromCoordinator(question, path, signal);
   try {
     yield* body;
   } catch (error) {

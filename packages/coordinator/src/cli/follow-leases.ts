@@ -5,12 +5,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type LedgerEntry, PAGE_LIMIT_MAX } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../lease-identity.js";
-import { AskError } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 import { exportedLeases } from "./export-stream.js";
 import { newestLeases } from "./newest-leases.js";
 
 export interface FollowQuestion {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   /** As `filterQuery` makes it, without an end. */
   readonly filter: URLSearchParams;
@@ -51,13 +52,15 @@ interface SoFar {
 }
 
 /** What is there, up to a lease that was there first: what comes while one page is read is new. */
-async function leasesSoFar({ coordinator, namespace, filter, limit }: FollowQuestion): Promise<SoFar> {
-  const [newest] = await newestLeases({ coordinator, namespace, filter: new URLSearchParams(), limit: 1 });
+async function leasesSoFar(question: FollowQuestion): Promise<SoFar> {
+  const { coordinator, tokenFile, namespace, filter, limit } = question;
+  const place = { coordinator, tokenFile, namespace };
+  const [newest] = await newestLeases({ ...place, filter: new URLSearchParams(), limit: 1 });
   if (newest === undefined) return { leases: [], upTo: -1 };
   const upTo = lastLedgerIdOf(newest);
   const bounded = new URLSearchParams(filter);
   bounded.set("toRun", String(upTo));
-  const leases = await newestLeases({ coordinator, namespace, filter: bounded, limit });
+  const leases = await newestLeases({ ...place, filter: bounded, limit });
   return { leases: leases.reverse(), upTo };
 }
 

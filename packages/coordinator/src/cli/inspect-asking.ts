@@ -5,10 +5,12 @@ import { CallNumberError } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { callNumberFieldsIn, inspectMalformed } from "../inspection.js";
-import { AskError, askCoordinator } from "./ask-coordinator.js";
+import { askCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 
 export interface Asking {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   /** Whether to ask for the leases of the same process before and after. */
   readonly withNeighbours: boolean;
@@ -24,14 +26,12 @@ const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
  * answers; then nobody knows what it may have been meant for.
  * @throws AskError for a text that is well spelt.
  */
-export async function inspectText(
-  { coordinator, namespace, withNeighbours }: Asking,
-  text: string,
-): Promise<InspectAnswer> {
+export async function inspectText(asking: Asking, text: string): Promise<InspectAnswer> {
+  const { namespace, withNeighbours } = asking;
   const callNumber = callNumberIn(text) ?? text;
   const ask = () => {
     const query = withNeighbours ? "" : "?neighbours=no";
-    return askCoordinator(coordinator, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
+    return askCoordinator(asking, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
   };
   const fields = callNumberFieldsIn(callNumber);
   if (!(fields instanceof CallNumberError)) return await ask();

@@ -5,6 +5,7 @@ import process, { stdout } from "node:process";
 import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { canExist } from "../inspection.js";
+import { tokenFileOption } from "./bearer-token.js";
 import { inputLines } from "./input-lines.js";
 import { type Asking, inspectText } from "./inspect-asking.js";
 import { inWords, tableHead, tableRow } from "./inspect-words.js";
@@ -13,6 +14,7 @@ import { print, printJson } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly json?: boolean;
 }
@@ -29,14 +31,15 @@ export function inspectCommand(): Command {
     )
     .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
         "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
     )
-    .action(async (texts: readonly string[], { coordinator, namespace, json = false }: Options) => {
-      const asking = { coordinator, namespace };
+    .action(async (texts: readonly string[], { coordinator, tokenFile, namespace, json = false }: Options) => {
+      const asking = { coordinator, tokenFile, namespace };
       const isBatch = texts.length === 1 && texts[0] === "-";
       const allCanExist = isBatch ? await inspectInput(asking, json) : await inspectEach(asking, texts, json);
       if (!allCanExist) process.exitCode = 1;

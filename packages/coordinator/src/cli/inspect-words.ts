@@ -33,7 +33,8 @@ export function inWords(answer: InspectAnswer): string {
     const { lease, neighbours } = answer;
     const labels = labelsInWords(lease.holder);
     if (labels !== "") lines.push(`  labels ${labels}`);
-    lines.push(`  leased by coordinator ${lease.coordinator}`);
+    const byToken = lease.tokenId === undefined ? "" : `, by token ${lease.tokenId}`;
+    lines.push(`  leased by coordinator ${lease.coordinator}${byToken}`);
     if (neighbours !== null) lines.push(`  ${neighbours.explanation}`);
   }
   return lines.join("\n");

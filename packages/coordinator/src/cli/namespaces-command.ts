@@ -10,6 +10,7 @@ import { notInitialised } from "../refusals.js";
 import { openStore } from "../stores/open-store.js";
 import { parseStoreUrl } from "../stores/store-url.js";
 import { askCoordinator } from "./ask-coordinator.js";
+import { tokenFileOption } from "./bearer-token.js";
 import type { Style } from "./colours.js";
 import { type MakingOptions, makeNamespace, makingOptions } from "./make-namespace.js";
 import { checked, coordinatorOption, storeOption, switchOption } from "./options.js";
@@ -21,6 +22,7 @@ type Labels = Holder["labels"];
 
 interface Options extends MakingOptions {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly label?: Labels;
   readonly unlabel?: boolean;
 }
@@ -73,6 +75,7 @@ export function namespacesCommand(): Command {
     .addOption(labelOption())
     .addOption(switchOption("unlabel", "describe: take all labels away"))
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(storeOption())
     .addHelpText(
       "after",
@@ -126,7 +129,7 @@ async function describe({ name, options, command }: Deed): Promise<void> {
 
 async function listed(options: Options, command: Command): Promise<readonly Found[]> {
   if (!isDirect(command)) {
-    return (await askCoordinator(options.coordinator, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema)).namespaces;
+    return (await askCoordinator(options, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema)).namespaces;
   }
   const found = await onStore(options, (coordinator) => coordinator.namespaces());
   return found.map(({ namespace, labels, record, guard }) => {
@@ -139,12 +142,11 @@ async function relabel(namespace: string, labels: Labels, options: Options, comm
     await onStore(options, (coordinator) => coordinator.labelNamespace(namespace, labels));
     return;
   }
-  await askCoordinator(
-    options.coordinator,
-    filledPath(OPERATOR_ROUTES.labels, { namespace }),
-    namespaceDescriptionSchema,
-    { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ labels }) },
-  );
+  await askCoordinator(options, filledPath(OPERATOR_ROUTES.labels, { namespace }), namespaceDescriptionSchema, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ labels }),
+  });
 }
 
 /** Without a witness: to look at a store is not to trust it. */

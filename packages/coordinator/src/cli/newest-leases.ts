@@ -5,6 +5,7 @@ import { askCoordinator } from "./ask-coordinator.js";
 
 export interface NewestQuestion {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   /** As `filterQuery` makes it. */
   readonly filter: URLSearchParams;
@@ -12,7 +13,8 @@ export interface NewestQuestion {
 }
 
 /** Newest first. Follows the cursor until there are enough: a filtered page may be short although more follow. */
-export async function newestLeases({ coordinator, namespace, filter, limit }: NewestQuestion): Promise<LedgerEntry[]> {
+export async function newestLeases(question: NewestQuestion): Promise<LedgerEntry[]> {
+  const { namespace, filter, limit } = question;
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
   do {
@@ -20,7 +22,7 @@ export async function newestLeases({ coordinator, namespace, filter, limit }: Ne
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
     if (cursor !== null) query.set("cursor", cursor);
     const path = `${pathOf("runs", { namespace })}?${query}`;
-    const page: RunsAnswer = await askCoordinator(coordinator, path, runsAnswerSchema);
+    const page: RunsAnswer = await askCoordinator(question, path, runsAnswerSchema);
     leases.push(...page.leases);
     cursor = page.nextCursor;
   } while (cursor !== null && leases.length < limit);

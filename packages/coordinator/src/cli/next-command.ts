@@ -3,6 +3,7 @@
 import { stderr } from "node:process";
 import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
+import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { print } from "./print.js";
 
@@ -11,6 +12,7 @@ const WAIT_TIMEOUT_MS = 5_000;
 interface Options {
   readonly count: number;
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly json?: boolean;
 }
@@ -24,11 +26,14 @@ export function nextCommand(): Command {
     )
     .addOption(checkedOption("-n, --count <count>", "how many", wholeNumber(1, TAKE_COUNT_MAX)).default(1))
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
     .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
-    .action(async ({ count, coordinator, namespace, json }: Options) => {
+    .action(async ({ count, coordinator, tokenFile, namespace, json }: Options) => {
+      const isTokenAsked = bearerToken(tokenFile) !== undefined;
       await using client = createClient({
         coordinator,
+        ...(isTokenAsked ? { token: () => bearerToken(tokenFile) ?? "" } : {}),
         namespace,
         holder: { name: "callnumber-next" },
         leaseRunCountMax: Math.min(Math.max(Math.ceil(count / 16_384), 1), 64),

@@ -2,6 +2,7 @@
 import { stderr } from "node:process";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
+import { tokenFileOption } from "./bearer-token.js";
 import { failureOf } from "./failure.js";
 import { followedLeases } from "./follow-leases.js";
 import { leaseTable } from "./lease-table.js";
@@ -13,6 +14,7 @@ import { untilStopped } from "./until-stopped.js";
 
 interface Options extends FilterOptions {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly limit: number;
   readonly follow?: boolean;
@@ -36,6 +38,7 @@ export function runsCommand(): Command {
     .addOption(followOption())
     .addOption(everyOption())
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
     .addHelpText(
       "after",
@@ -52,14 +55,14 @@ function followOption(): Option {
   return new Option("--follow", description).conflicts(["to", "toRun", "state"]);
 }
 
-async function list({ coordinator, namespace, limit, json, ...filter }: Options): Promise<void> {
-  const leases = await newestLeases({ coordinator, namespace, limit, filter: filterQuery(filter) });
+async function list({ coordinator, tokenFile, namespace, limit, json, ...filter }: Options): Promise<void> {
+  const leases = await newestLeases({ coordinator, tokenFile, namespace, limit, filter: filterQuery(filter) });
   if (json) printJson(leases);
   else if (leases.length === 0) print("no leases");
   else print(leaseTable().linesOf(leases).join("\n"));
 }
 
-async function follow({ coordinator, namespace, limit, every, json, ...filter }: Options): Promise<void> {
+async function follow({ coordinator, tokenFile, namespace, limit, every, json, ...filter }: Options): Promise<void> {
   const stopping = new AbortController();
   void untilStopped().then(() => stopping.abort());
   const table = leaseTable();
@@ -67,6 +70,7 @@ async function follow({ coordinator, namespace, limit, every, json, ...filter }:
     json ? leases.map((lease) => JSON.stringify(lease)) : table.linesOf(leases);
   const leases = followedLeases({
     coordinator,
+    tokenFile,
     namespace,
     limit,
     filter: filterQuery(filter),

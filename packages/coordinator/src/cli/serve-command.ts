@@ -1,6 +1,6 @@
 /** `serve`: runs a coordinator until it is told to stop. */
 
-import { createServer as createProbe, isIP } from "node:net";
+import { createServer as createProbe } from "node:net";
 import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
@@ -11,6 +11,7 @@ import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
+import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -33,18 +34,19 @@ import {
   wholeNumber,
 } from "./options.js";
 import { RELEASE } from "./release.js";
+import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
+import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions {
+interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions {
   readonly store: string;
   readonly namespace: string;
-  readonly host: string;
   readonly port: number;
   readonly name: string;
   readonly logLevel: string;
   readonly create?: boolean;
-  readonly listenWithoutTokens?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
   readonly accept: readonly string[];
@@ -87,6 +89,7 @@ export function serveCommand(): Command {
     .addOption(keepLeasesOption())
     .addOption(keepDaysOption())
     .addOption(acceptOption())
+    .addOption(connectionsOption())
     .addOption(
       switchOption(
         "allow-network-file-system",
@@ -94,10 +97,11 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
+    .addOption(tokensFileOption())
     .addOption(
       switchOption(
         "listen-without-tokens",
-        "listen on an address that others reach, although nobody is asked for a token",
+        "ask nobody for a token, on any address and under any name: whoever reaches the port may do everything",
       ),
     )
     .addOption(
@@ -119,21 +123,18 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   // With --json the log alone speaks: it holds the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
   const { host, port, namespace } = options;
-  if (!isLoopback(host) && !options.listenWithoutTokens) {
-    throw new TypeError(
-      `--host ${host} lets others in, and this release asks nobody for a token: whoever reaches the port can use up runs. ` +
-        "Listen on 127.0.0.1, or say --listen-without-tokens when a firewall or a proxy keeps strangers out",
-    );
-  }
+  mustKeepStrangersOut(options);
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
   // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
   const output = pino.destination({ fd: 1, sync: true });
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
-  const events = new EventHub(log);
+  const lines = new RefusalLines(log);
+  const events = new EventHub(lines);
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
+  const { door, signInTokens, isForLoopbackOnly, close: endRereading } = await admissionOf(options, events, say);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -155,7 +156,11 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       release: RELEASE,
       events,
       recentEvents: recent,
+      door,
+      signInTokens,
+      isForLoopbackOnly,
       publicInspect: options.publicInspect ?? false,
+      strict: { connectionCountMax: options.connections },
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
@@ -172,6 +177,8 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
+    endRereading();
+    lines.close();
     await opened.store.close();
   }
 }
@@ -213,8 +220,4 @@ async function mustBeFree(host: string, port: number): Promise<void> {
 function portTaken(host: string, port: number, cause: Error): Error {
   const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
   return Object.assign(new Error(message, { cause }), { code: "port_taken" });
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

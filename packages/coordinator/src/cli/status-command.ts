@@ -3,7 +3,9 @@ import process from "node:process";
 import { statusAnswerSchema } from "@callnumber/protocol/schemas";
 import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
-import { AskError, askCoordinator } from "./ask-coordinator.js";
+import { askCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
+import { tokenFileOption } from "./bearer-token.js";
 import { alarmsInALine, askCapacity } from "./capacity-command.js";
 import { paintFor } from "./colours.js";
 import { failureOf } from "./failure.js";
@@ -16,6 +18,7 @@ import { watched } from "./watched.js";
 
 interface Options {
   readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly watch?: boolean;
   readonly every: number;
@@ -31,6 +34,7 @@ export function statusCommand(): Command {
         "somebody · 2 it does not lease, or soon can't · 3 no coordinator answers.",
     )
     .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addOption(namespaceOption())
     .addOption(new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"))
     .addOption(new Option("--watch", "look again and again, until Ctrl-C; with --json a line of JSON each time"))
@@ -53,8 +57,8 @@ async function show(options: Options): Promise<void> {
 }
 
 /** What is known of the state is told all the same. */
-async function alarmsOf({ coordinator, namespace }: Options): Promise<string> {
-  return await askCapacity(coordinator, namespace).then(
+async function alarmsOf(options: Options): Promise<string> {
+  return await askCapacity(options, options.namespace).then(
     ({ alarms }) => alarmsInALine(alarms),
     (error: Error) => `not known: ${error.message}`,
   );
@@ -70,7 +74,7 @@ async function check(options: Options): Promise<void> {
 async function verdictFrom(options: Options): Promise<Verdict> {
   try {
     const status = await statusFrom(options);
-    const alarms = await askCapacity(options.coordinator, options.namespace).then(
+    const alarms = await askCapacity(options, options.namespace).then(
       (capacity) => capacity.alarms,
       () => [],
     );
@@ -98,6 +102,6 @@ async function watch(options: Options): Promise<void> {
   await watched({ look, everyMs: options.every, asJson: options.json === true, signal: stopping.signal });
 }
 
-function statusFrom({ coordinator, namespace }: Options): Promise<StatusAnswer> {
-  return askCoordinator(coordinator, pathOf("status", { namespace }), statusAnswerSchema);
+function statusFrom(options: Options): Promise<StatusAnswer> {
+  return askCoordinator(options, pathOf("status", { namespace: options.namespace }), statusAnswerSchema);
 }

@@ -43,12 +43,13 @@ export interface GuardedLeaseRequest {
   readonly runCount: number;
   readonly holder: Holder;
   readonly coordinator: string;
+  readonly tokenId: string | undefined;
   readonly leaseNonce: string;
   readonly lastRun: number | null;
   readonly receipt: string | null;
 }
 
-type AskedLease = Pick<LeaseStep, "runCount" | "held" | "holder" | "coordinator" | "leaseNonce">;
+type AskedLease = Pick<LeaseStep, "runCount" | "held" | "holder" | "coordinator" | "tokenId" | "leaseNonce">;
 
 /** Runs that may leave the house. */
 export interface GuardedLease {
@@ -132,10 +133,10 @@ export class NamespaceGuard {
    * @throws CoordinatorError: nothing was leased, or what was leased is burnt.
    */
   async lease(request: GuardedLeaseRequest): Promise<GuardedLease> {
-    const { runCount, holder, coordinator, leaseNonce, lastRun, receipt } = request;
+    const { runCount, holder, coordinator, tokenId, leaseNonce, lastRun, receipt } = request;
     if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
-    const asked = { runCount, held, holder, coordinator, leaseNonce };
+    const asked = { runCount, held, holder, coordinator, tokenId, leaseNonce };
     const outcome = await this.#settled(() => this.#takeLease(asked));
     const { after, runCount: granted } = outcome;
     const { storeId, version, highWaterMark, changedAtMs } = after;
@@ -273,7 +274,7 @@ export class NamespaceGuard {
   }
 
   /** Written out part by part: it is done for every lease. */
-  #takeLease({ runCount, held, holder, coordinator, leaseNonce }: AskedLease): Promise<Outcome> {
+  #takeLease({ runCount, held, holder, coordinator, tokenId, leaseNonce }: AskedLease): Promise<Outcome> {
     const { storeId, ledgerId: floor, generation: generationMin } = this.#remembered;
     const step: LeaseStep = {
       step: "lease",
@@ -286,6 +287,7 @@ export class NamespaceGuard {
       held,
       holder,
       coordinator,
+      tokenId,
       leaseNonce,
     };
     return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));

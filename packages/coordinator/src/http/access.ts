@@ -4,7 +4,7 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
-import { type Access, ANYBODY, type Caller, maySee } from "./caller.js";
+import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 
 declare module "fastify" {
@@ -28,6 +28,9 @@ export interface Door {
 
 export const OPEN_DOOR: Door = { callerOf: () => ANYBODY, knows: () => true };
 
+/** What one is told whose token is known. */
+export const OUT_OF_REACH = "the token is not good for this: another role or another namespace is needed";
+
 /** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
 export function keepDoor(app: TypedApp, door: Door, refusals: Refusals): void {
   app.decorateRequest("caller", null as never);
@@ -48,7 +51,7 @@ function refusalOf(
 ): Parameters<Refusals["refuse"]>[0] | undefined {
   const { access = "public", isFiltered = false } = request.routeOptions.config;
   if (access === "public") {
-    request.caller = ANYBODY;
+    request.caller = door.callerOf(request) ?? STRANGER;
     return undefined;
   }
   const caller = door.callerOf(request);
@@ -60,5 +63,5 @@ function refusalOf(
   const { namespace } = (request.params ?? {}) as { namespace?: string };
   const isInReach = namespace === undefined ? isFiltered || caller.namespaces === "all" : maySee(caller, namespace);
   if (isInReach && caller.accesses.has(access)) return undefined;
-  return { code: "forbidden", message: "the token is not good for this: another role or another namespace is needed" };
+  return { code: "forbidden", message: OUT_OF_REACH };
 }

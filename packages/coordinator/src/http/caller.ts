@@ -28,6 +28,9 @@ export const ANYBODY: Caller = {
   namespaces: "all",
 };
 
+/** Who is known by nothing. */
+export const STRANGER: Caller = { tokenId: null, accesses: new Set(["public"]), namespaces: new Set() };
+
 export function maySee(caller: Caller, namespace: string): boolean {
   return caller.namespaces === "all" || caller.namespaces.has(namespace);
 }

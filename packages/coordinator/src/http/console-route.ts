@@ -47,32 +47,35 @@ const PAGE_HEADERS = {
 } as const;
 
 /** The pages hold nothing that is not in every copy of this release. */
-const UNLISTED = { config: { access: "public" }, schema: { hide: true } } as const;
+const UNLISTED = { config: { access: "public", ignoresQuery: true }, schema: { hide: true } } as const;
 
 /** The names of built scripts and styles change with their content. */
 const FOR_EVER = "public, max-age=31536000, immutable";
+
+/** Nothing is redirected. Relative, so that it holds behind a path prefix, too. */
+const WITHOUT_SLASH = `<!doctype html><html lang="en"><title>Callnumber</title><p><a href="console/">The console</a></p></html>`;
 
 const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>The console was not built. Build it with <code>npm run bootstrap</code>, and start the coordinator again.</p></html>`;
 
 export function consoleRoute(app: TypedApp): void {
   const root = OPERATOR_ROUTES.console;
-  // Relative, so that it holds behind a path prefix, too.
   app.get(root.slice(0, -1), UNLISTED, async (_request, reply) =>
-    reply.code(308).headers(PAGE_HEADERS).header("location", "console/").send(),
+    reply
+      .headers(PAGE_HEADERS)
+      .type(CONTENT_TYPES[".html"] as string)
+      .send(WITHOUT_SLASH),
   );
   const files = builtFiles();
   const page = files.find(({ path }) => path === "index.html") ?? new BuiltFile("index.html", Buffer.from(NOT_BUILT));
   app.get(root, UNLISTED, async (request, reply) => {
     // Over plain HTTP to another machine a browser takes no notice of it, and complains: there it sends no such header either.
     if (request.headers["sec-fetch-site"] !== undefined) reply.header("cross-origin-opener-policy", "same-origin");
-    return sendFile(request, reply.header("cache-control", "no-cache"), page);
+    return sendFile(request, reply, page);
   });
   for (const file of files) {
     if (file.path === "index.html") continue;
-    const keeping = file.path.startsWith("assets/") ? FOR_EVER : "no-cache";
-    app.get(`${root}${file.path}`, UNLISTED, async (request, reply) =>
-      sendFile(request, reply.header("cache-control", keeping), file),
-    );
+    const keeping = file.path.startsWith("assets/") ? { "cache-control": FOR_EVER } : {};
+    app.get(`${root}${file.path}`, UNLISTED, async (request, reply) => sendFile(request, reply.headers(keeping), file));
   }
 }
 

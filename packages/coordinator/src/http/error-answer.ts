@@ -7,7 +7,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
+import { withoutTokens } from "../tokens/token.js";
 import { withinTrace } from "../trace-context.js";
+import { shown } from "./shown-text.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -27,20 +29,21 @@ type Refusal = ErrorAnswer & { readonly code: ErrorCode };
 export interface Refusals {
   /** The answer to a request that came to nothing because of what was thrown. */
   readonly answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<ErrorAnswer>;
-  /** Sets status and headers, tells the log, and answers the body. */
   /** Tells the log of what was thrown where no answer can be given any more. Answers what it comes to. */
   readonly tell: (error: unknown, request: FastifyRequest) => Refusal;
+  /** Sets status and headers, tells the log, and answers the body. */
   readonly refuse: (answer: Refusal, request: FastifyRequest, reply: FastifyReply) => ErrorAnswer;
 }
 
 export function refusalsTold(log: Log): Refusals {
   const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const about = { namespace: namespaceIn(request), code, reason, path: pathIn(request) };
-    const level = QUIET.has(code) ? "debug" : "info";
+    const tokenId = tokenIdOf(request);
+    const about = { namespace: namespaceIn(request), code, reason: shown(reason), path: pathIn(request), tokenId };
+    const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
   };
   const tell: Refusals["tell"] = (error, request) => {
-    const answer = errorAnswerOf(error);
+    const answer = clean(errorAnswerOf(error));
     if (answer.code !== "internal_error") {
       tellRefusal(answer, request);
       return answer;
@@ -51,7 +54,8 @@ export function refusalsTold(log: Log): Refusals {
   };
   return {
     tell,
-    refuse(answer, request, reply) {
+    refuse(given, request, reply) {
+      const answer = clean(given);
       tellRefusal(answer, request);
       return sendError(reply, answer);
     },
@@ -59,9 +63,24 @@ export function refusalsTold(log: Log): Refusals {
   };
 }
 
+/** What is said of an address may quote it, and a caller may have put a token there. */
+function clean(answer: Refusal): Refusal {
+  return { ...answer, message: withoutTokens(answer.message) };
+}
+
+/** The caller died in the middle of its request. */
+function isCutOff({ raw }: FastifyRequest): boolean {
+  return raw.destroyed && !raw.complete;
+}
+
 /** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
 function pathIn({ url }: FastifyRequest): string {
-  return url.slice(0, PATH_LENGTH_TOLD);
+  return withoutTokens(url).slice(0, PATH_LENGTH_TOLD);
+}
+
+/** Undefined where nobody was asked for a token, or before it is known who asks. */
+function tokenIdOf({ caller }: FastifyRequest): string | undefined {
+  return (caller as typeof caller | null)?.tokenId ?? undefined;
 }
 
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */
@@ -86,13 +105,13 @@ function errorAnswerOf(error: unknown): Refusal {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
-    return { code: "invalid_request", message: `${error.validationContext}: ${problems.join("; ")}` };
+    return { code: "invalid_request", message: shown(`${error.validationContext}: ${problems.join("; ")}`) };
   }
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
   const known = code !== undefined && Object.hasOwn(FASTIFY_CODES, code) ? FASTIFY_CODES[code] : undefined;
   if (known !== undefined) return { code: known, message: message ?? known };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return { code: "invalid_request", message: message ?? "the request can't be read" };
+    return { code: "invalid_request", message: shown(message ?? "the request can't be read") };
   }
   return { code: "internal_error", message: "the coordinator met a fault of its own; its log says more" };
 }

@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import type { RecentEvents } from "../recent-events.js";
+import { type Caller, maySee } from "./caller.js";
 
 export const STREAM_COUNT_MAX = 64;
 /** Holds all that is kept for a stream that begins; a reader so far behind later is no reader. */
@@ -17,15 +18,18 @@ const RETRY_MS = 2_000;
 export interface StreamWishes {
   /** Events of this namespace, and those that concern all; undefined for every namespace. */
   readonly namespace: string | undefined;
+  /** Is told of their own namespaces only, and of what concerns all when all are their own. */
+  readonly caller: Caller;
+  /** Asked before each word: false ends the stream. */
+  readonly isStillKnown: () => boolean;
   /** `Last-Event-ID`: what followed it is told first. */
   readonly lastEventId: string | undefined;
   /** Tells first what is still known, to one who comes for the first time. */
   readonly wantsRecent: boolean;
 }
 
-interface Stream {
+interface Stream extends Pick<StreamWishes, "namespace" | "caller" | "isStillKnown"> {
   readonly response: ServerResponse;
-  readonly namespace: string | undefined;
 }
 
 export class EventStreams {
@@ -46,7 +50,8 @@ export class EventStreams {
 
   /** Takes over the answer, whose headers are sent, until its reader leaves, is too slow, or all streams end. */
   begin(response: ServerResponse, wishes: StreamWishes): void {
-    const stream = { response, namespace: wishes.namespace };
+    const { namespace, caller, isStillKnown } = wishes;
+    const stream = { response, namespace, caller, isStillKnown };
     this.#streams.add(stream);
     response.once("close", () => this.#forget(stream));
     // A broken connection is not worth a word: its close comes next.
@@ -74,8 +79,9 @@ export class EventStreams {
   }
 
   /** However much it is: who has only just come is not too slow. */
-  #tellAtOnce({ response, namespace }: Stream, events: readonly OperatorEvent[]): void {
-    const wanted = events.filter((event) => isFor(namespace, event));
+  #tellAtOnce(stream: Stream, events: readonly OperatorEvent[]): void {
+    const { response } = stream;
+    const wanted = events.filter((event) => isFor(stream, event));
     if (!response.destroyed) response.write(wanted.map((event) => this.#textOf(event)).join(""));
   }
 
@@ -88,21 +94,18 @@ export class EventStreams {
   #tellAll(event: OperatorEvent): void {
     if (this.#streams.size === 0) return;
     const text = this.#textOf(event);
-    for (const stream of this.#streams) this.#tell(stream, event, text);
-  }
-
-  #tell({ response, namespace }: Stream, event: OperatorEvent, text: string): void {
-    if (isFor(namespace, event)) this.#write(response, text);
+    for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? text : "");
   }
 
   #beat(): void {
-    for (const { response } of this.#streams) this.#write(response, ":\n\n");
+    for (const stream of this.#streams) this.#write(stream, ":\n\n");
   }
 
-  #write(response: ServerResponse, text: string): void {
+  /** Whoever is not known any more is cut off also where there is nothing to tell them. */
+  #write({ response, isStillKnown }: Stream, text: string): void {
     if (response.destroyed) return;
-    if (response.writableLength > WAITING_BYTES_MAX) response.destroy();
-    else response.write(text);
+    if (!isStillKnown() || response.writableLength > WAITING_BYTES_MAX) response.destroy();
+    else if (text !== "") response.write(text);
   }
 
   #textOf(event: OperatorEvent): string {
@@ -117,6 +120,7 @@ export class EventStreams {
   }
 }
 
-function isFor(namespace: string | undefined, event: OperatorEvent): boolean {
-  return namespace === undefined || event.namespace === null || event.namespace === namespace;
+function isFor({ namespace, caller }: Stream, event: OperatorEvent): boolean {
+  if (event.namespace === null) return caller.namespaces === "all";
+  return (namespace === undefined || event.namespace === namespace) && maySee(caller, event.namespace);
 }

@@ -3,12 +3,14 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
+import { type Door, OUT_OF_REACH } from "./access.js";
 import type { TypedApp } from "./app.js";
+import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
 import { FOR_OWN_PAGES } from "./own-page.js";
 
-export function eventsRoute(app: TypedApp, streams: EventStreams): void {
+export function eventsRoute(app: TypedApp, streams: EventStreams, door: Door): void {
   app.get(
     OPERATOR_ROUTES.events,
     {
@@ -26,6 +28,9 @@ export function eventsRoute(app: TypedApp, streams: EventStreams): void {
       },
     },
     (request, reply) => {
+      const { caller } = request;
+      const { namespace, recent } = request.query;
+      if (namespace !== undefined && !maySee(caller, namespace)) throw new CoordinatorError("forbidden", OUT_OF_REACH);
       if (!streams.hasRoom) {
         throw new CoordinatorError("too_many_streams", `${STREAM_COUNT_MAX} event streams are open already; close one`);
       }
@@ -39,9 +44,11 @@ export function eventsRoute(app: TypedApp, streams: EventStreams): void {
         "x-accel-buffering": "no",
       });
       streams.begin(reply.raw, {
-        namespace: request.query.namespace,
+        namespace,
+        caller,
+        isStillKnown: () => door.knows(caller),
         lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
-        wantsRecent: request.query.recent === "yes",
+        wantsRecent: recent === "yes",
       });
     },
   );

@@ -28,6 +28,7 @@ const COLUMNS: Readonly<Record<string, (entry: LedgerEntry) => Cell>> = {
   pid: ({ holder }) => holder.pid,
   labels: ({ holder }) => JSON.stringify(holder.labels),
   coordinator: ({ coordinator }) => coordinator,
+  tokenId: ({ tokenId }) => tokenId ?? null,
   nonce: ({ nonce }) => nonce,
   state: stateOf,
   reportedRun: ({ progress }) => progress && progress.run,

@@ -2,7 +2,9 @@
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import { CoordinatorError } from "../errors.js";
 import type { TypedApp } from "./app.js";
+import { type Caller, maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
@@ -26,6 +28,21 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
         },
       },
     },
-    async () => ({ ready: true as const, namespaces: await coordinator.mustBeReady() }),
+    async ({ caller }) => {
+      const namespaces = await readyNamespaces(coordinator, caller);
+      return { ready: true as const, namespaces: namespaces.filter((namespace) => maySee(caller, namespace)) };
+    },
   );
+}
+
+/** Anybody may hear that it is not ready; what stands against it names namespaces and the store. */
+async function readyNamespaces(coordinator: Coordinator, caller: Caller): Promise<readonly string[]> {
+  try {
+    return await coordinator.mustBeReady();
+  } catch (error) {
+    if (caller.namespaces === "all" || !(error instanceof CoordinatorError)) throw error;
+    const { code, retryAfterMs } = error;
+    const message = "not every namespace leases; whoever bears a token that is good for all of them is told why";
+    throw new CoordinatorError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
 }

@@ -21,7 +21,9 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
       },
     },
     async (request, reply) => {
-      const lease = await coordinator.lease(request.params.namespace, request.body);
+      const lease = await coordinator.lease(request.params.namespace, request.body, {
+        tokenId: request.caller.tokenId,
+      });
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();

@@ -9,6 +9,7 @@ import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { TypedApp } from "./app.js";
+import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
@@ -21,9 +22,11 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
         response: { 200: namespacesAnswerSchema, ...errorResponses },
       },
     },
-    async () => {
+    async ({ caller }) => {
       const { name, storeKind: store } = coordinator;
-      return { store, coordinator: name, release, namespaces: await coordinator.namespaces() };
+      const namespaces = await coordinator.namespaces();
+      const shown = namespaces.filter(({ namespace }) => maySee(caller, namespace));
+      return { store, coordinator: name, release, namespaces: shown };
     },
   );
   app.post(

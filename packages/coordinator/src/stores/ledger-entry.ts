@@ -5,8 +5,8 @@
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { LedgerRange } from "../lease-identity.js";
 
-/** Who got a lease, and who granted it. */
-type Grantee = Pick<LedgerEntry, "holder" | "coordinator">;
+/** Who got a lease, by which token, and who granted it. */
+type Grantee = Pick<LedgerEntry, "holder" | "coordinator" | "tokenId">;
 
 export interface KeptEntry extends LedgerRange {
   readonly leasedAtMs: number;
@@ -20,15 +20,19 @@ export interface KeptEntry extends LedgerRange {
 export function ledgerEntriesOf(kept: readonly KeptEntry[]): LedgerEntry[] {
   const grantees = new Map<string, Grantee>();
   return kept.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress }) => {
-    const grantee = grantees.get(holderJson) ?? (JSON.parse(holderJson) as Grantee);
+    const grantee = grantees.get(holderJson) ?? granteeIn(holderJson);
     grantees.set(holderJson, grantee);
     const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
-    const { holder, coordinator } = grantee;
-    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, holder, coordinator, nonce, progress };
+    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, ...grantee, nonce, progress };
   });
 }
 
-/** The same text for the same process at the same coordinator. */
-export function holderJsonOf({ holder, coordinator }: Grantee): string {
-  return JSON.stringify({ holder, coordinator });
+/** The same text for the same process at the same coordinator, by the same token. */
+export function holderJsonOf({ holder, coordinator, tokenId }: Grantee): string {
+  return JSON.stringify({ holder, coordinator, tokenId });
+}
+
+function granteeIn(holderJson: string): Grantee {
+  const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
+  return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
 }

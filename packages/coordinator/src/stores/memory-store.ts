@@ -211,12 +211,13 @@ function nothingKept(): KeptNamespace {
 }
 
 function leasedEntry(
-  { holder, coordinator, leaseNonce: nonce }: LeaseStep,
+  { holder, coordinator, tokenId, leaseNonce: nonce }: LeaseStep,
   { version, highWaterMark, changedAtMs: leasedAtMs }: RecordAfter,
   runCount: number,
 ): LedgerEntry {
   const firstRun = highWaterMark - runCount + 1;
-  return { version, firstRun, runCount, leasedAtMs, holder, coordinator, nonce, progress: null };
+  const grantee = tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
+  return { version, firstRun, runCount, leasedAtMs, ...grantee, nonce, progress: null };
 }
 
 function keptLease(entry: LedgerEntry): KeptLease {

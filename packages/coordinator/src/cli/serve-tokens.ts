@@ -1,0 +1,90 @@
+/** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
+
+import process from "node:process";
+import { type Door, OPEN_DOOR } from "../http/access.js";
+import type { SignInTokens } from "../http/sessions.js";
+import type { Log } from "../log.js";
+import { isLoopback } from "../loopback.js";
+import { readTokensFile } from "../tokens/read-tokens-file.js";
+import { TokenDoor } from "../tokens/token-door.js";
+import type { TokenRecord } from "../tokens/token-record.js";
+import { TokensFileError } from "../tokens/tokens-file-error.js";
+
+export interface AdmissionOptions {
+  readonly host: string;
+  readonly tokensFile?: string;
+  readonly listenWithoutTokens?: boolean;
+}
+
+/** What the server needs to know of it. */
+export interface Admission {
+  readonly door: Door;
+  /** With which one signs in at the console; undefined where nobody is asked for a token. */
+  readonly signInTokens: SignInTokens | undefined;
+  /** Whether requests must name this machine as their host. */
+  readonly isForLoopbackOnly: boolean;
+  /** Ends the rereading. */
+  close(): void;
+}
+
+/** @throws TypeError where strangers would be let in without a word of the operator. */
+export function mustKeepStrangersOut({ host, tokensFile, listenWithoutTokens = false }: AdmissionOptions): void {
+  if (tokensFile !== undefined && listenWithoutTokens) {
+    throw new TypeError(
+      "--tokens-file and --listen-without-tokens exclude each other: either everybody is asked, or nobody",
+    );
+  }
+  if (isLoopback(host) || tokensFile !== undefined || listenWithoutTokens) return;
+  throw new TypeError(
+    `--host ${host} lets others in, and nobody is asked for a token: whoever reaches the port can use up runs. ` +
+      "Say --tokens-file with the tokens that are good (callnumber token create), listen on 127.0.0.1, or say --listen-without-tokens " +
+      "when a firewall or a proxy keeps strangers out",
+  );
+}
+
+/**
+ * From now on SIGHUP makes the process read its tokens again, when there is a file of them. One that can't be read leaves those of before.
+ * @throws TokensFileError when the file can't be read now.
+ */
+export async function admissionOf(
+  { tokensFile, listenWithoutTokens = false }: AdmissionOptions,
+  log: Log,
+  say: (text: string) => void,
+): Promise<Admission> {
+  if (tokensFile === undefined) {
+    say(
+      listenWithoutTokens
+        ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
+        : "nobody is asked for a token: only this machine is listened to",
+    );
+    return { door: OPEN_DOOR, signInTokens: undefined, isForLoopbackOnly: !listenWithoutTokens, close() {} };
+  }
+  const { records } = await readTokensFile(tokensFile);
+  const door = new TokenDoor(records);
+  say(inWords(records, tokensFile));
+  let reread: Promise<void> = Promise.resolve();
+  const onHangup = () => {
+    // One after the other: the file as it was earlier must not win over a later one.
+    reread = reread.then(() => readAgain(door, tokensFile, log, say));
+  };
+  process.on("SIGHUP", onHangup);
+  return { door, signInTokens: door, isForLoopbackOnly: false, close: () => void process.off("SIGHUP", onHangup) };
+}
+
+async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {
+  try {
+    const { records } = await readTokensFile(file);
+    door.replace(records);
+    log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reread");
+    say(inWords(records, file));
+  } catch (error) {
+    const { message: reason, code } = error as TokensFileError;
+    log.error({ code, reason }, "tokens_not_reread");
+    say(`the tokens of before stay good: ${reason}`);
+  }
+}
+
+function inWords(records: readonly TokenRecord[], file: string): string {
+  if (records.length === 0) return `no tokens in ${file}: NOBODY IS LET IN`;
+  return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${records.map(({ id }) => id).join(", ")}`;
+}

@@ -1,0 +1,143 @@
+/**
+ * The open connections, and which of them must go when there are too many. First those that never sent a whole request that was
+ * answered well, of the address that has most of them, oldest first; then those that have been idle for longest; never one whose
+ * request is being answered: a run may be leased for it. So a flood of sockets stops nobody who works.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** What is known of one connection. */
+export class Connection {
+  /** Nothing more of it is looked at: what follows a refused request may be a part of it. */
+  isRefused = false;
+  requestCount = 0;
+  hasProved = false;
+  /** Where answers are written; undefined while the connection is not ready for them. */
+  speaking: Socket | undefined;
+  readonly #underWay = new Set<IncomingMessage>();
+  /** What begins each request that waits for the one before it. */
+  readonly #waiting: (() => void)[] = [];
+  #onAnswered: (() => void) | undefined;
+
+  constructor(
+    /** The connection itself, below any encryption. */
+    readonly socket: Socket,
+    readonly address: string,
+  ) {}
+
+  /** A request that arrived whole is not answered yet. */
+  get isBusy(): boolean {
+    for (const { complete } of this.#underWay) if (complete) return true;
+    return false;
+  }
+
+  /** How many requests are not answered yet. */
+  get underWayCount(): number {
+    return this.#underWay.size;
+  }
+
+  /** One after the other: the answer to the one before may be the last of the connection, and nobody would hear of this one. */
+  begin(request: IncomingMessage, act: () => void): void {
+    this.requestCount++;
+    this.#underWay.add(request);
+    if (this.#underWay.size === 1) act();
+    else this.#waiting.push(act);
+  }
+
+  end(request: IncomingMessage): void {
+    this.#underWay.delete(request);
+    if (!this.isBusy) this.#onAnswered?.();
+    if (request.socket.writable) this.#waiting.shift()?.();
+  }
+
+  /** As soon as each request that arrived whole is answered; at once when there is none. */
+  whenAnswered(act: () => void): void {
+    if (this.isBusy) this.#onAnswered = act;
+    else act();
+  }
+}
+
+export interface ConnectionsOptions {
+  readonly countMax: number;
+  /** The connection is one too many. Whoever is told ends it. */
+  readonly drop: (connection: Connection) => void;
+}
+
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  /** By socket, also by the encrypted one above it. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
+  /** By address, oldest first. */
+  readonly #unproved = new Map<string, Set<Connection>>();
+  /** Those that have been idle for longest first. */
+  readonly #proved = new Set<Connection>();
+  #count = 0;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** @param speaks whether answers are written on the socket itself, and not on one that encrypts them. */
+  open(socket: Socket, speaks: boolean): Connection {
+    const connection = new Connection(socket, socket.remoteAddress ?? "");
+    if (speaks) connection.speaking = socket;
+    this.#bySocket.set(socket, connection);
+    this.#count++;
+    const crowd = this.#unproved.get(connection.address);
+    if (crowd === undefined) this.#unproved.set(connection.address, new Set([connection]));
+    else crowd.add(connection);
+    socket.once("close", () => this.#close(connection));
+    if (this.#count > this.#options.countMax) this.#options.drop(this.#weakest() ?? connection);
+    return connection;
+  }
+
+  /** The connection answers through `socket` from now on, which encrypts it. */
+  speak(connection: Connection, socket: Socket): void {
+    connection.speaking = socket;
+    this.#bySocket.set(socket, connection);
+  }
+
+  of(socket: Socket): Connection | undefined {
+    return this.#bySocket.get(socket);
+  }
+
+  /** Lets `act` answer the request as soon as those before it on the same connection are answered. */
+  begin(connection: Connection, request: IncomingMessage, response: ServerResponse, act: () => void): void {
+    response.once("close", () => {
+      connection.end(request);
+      if (request.complete && response.writableFinished && response.statusCode < 400) this.#prove(connection);
+    });
+    connection.begin(request, act);
+  }
+
+  #prove(connection: Connection): void {
+    if (connection.socket.destroyed) return;
+    if (connection.hasProved) this.#proved.delete(connection);
+    else this.#leaveCrowd(connection);
+    connection.hasProved = true;
+    this.#proved.add(connection);
+  }
+
+  #close(connection: Connection): void {
+    this.#count--;
+    if (connection.hasProved) this.#proved.delete(connection);
+    else this.#leaveCrowd(connection);
+  }
+
+  #leaveCrowd(connection: Connection): void {
+    const crowd = this.#unproved.get(connection.address);
+    crowd?.delete(connection);
+    if (crowd?.size === 0) this.#unproved.delete(connection.address);
+  }
+
+  #weakest(): Connection | undefined {
+    let largest: Set<Connection> | undefined;
+    for (const crowd of this.#unproved.values()) if (crowd.size > (largest?.size ?? 0)) largest = crowd;
+    const crowds = [...(largest === undefined ? [] : [largest]), ...this.#unproved.values(), this.#proved];
+    for (const crowd of crowds) {
+      // One that is refused or on its way out counts no more than one that is open: it is closing already.
+      for (const connection of crowd) if (!connection.isBusy && !connection.socket.destroyed) return connection;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Answers to requests that are turned away before they are read: constant, so that nothing a stranger sent comes back, and each is
+ * the last of its connection. Pure.
+ */
+import { STATUS_CODES } from "node:http";
+import { ERROR_RULES, type ErrorAnswer, type ErrorCode } from "@callnumber/protocol/wire";
+
+const RETRY_AFTER_MS = 1_000;
+
+/** Why a request is turned away, in words of ours alone. */
+export interface ConstantRefusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Default: a second. Told only where the code lets a caller ask again. */
+  readonly retryAfterMs?: number;
+  /** Headers beside the usual ones. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface RefusalAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+}
+
+export function refusalAnswer({ code, message, retryAfterMs, headers }: ConstantRefusal): RefusalAnswer {
+  const { httpStatus, retry } = ERROR_RULES[code];
+  const waitMs = retry === "later" ? (retryAfterMs ?? RETRY_AFTER_MS) : undefined;
+  const answer: ErrorAnswer = waitMs === undefined ? { code, message } : { code, message, retryAfterMs: waitMs };
+  const body = JSON.stringify(answer);
+  return {
+    status: httpStatus,
+    headers: {
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      ...(waitMs === undefined ? {} : { "retry-after": Math.ceil(waitMs / 1000) }),
+      ...headers,
+      "content-length": Buffer.byteLength(body),
+      connection: "close",
+    },
+    body,
+  };
+}
+
+/** The same as bytes, for a connection on which nothing can be read any more. */
+export function refusalText(refusal: ConstantRefusal): string {
+  const { status, headers, body } = refusalAnswer(refusal);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`;
+}

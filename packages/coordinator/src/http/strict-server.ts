@@ -1,0 +1,205 @@
+/**
+ * The server of Node behind its gate: a request reaches the application only when its head can be read in one way, and costs no more
+ * of time, bytes and connections than a request of ours. What does not pass is answered with a constant, and its connection ends.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
+import type { Socket } from "node:net";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { Log } from "../log.js";
+import { type Connection, Connections } from "./connections.js";
+import { type ConstantRefusal, refusalAnswer, refusalText } from "./constant-refusals.js";
+import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
+
+/** Request line and headers together. */
+const HEADER_BYTES_MAX = 8192;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+const TIMEOUT_LOOK_EVERY_MS = 1_000;
+/** Longer than proxies keep an idle connection: who sends on one that just ends gets no answer. */
+const KEEP_ALIVE_MS = 72_000;
+/** Nothing goes in or out: who reads an export is gone. Event streams speak more often. */
+const SILENCE_MS = 60_000;
+const REQUESTS_PER_CONNECTION_MAX = 100_000;
+const REQUESTS_WAITING_MAX = 16;
+export const DEFAULT_CONNECTION_COUNT_MAX = 2_048;
+/** How long a refused caller may take to read why. */
+const LAST_WORD_MS = 1_000;
+
+export interface StrictOptions {
+  /** Connections at a time. Default 2,048; each costs a file descriptor and some kilobytes. */
+  readonly connectionCountMax?: number;
+  /** Which requests that bear `Origin` may pass. Default: none. */
+  readonly allowsOrigin?: AllowsOrigin;
+  /** May turn a well-formed request away before anything of it is looked at. Default: turns none away. */
+  readonly turnAway?: (request: IncomingMessage) => ConstantRefusal | undefined;
+}
+
+/** Makes the bare server; another one than Node's for HTTP must take the same options. */
+export type MakeServer = (options: ServerOptions) => Server;
+
+const CODES_OF_PARSER: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: "headers_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "request_timed_out",
+};
+
+const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  headers_too_large: "request line and headers may hold 8 KiB together",
+  request_timed_out: "the request did not arrive whole in time",
+};
+
+const NO_REQUEST: ConstantRefusal = { code: "invalid_request", message: "this is no well-formed HTTP/1.1 request" };
+const TOO_MANY_CONNECTIONS: ConstantRefusal = {
+  code: "overloaded",
+  message: "too many connections are open; ask again later",
+};
+const USED_UP: ConstantRefusal = {
+  code: "overloaded",
+  message: "too many requests on one connection; open another one",
+};
+const NO_TUNNEL: ConstantRefusal = {
+  code: "method_not_allowed",
+  message: "no path has this method; possible: GET, HEAD, POST",
+  headers: { allow: "GET, HEAD, POST" },
+};
+
+/** One gate for all servers of one application: they share the connections. Its refusals are told at the level of debugging. */
+export class StrictGate {
+  readonly #options: StrictOptions;
+  readonly #log: Log;
+  readonly #connections: Connections;
+
+  constructor(options: StrictOptions, log: Log) {
+    this.#options = options;
+    this.#log = log;
+    const countMax = options.connectionCountMax ?? DEFAULT_CONNECTION_COUNT_MAX;
+    this.#connections = new Connections({ countMax, drop: (connection) => this.#drop(connection) });
+  }
+
+  serverFor(handler: RequestListener, make: MakeServer = createServer): Server {
+    const server = make({
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_LOOK_EVERY_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      insecureHTTPParser: false,
+      // Ours says the same with a code that clients know.
+      requireHostHeader: false,
+    });
+    server.setTimeout(SILENCE_MS);
+    const pass = (request: IncomingMessage, response: ServerResponse) => this.#pass(request, response, handler);
+    for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, pass);
+    server.on("connect", (_request, socket) => this.#refuse(socket as Socket, NO_TUNNEL));
+    server.on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
+    this.#watchConnections(server);
+    return server;
+  }
+
+  #watchConnections(server: Server): void {
+    const isEncrypted = "setSecureContext" in server;
+    const waiting = new Map<string, Connection>();
+    server.on("connection", (socket) => {
+      const connection = this.#connections.open(socket, !isEncrypted);
+      if (!isEncrypted) return;
+      // The encrypted socket does not tell what it stands on, but it has the same ends.
+      const ends = endsOf(socket);
+      waiting.set(ends, connection);
+      socket.once("close", () => waiting.delete(ends));
+    });
+    server.on("secureConnection", (socket: Socket) => {
+      const connection = waiting.get(endsOf(socket));
+      if (connection === undefined) socket.destroy();
+      else this.#connections.speak(connection, socket);
+    });
+  }
+
+  #pass(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection === undefined || connection.isRefused) {
+      // Not one byte more is read: what is not answered would pile up.
+      request.socket.pause();
+      return;
+    }
+    const refusal =
+      refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ??
+      (isUsedUp(connection) ? USED_UP : this.#options.turnAway?.(request));
+    if (refusal !== undefined) {
+      connection.isRefused = true;
+      this.#tell(refusal);
+      const { status, headers, body } = refusalAnswer(refusal);
+      response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
+      return;
+    }
+    if (connection.requestCount === REQUESTS_PER_CONNECTION_MAX - 1) response.setHeader("connection", "close");
+    this.#connections.begin(connection, request, response, () => handler(request, response));
+  }
+
+  #refuseBroken(error: Error & { code?: string }, socket: Socket): void {
+    const code = CODES_OF_PARSER[error.code ?? ""];
+    if (socket.destroyed || !socket.writable) socket.destroy();
+    else this.#refuse(socket, code === undefined ? NO_REQUEST : { code, message: MESSAGES[code] ?? code });
+  }
+
+  /** Once those before it on the same connection have their answers: a broken request takes nothing from a good one. */
+  #refuse(socket: Socket, refusal: ConstantRefusal): void {
+    const connection = this.#connections.of(socket);
+    if (connection?.isRefused) return;
+    this.#tell(refusal);
+    if (connection === undefined) {
+      sayLast(socket, refusal);
+      return;
+    }
+    connection.isRefused = true;
+    connection.whenAnswered(() => sayLast(socket, refusal));
+  }
+
+  #drop(connection: Connection): void {
+    this.#tell(TOO_MANY_CONNECTIONS);
+    connection.isRefused = true;
+    const { speaking, socket, hasProved } = connection;
+    // Who waits between two requests takes a word for the answer to its next.
+    if (speaking === undefined || hasProved) {
+      socket.destroy();
+      return;
+    }
+    speaking.write(refusalText(TOO_MANY_CONNECTIONS));
+    socket.destroySoon();
+  }
+
+  #tell({ code, message }: ConstantRefusal): void {
+    this.#log.debug({ code, reason: message }, "refusal");
+  }
+}
+
+/** What waits on one connection costs memory, and no caller of ours asks before it was answered. */
+function isUsedUp({ requestCount, underWayCount }: Connection): boolean {
+  return requestCount >= REQUESTS_PER_CONNECTION_MAX || underWayCount >= REQUESTS_WAITING_MAX;
+}
+
+function allowsNone(): boolean {
+  return false;
+}
+
+function endsOf({ remoteAddress, remotePort, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`;
+}
+
+/** Says it, and gives the other end a moment to read it: a connection that is cut while bytes arrive loses what was said. */
+function sayLast(socket: Socket, refusal: ConstantRefusal): void {
+  if (socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+  socket.once("close", () => clearTimeout(timer));
+  socket.on("error", () => {});
+  socket.once("end", () => socket.destroy());
+  socket.end(refusalText(refusal));
+}

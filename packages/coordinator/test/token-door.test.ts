@@ -1,0 +1,166 @@
+/** Who is known by which token: nobody by one that was changed in any way, and all of them are compared each time. */
+import { timingSafeEqual } from "node:crypto";
+import fc from "fast-check";
+import type { FastifyRequest } from "fastify";
+import { describe, expect, test } from "vitest";
+import { ACCESSES_OF } from "../src/http/caller.js";
+import { bearerTokenIn } from "../src/tokens/bearer.js";
+import { makeToken, type TokenWishes } from "../src/tokens/made-token.js";
+import { digestOf, newToken, TOKEN_PATTERN, tokenIdOf, withoutTokens } from "../src/tokens/token.js";
+import { TokenDoor } from "../src/tokens/token-door.js";
+
+const LEASE: TokenWishes = { role: "lease", namespaces: ["main"] };
+const made = (wishes: Partial<TokenWishes> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);
+
+function asked(...rawHeaders: readonly string[]): FastifyRequest {
+  return { raw: { rawHeaders } } as unknown as FastifyRequest;
+}
+
+/** A text with one thing done to it at a place: often the same length, often almost the same. */
+const edited = (text: string) =>
+  fc
+    .record({
+      at: fc.nat(text.length),
+      length: fc.nat(3),
+      put: fc.oneof(fc.string({ maxLength: 3 }), fc.string({ unit: "grapheme", maxLength: 2 }), fc.constant(text)),
+    })
+    .map(({ at, length, put }) => text.slice(0, at) + put + text.slice(at + length));
+
+describe("a token", () => {
+  test("is cn_ and 32 random bytes, and its id the beginning of its hash", () => {
+    const tokens = Array.from({ length: 1_000 }, newToken);
+    expect(new Set(tokens).size).toBe(1_000);
+    for (const token of tokens) {
+      expect(token).toMatch(TOKEN_PATTERN);
+      expect(token).toHaveLength(46);
+      expect(Buffer.from(token.slice(3), "base64url")).toHaveLength(32);
+    }
+    expect(tokenIdOf(digestOf("password").toString("hex"))).toBe("5e884898");
+  });
+
+  test("has an id that no other one of the file has", () => {
+    const taken = { has: (id: string) => !id.startsWith("0") } as unknown as ReadonlySet<string>;
+    expect(makeToken(LEASE, taken, 1).record.id).toMatch(/^0/);
+  });
+
+  test("is nowhere in a text that went through withoutTokens, also when it was cut there", () => {
+    const token = newToken();
+    const text = withoutTokens(`GET /x?token=${token}&again=${token.slice(0, 30)} in namespace cn_mail-archive`);
+    expect(text).toBe("GET /x?token=cn_(token)&again=cn_(token) in namespace cn_mail-archive");
+  });
+});
+
+describe("a door", () => {
+  test("knows each of its tokens, with role, namespaces and id, and no other", () => {
+    const tokens = [
+      made(),
+      made({ role: "read", namespaces: "all" }),
+      made({ role: "operator", namespaces: ["a", "b"] }),
+    ];
+    const door = new TokenDoor(tokens.map(({ record }) => record));
+    expect(tokens.map(({ token }) => door.callerOfToken(token))).toEqual([
+      { tokenId: tokens[0]?.record.id, accesses: ACCESSES_OF.lease, namespaces: new Set(["main"]) },
+      { tokenId: tokens[1]?.record.id, accesses: ACCESSES_OF.read, namespaces: "all" },
+      { tokenId: tokens[2]?.record.id, accesses: ACCESSES_OF.operator, namespaces: new Set(["a", "b"]) },
+    ]);
+    expect(door.callerOfToken(newToken())).toBeUndefined();
+    expect(new TokenDoor([]).callerOfToken(tokens[0]?.token ?? "")).toBeUndefined();
+  });
+
+  test("compares with every token, wherever the right one stands and when there is none", () => {
+    const compared: Buffer[] = [];
+    const isEqual = (one: Buffer, other: Buffer) => {
+      compared.push(one);
+      return timingSafeEqual(one, other);
+    };
+    const tokens = Array.from({ length: 20 }, () => made());
+    const digests = tokens.map(({ token }) => digestOf(token));
+    const door = new TokenDoor(
+      tokens.map(({ record }) => record),
+      isEqual,
+    );
+    for (const { token } of [...tokens, { token: newToken() }]) {
+      compared.length = 0;
+      door.callerOfToken(token);
+      expect(compared).toEqual(digests);
+    }
+  });
+
+  test("lets in nobody by a token that was changed in any way", () => {
+    const { token, record } = made();
+    const door = new TokenDoor([record]);
+    fc.assert(
+      fc.property(edited(token), (text) => {
+        expect(door.callerOfToken(text) !== undefined).toBe(text === token);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("lets in nobody by a header that is not the scheme, spaces and the token", () => {
+    const { token, record } = made();
+    const door = new TokenDoor([record]);
+    const isRight = (value: string) => {
+      const [scheme = "", ...rest] = value.split(" ");
+      return (
+        scheme.toLowerCase() === "bearer" &&
+        rest.length > 0 &&
+        rest.filter((part) => part !== "").join("|") === token &&
+        rest.at(-1) === token
+      );
+    };
+    fc.assert(
+      fc.property(edited(`Bearer ${token}`), (value) => {
+        expect(door.callerOf(asked("authorization", value)) !== undefined).toBe(isRight(value));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("knows a caller until its token is revoked, or may do something else", () => {
+    const [stays, goes, changes] = [made(), made(), made()];
+    const door = new TokenDoor([stays.record, goes.record, changes.record]);
+    const callers = [stays, goes, changes].map(({ token }) => door.callerOfToken(token));
+    expect(callers.map((caller) => caller !== undefined && door.knows(caller))).toEqual([true, true, true]);
+    const noted = { ...stays.record, note: "the importer of the lists" };
+    const fresh = made();
+    door.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
+    expect(callers.map((caller) => caller !== undefined && door.knows(caller))).toEqual([true, false, false]);
+    expect(door.callerOfToken(stays.token)).toBe(callers[0]);
+    expect(door.callerOfToken(goes.token)).toBeUndefined();
+    expect(door.callerOfToken(changes.token)?.namespaces).toBe("all");
+    expect(door.callerOfToken(fresh.token)?.tokenId).toBe(fresh.record.id);
+  });
+});
+
+describe("the header", () => {
+  const token = newToken();
+
+  test.each([
+    ["as documented", ["Authorization", `Bearer ${token}`]],
+    ["with names in any case", ["host", "x", "aUTHORIZATION", `bEARER ${token}`]],
+    ["with more than one space, as RFC 9110 lets them be", ["authorization", `Bearer   ${token}`]],
+    ["beside a value that reads like its name", ["x-note", "authorization", "authorization", `Bearer ${token}`]],
+  ])("is taken %s", (_, rawHeaders) => {
+    expect(bearerTokenIn(rawHeaders)).toBe(token);
+  });
+
+  test.each([
+    ["is missing", []],
+    ["stands there twice", ["authorization", `Bearer ${token}`, "Authorization", `Bearer ${token}`]],
+    ["stands beside another scheme", ["authorization", `Bearer ${token}`, "authorization", "Basic eDp5"]],
+    ["is empty", ["authorization", ""]],
+    ["has no token", ["authorization", "Bearer"]],
+    ["has only spaces for one", ["authorization", "Bearer  "]],
+    ["is of another scheme", ["authorization", `Basic ${token}`]],
+    ["has a scheme that only begins so", ["authorization", `Bearers ${token}`]],
+    ["has a tab", ["authorization", `Bearer\t${token}`]],
+    ["has no space", ["authorization", `Bearer${token}`]],
+    ["has two tokens", ["authorization", `Bearer ${token} ${token}`]],
+    ["begins with a space", ["authorization", ` Bearer ${token}`]],
+    ["is a value, not a name", ["x-header", "authorization", "x-other", `Bearer ${token}`]],
+    ["has a line feed", ["authorization", `Bearer x\nBearer ${token}`]],
+  ])("that %s has no token", (_, rawHeaders) => {
+    expect(bearerTokenIn(rawHeaders)).toBeUndefined();
+  });
+});

@@ -1,0 +1,116 @@
+/** Callers who want the coordinator to run out of something: sockets, memory, patience. Shared by the short and the long form. */
+import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { expect } from "vitest";
+import type { CoordinatorBeside } from "./coordinator-beside.js";
+import type { Neighbour } from "./neighbour.js";
+import { opened } from "./raw-client.js";
+import { leaseBody, request, type Target } from "./row.js";
+
+export interface Attack {
+  readonly name: string;
+  /** Resolves when the coordinator should have got rid of it, whether or not the attackers are still there. */
+  readonly act: (target: Target, count: number) => Promise<readonly Socket[]>;
+}
+
+const DRIBBLE_EVERY_MS = 500;
+/** Longer than a request may take, and than the coordinator needs to notice. */
+const PATIENCE_MS = 18_000;
+
+const right = (target: Target) => request(target, { body: leaseBody() });
+
+export const ATTACKS: readonly Attack[] = [
+  {
+    name: "slow-loris: heads, a byte now and then",
+    act: (target, count) => dribble(target, count, 1),
+  },
+  {
+    name: "slow bodies, a byte now and then",
+    act: (target, count) => dribble(target, count, right(target).length - 60),
+  },
+  {
+    name: "a flood of connections that say nothing",
+    act: async (target, count) => {
+      const sockets = await manyOpened(target, 4 * count);
+      await pause(PATIENCE_MS);
+      return sockets;
+    },
+  },
+  {
+    name: "callers that die in the middle of a request",
+    act: async (target, count) => {
+      for (let index = 0; index < 2 * count; index++) {
+        const socket = await opened(target);
+        const bytes = right(target);
+        socket.write(bytes.subarray(0, 1 + ((index * 37) % (bytes.length - 2))));
+        if (index % 4 === 0) await pause(2);
+        if (index % 2 === 0) socket.resetAndDestroy();
+        else socket.destroy();
+      }
+      return [];
+    },
+  },
+];
+
+export interface AttackFigures {
+  readonly name: string;
+  readonly descriptors: readonly [before: number, most: number, after: number];
+  readonly memoryKib: readonly [before: number, after: number];
+  readonly neighbourLeases: number;
+}
+
+/** Throws when descriptors do not come back, the other caller is refused, or a run is burnt. */
+export async function attack(
+  { name, act }: Attack,
+  coordinator: CoordinatorBeside,
+  neighbour: Neighbour,
+  count: number,
+): Promise<AttackFigures> {
+  const before = {
+    descriptors: coordinator.descriptorCount,
+    memoryKib: coordinator.memoryKib,
+    mark: await coordinator.mark(),
+  };
+  let most = before.descriptors;
+  const look = setInterval(() => {
+    most = Math.max(most, coordinator.descriptorCount);
+  }, 50);
+  const { result: sockets, worked } = await neighbour.during(() => act(coordinator.target, count));
+  clearInterval(look);
+  // The attackers hold on; the coordinator has let go.
+  await expect.poll(() => coordinator.descriptorCount).toBeLessThanOrEqual(before.descriptors + 2);
+  const after = coordinator.descriptorCount;
+  for (const socket of sockets) socket.destroy();
+  expect(worked.failures, name).toEqual([]);
+  expect((await coordinator.mark()) - before.mark, name).toBe(worked.runCount);
+  return {
+    name,
+    descriptors: [before.descriptors, most, after],
+    memoryKib: [before.memoryKib, coordinator.memoryKib],
+    neighbourLeases: worked.runCount,
+  };
+}
+
+/** Sends the first bytes at once, and the rest one by one. */
+async function dribble(target: Target, count: number, sentAtOnce: number): Promise<readonly Socket[]> {
+  const bytes = right(target);
+  const sockets = await manyOpened(target, count);
+  for (const socket of sockets) socket.write(bytes.subarray(0, sentAtOnce));
+  const endsAtMs = performance.now() + PATIENCE_MS;
+  for (let sent = sentAtOnce; performance.now() < endsAtMs; sent++) {
+    // Never the last byte: then it would be a request.
+    const byte = bytes.subarray(Math.min(sent, bytes.length - 2), Math.min(sent, bytes.length - 2) + 1);
+    if (sent < bytes.length - 1) for (const socket of sockets) if (socket.writable) socket.write(byte);
+    await pause(DRIBBLE_EVERY_MS);
+  }
+  return sockets;
+}
+
+async function manyOpened(target: Target, count: number): Promise<readonly Socket[]> {
+  const sockets: Socket[] = [];
+  while (sockets.length < count) {
+    const several = Array.from({ length: Math.min(100, count - sockets.length) }, () => opened(target));
+    sockets.push(...(await Promise.all(several)));
+  }
+  return sockets.map((socket) => socket.resume());
+}

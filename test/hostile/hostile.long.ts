@@ -1,0 +1,27 @@
+/**
+ * The table of bad inputs: `npm run hostile`. Each row again and again for a while, beside an importer that leases run after run.
+ * Fails when a row burnt a run, was taken for a good request, was answered otherwise than it should be, or left a secret in the log.
+ */
+import { expect, test } from "vitest";
+import { ALL_ROWS } from "./all-rows.js";
+import { CoordinatorBeside } from "./coordinator-beside.js";
+import { Neighbour } from "./neighbour.js";
+import { playRow, type RowResult } from "./play-row.js";
+import { tableOf, totalsOf } from "./table.js";
+
+const FOR_MS = 100;
+const TURN_COUNT = 3;
+
+test("bad inputs cost nothing", async () => {
+  const coordinator = await CoordinatorBeside.start({ share: 1 });
+  const neighbour = new Neighbour(coordinator.target);
+  const rows = ALL_ROWS.filter(({ needsTokens }) => !needsTokens || coordinator.target.token !== undefined);
+  const results: RowResult[] = [];
+  for (const row of rows)
+    results.push(await playRow(row, coordinator, neighbour, { forMs: FOR_MS, turnCount: TURN_COUNT }));
+  console.log(tableOf(results));
+  console.log(`\n${totalsOf(results, ALL_ROWS.length - rows.length)}`);
+  expect(
+    results.filter(({ problems }) => problems.length > 0).map(({ row, problems }) => [row.input, problems]),
+  ).toEqual([]);
+});

@@ -1,0 +1,65 @@
+/**
+ * The other caller: an importer in a process of its own that leases run after run, a few milliseconds apart, while a row is played.
+ * `go` begins; `halt` ends, and is answered with how long each lease took and how many runs there were, none under way any more.
+ */
+import { randomBytes } from "node:crypto";
+import { Agent, request } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+
+const PAUSE_MS = 3;
+
+const [, , host, port, token] = process.argv;
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const holder = { name: "neighbour", host: "here", pid: process.pid, labels: {} };
+let isGoing = false;
+let worked = Promise.resolve();
+let tookMs = [];
+let runCount = 0;
+let failures = [];
+
+process.on("message", async (word) => {
+  if (word === "go") {
+    isGoing = true;
+    worked = work();
+    return;
+  }
+  isGoing = false;
+  await worked;
+  process.send({ tookMs, runCount, failures });
+  [tookMs, runCount, failures] = [[], 0, []];
+});
+
+async function work() {
+  while (isGoing) {
+    const beganAtMs = performance.now();
+    try {
+      const { status, text } = await lease();
+      if (status === 201) runCount++;
+      else failures.push(`${status} ${text.slice(0, 200)}`);
+    } catch (error) {
+      failures.push(error.message);
+    }
+    tookMs.push(performance.now() - beganAtMs);
+    await pause(PAUSE_MS);
+  }
+}
+
+function lease() {
+  const nonce = randomBytes(16).toString("hex");
+  const body = JSON.stringify({ runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() });
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      { host, port, method: "POST", path: "/v1/namespaces/main/leases", agent, headers },
+      (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (piece) => {
+          text += piece;
+        });
+        answer.once("end", () => resolve({ status: answer.statusCode, text })).once("error", reject);
+      },
+    );
+    asked.once("error", reject).end(body);
+  });
+}

@@ -1,0 +1,169 @@
+/** `callnumber token` as an operator types it: what it prints where, what it leaves in the file, and the mistakes. */
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { callnumber, folderForTest } from "./processes/command.js";
+
+const TOKEN = /^cn_[A-Za-z0-9_-]{43}$/;
+
+async function tokensFile(): Promise<string> {
+  return join(await folderForTest(), "tokens");
+}
+
+const create = (file: string, ...more: readonly string[]) =>
+  callnumber(["token", "create", "--tokens-file", file, "--role", "lease", "--namespace", "main", ...more]);
+
+describe("create", () => {
+  test("prints the token alone on standard output, what to do next beside it, and keeps its hash only", async () => {
+    const file = await tokensFile();
+    const { code, stdout, stderr } = await create(file, "lists", "--note", "importer 1");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^cn_[A-Za-z0-9_-]{43}\n$/);
+    const token = stdout.trimEnd();
+    const line = JSON.parse(await readFile(file, "utf8"));
+    expect(line).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}$/),
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      role: "lease",
+      namespaces: ["lists", "main"],
+      createdAtMs: expect.any(Number),
+      note: "importer 1",
+    });
+    expect(stderr).toContain(line.id);
+    expect(stderr).toContain("SIGHUP");
+    expect(stderr).not.toContain(token);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  test("with --json prints an object, and nothing beside it", async () => {
+    const file = await tokensFile();
+    const made = await callnumber(["token", "create", "--role", "read", "--all-namespaces", "--json"], {
+      env: { CALLNUMBER_TOKENS_FILE: file },
+    });
+    expect(JSON.parse(made.stdout)).toEqual({
+      token: expect.stringMatching(TOKEN),
+      id: expect.stringMatching(/^[0-9a-f]{8}$/),
+      role: "read",
+      namespaces: "all",
+      createdAtMs: expect.any(Number),
+      tokensFile: file,
+    });
+    expect(made.stderr).toBe("");
+  });
+
+  test("of several processes at once loses no token", async () => {
+    const file = await tokensFile();
+    const made = await Promise.all(Array.from({ length: 8 }, () => create(file)));
+    expect(made.map(({ code }) => code)).toEqual(Array(8).fill(0));
+    expect(new Set(made.map(({ stdout }) => stdout)).size).toBe(8);
+    expect((await readFile(file, "utf8")).trimEnd().split("\n")).toHaveLength(8);
+  });
+
+  test("does not take the namespace of an importer from the environment", async () => {
+    const file = await tokensFile();
+    const env = { CALLNUMBER_NAMESPACE: "lists" };
+    const made = await callnumber(["token", "create", "--role", "lease", "--tokens-file", file], { env });
+    expect(made).toMatchObject({ code: 2, stderr: expect.stringContaining("--all-namespaces") });
+  });
+});
+
+describe("list and revoke", () => {
+  test("show all but the hash, and take one away by its id", async () => {
+    const file = await tokensFile();
+    const tokens = [await create(file, "--note", "first"), await create(file, "--note", "second")];
+    const ids = (await readFile(file, "utf8"))
+      .trimEnd()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { id: string }).id);
+    const listed = await callnumber(["token", "--tokens-file", file]);
+    expect(listed.stdout.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^ID +ROLE +NAMESPACES +CREATED AT +NOTE$/),
+      expect.stringMatching(`^${ids[0]} +lease +main +\\S+Z +first$`),
+      expect.stringMatching(`^${ids[1]} +lease +main +\\S+Z +second$`),
+    ]);
+    const revoked = await callnumber(["token", "revoke", ids[0] as string, "--tokens-file", file]);
+    expect(revoked).toMatchObject({ code: 0, stdout: expect.stringMatching(`Revoked token ${ids[0]}.*SIGHUP`) });
+    const left = await callnumber(["token", "list", "--tokens-file", file, "--json"]);
+    expect(JSON.parse(left.stdout)).toEqual([
+      { id: ids[1], role: "lease", namespaces: ["main"], createdAtMs: expect.any(Number), note: "second" },
+    ]);
+    const last = await callnumber(["token", "revoke", ids[1] as string, "--tokens-file", file, "--json"]);
+    expect(JSON.parse(last.stdout)).toEqual({ revoked: ids[1], tokensFile: file });
+    const none = await callnumber(["token", "list", "--tokens-file", file]);
+    expect(none.stdout).toBe("no tokens: nobody is let in\n");
+    const all = [listed, revoked, left, last, none].map((one) => one.stdout + one.stderr).join("");
+    for (const { stdout } of tokens) expect(all).not.toContain(stdout.trimEnd());
+  });
+
+  test("of a file that others may read is refused with the command that mends it", async () => {
+    const file = await tokensFile();
+    await create(file);
+    await chmod(file, 0o644);
+    for (const verb of [["list"], ["revoke", "01234567"], ["create", "--role", "read", "--all-namespaces"]]) {
+      expect(await callnumber(["token", ...verb, "--tokens-file", file])).toMatchObject({
+        code: 1,
+        stdout: "",
+        stderr: expect.stringMatching(`mode is 0644.*chmod 600 ${file} \\(tokens_file_unusable\\)`),
+      });
+    }
+  });
+
+  test("of a file with a wrong line say which, and not what stands there", async () => {
+    const file = await tokensFile();
+    const { stdout: token } = await create(file);
+    await writeFile(file, (await readFile(file, "utf8")) + token);
+    const listed = await callnumber(["token", "list", "--tokens-file", file, "--json"]);
+    expect(JSON.parse(listed.stderr)).toEqual({
+      code: "tokens_file_unusable",
+      message: `${file}, line 2: it is no JSON`,
+    });
+  });
+});
+
+describe("a mistake", () => {
+  const CN = `cn_${"a".repeat(43)}`;
+  test.each([
+    [["create", "--role", "lease", "--namespace", "main"], 2, /--tokens-file/],
+    [["create", "--tokens-file", "FILE", "--namespace", "main"], 2, /--role lease \| read \| operator/],
+    [
+      ["create", "--tokens-file", "FILE", "--role", "admin", "--namespace", "main"],
+      2,
+      /a role is one of lease, read, operator/,
+    ],
+    [["create", "--tokens-file", "FILE", "--role", "lease"], 2, /--namespace NAME, or --all-namespaces/],
+    [["create", "--tokens-file", "FILE", "--role", "lease", "--namespace", "Main"], 2, /1 to 63 characters a-z/],
+    [
+      ["create", "--tokens-file", "FILE", "--role", "lease", "--namespace", "a", "--all-namespaces"],
+      2,
+      /exclude each other/,
+    ],
+    [["create", "01234567", "--tokens-file", "FILE", "--role", "lease", "--namespace", "a"], 2, /takes no id/],
+    [
+      ["create", "--tokens-file", "FILE", "--role", "read", "--all-namespaces", "--note", "\u001b[2J"],
+      2,
+      /unprintable/,
+    ],
+    [["list", "--tokens-file", "FILE", "--role", "lease"], 2, /--role is for create/],
+    [["list", "--tokens-file", "FILE"], 1, /is not there/],
+    [["revoke", "--tokens-file", "FILE"], 2, /which token/],
+    [["revoke", CN, "--tokens-file", "FILE"], 2, /which token/],
+    [["revoke", "01234567", "--tokens-file", "FILE"], 1, /is not there/],
+  ])("%j is told", async (parameters, code, message) => {
+    const file = await tokensFile();
+    const done = await callnumber(["token", ...parameters.map((text) => (text === "FILE" ? file : text))]);
+    expect(done).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(message) });
+    expect(done.stderr).not.toContain(CN);
+    await expect(stat(file)).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  test("in the id is told", async () => {
+    const file = await tokensFile();
+    await create(file);
+    const before = await readFile(file);
+    expect(await callnumber(["token", "revoke", "01234567", "--tokens-file", file])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("token_unknown"),
+    });
+    expect(await readFile(file)).toEqual(before);
+  });
+});
