@@ -13,7 +13,7 @@ export const IMPORTER = `cn_${"i".repeat(43)}`;
 /** Good for the namespace `lists` alone. */
 export const OF_LISTS = `cn_${"l".repeat(43)}`;
 
-export interface ClosedCoordinator {
+interface ClosedCoordinator {
   readonly url: string;
   readonly tokens: TokensInHand;
   readonly coordinator: Coordinator;
@@ -22,7 +22,7 @@ export interface ClosedCoordinator {
 }
 
 /** With the namespaces `main` and `lists`, and one token of each kind. Ends with the test. */
-export async function closedCoordinator(): Promise<ClosedCoordinator> {
+async function closedCoordinator(): Promise<ClosedCoordinator> {
   const tokens = new TokensInHand();
   tokens.add(READER, "read");
   tokens.add(OPERATOR, "operator");
@@ -42,7 +42,7 @@ export async function closedCoordinator(): Promise<ClosedCoordinator> {
   return { url, tokens, coordinator, startAgain };
 }
 
-export interface ClosedConsole extends Watched, ClosedCoordinator {
+interface ClosedConsole extends Watched, ClosedCoordinator {
   readonly visit: (place: string) => Promise<void>;
 }
 

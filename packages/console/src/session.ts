@@ -9,16 +9,21 @@ export interface Presence {
   readonly session: ConsoleSessionAnswer["session"];
 }
 
-let isOut = false;
+let present: Presence = { state: "asking", session: null };
 
 /** Whether nothing would be answered: whoever signs in begins the page anew. */
 export function isSignedOut(): boolean {
-  return isOut;
+  return present.state === "out";
+}
+
+/** Whether programs are asked for tokens, too. */
+export function isSignedIn(): boolean {
+  return present.session !== null;
 }
 
 export function usePresence(): Presence {
-  const [presence, setPresence] = useState<Presence>({ state: "asking", session: null });
-  isOut = presence.state === "out";
+  const [presence, setPresence] = useState(present);
+  present = presence;
   useEffect(() => {
     const leave = () => setPresence(({ session }) => ({ state: "out", session }));
     addEventListener("signedout", leave);

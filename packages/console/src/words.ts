@@ -85,7 +85,8 @@ export function farDate(atMs: number | null, nowMs: number): string {
 
 /** What a coordinator says begins in the middle of a sentence. */
 export function asSentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  const told = text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) => dateAndTime(Date.parse(instant)));
+  return told.charAt(0).toUpperCase() + told.slice(1);
 }
 
 export function labelsInWords(labels: Readonly<Record<string, string>>): string {

@@ -5,7 +5,7 @@ import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { describe, expect, test } from "vitest";
 import { happenings, isOfGuard, sentenceOf } from "../src/event-words.js";
 import { hueOf } from "../src/namespace-colour.js";
-import { ago, duration, farDate, perCent, roughly, span } from "../src/words.js";
+import { ago, asSentence, dateAndTime, duration, farDate, perCent, readable, roughly, span } from "../src/words.js";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const YEAR_MS = 365.25 * 86_400_000;
@@ -20,6 +20,19 @@ describe("words", () => {
     expect(perCent(1e-8)).toBe("below 0.1 %");
     expect(perCent(0.9999)).toBe("99.9 %");
     expect(perCent(1)).toBe("100 %");
+  });
+
+  test("tell an instant of the coordinator's by the clock of whoever reads, as every other time on the page", () => {
+    expect(asSentence("leased at 2026-11-21T21:30:59.542Z, by x")).toBe(
+      `Leased at ${dateAndTime(Date.UTC(2026, 10, 21, 21, 30, 59))}, by x`,
+    );
+  });
+
+  test("spell out what is not seen or turns the order of others, and leave every other script as it is", () => {
+    expect(readable("a\u202eb\u2066\u001b[31m\u0000\u00ad\ud800")).toBe(
+      "a\\u{202e}b\\u{2066}\\u{1b}[31m\\u{0}\\u{ad}\\u{d800}",
+    );
+    for (const text of ["two\nlines", "Bücher", "ספרים", "图书馆", "<b>"]) expect(readable(text)).toBe(text);
   });
 
   test("round great figures down, since what is left is never more than that", () => {

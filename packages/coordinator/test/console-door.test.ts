@@ -259,7 +259,6 @@ describe("a cookie", () => {
     ["a word that is none", false, { "sec-fetch-site": "same-origin, cross-site" }],
     ["nothing", false, { "sec-fetch-site": "" }],
     ["an old browser's own page", true, { referer: "OWN/console/" }],
-    ["an old browser's own page, by its origin", true, { origin: "OWN" }],
     ["an old browser that tells nothing", false, {}],
     ["an old browser at another site", false, { referer: "http://evil.example/" }],
     ["an old browser at another port", false, { referer: "http://127.0.0.1:1/" }],

@@ -69,8 +69,8 @@ function SignIn({ wasIn }: { wasIn: boolean }) {
           {wrong}
         </p>
         <p id="token-hint" class="quiet">
-          One of role <code>read</code> or <code>operator</code>, which <code>callnumber token create</code> made. It is
-          not kept here: the browser is signed in for eight hours, or until nobody looked for one.
+          Of role read or operator. It is not kept here: the browser is signed in for eight hours, or until nobody
+          looked for one.
         </p>
       </form>
     </>

@@ -12,6 +12,7 @@ import { HoldersTable } from "../parts/holders-table.js";
 import { Instant } from "../parts/instant.js";
 import { NamespacesTable } from "../parts/namespaces-table.js";
 import { RecentEventList } from "../parts/recent-event-list.js";
+import { isSignedIn } from "../session.js";
 import { useAnswer } from "../use-answer.js";
 import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
 
@@ -145,7 +146,10 @@ function Beginning({ namespace }: { namespace: string }) {
         This namespace is new. It fills as soon as an importer asks for its first run, and this page shows it at once.
         To try it, make one call number:
       </p>
-      <CommandLine text={`callnumber next --coordinator ${coordinator} --namespace ${namespace}`} />
+      <CommandLine
+        text={`callnumber next --coordinator ${coordinator} --namespace ${namespace}${isSignedIn() ? " --token-file FILE" : ""}`}
+      />
+      {isSignedIn() && <p class="quiet">FILE holds a token of role lease.</p>}
       <p class="quiet">
         If an archive already holds call numbers of this name, stop here: this is the wrong store, or an emptied one.
       </p>

@@ -33,12 +33,14 @@ export function RunsPage({ route }: { route: Route }) {
             ) : (
               <LeasesTable namespace={namespace} leases={leases} />
             )}
-            <nav class="pager" aria-label="Pages of the list">
-              {cursor !== "" && <a href={addressOf(namespace, "runs", "", filters)}>Newest</a>}
-              {nextCursor !== null && (
-                <a href={addressOf(namespace, "runs", "", { ...filters, cursor: nextCursor })}>Older</a>
-              )}
-            </nav>
+            {(cursor !== "" || nextCursor !== null) && (
+              <nav class="pager" aria-label="Pages of the list">
+                {cursor !== "" && <a href={addressOf(namespace, "runs", "", filters)}>Newest</a>}
+                {nextCursor !== null && (
+                  <a href={addressOf(namespace, "runs", "", { ...filters, cursor: nextCursor })}>Older</a>
+                )}
+              </nav>
+            )}
           </>
         )}
       </Answered>

@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import { type Door, OPEN_DOOR } from "../http/access.js";
+import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
@@ -18,8 +19,8 @@ export interface AdmissionOptions {
 /** What the server needs to know of it. */
 export interface Admission {
   readonly door: Door;
-  /** With which one signs in at the console; undefined where nobody is asked. */
-  readonly signInTokens: TokenDoor | undefined;
+  /** With which one signs in at the console; undefined where nobody is asked for a token. */
+  readonly signInTokens: SignInTokens | undefined;
   /** Whether requests must name this machine as their host. */
   readonly isForLoopbackOnly: boolean;
 }

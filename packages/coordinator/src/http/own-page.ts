@@ -2,8 +2,7 @@
  * Whether a request comes from a page of this coordinator's own: what keeps a cookie from working for others. `SameSite` does not
  * do that alone, as another port of the same host is the same site. Pure; believes what a browser says and a page can't change.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import type { IncomingHttpHeaders } from "node:http";
 
 /** Of every answer: no page of another site may load it as anything, and none may be told that it is something else than it says. */
 export const FOR_OWN_PAGES = {
@@ -33,12 +32,6 @@ export function isSentByOwnPage(headers: IncomingHttpHeaders): boolean {
   if (scheme === undefined || (site !== undefined && site !== "same-origin")) return false;
   // A proxy may have changed `Host`; the browser knows better.
   return site === "same-origin" || isOwnAddress(origin, host, scheme);
-}
-
-/** Signing in and out are all that a page of ours asks for with `Origin`; whoever else sends one is no program and no page of ours. */
-export function isSigningIn({ url, headers }: Pick<IncomingMessage, "url" | "headers">): boolean {
-  const isAboutSession = url === OPERATOR_ROUTES.session || url === OPERATOR_ROUTES.sessionEnd;
-  return isAboutSession && isSentByOwnPage(headers);
 }
 
 /** Of the page that asks; undefined where none is named. */

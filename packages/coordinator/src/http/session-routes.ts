@@ -12,6 +12,7 @@ import type { Caller } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
 import { isSentByOwnPage, schemeOf } from "./own-page.js";
+import type { AllowsOrigin } from "./request-head.js";
 import { endedCookie, sessionCookie, sessionCookiesIn } from "./session-cookie.js";
 import { sessionOf } from "./session-door.js";
 import { SESSION_AGE_MAX_MS, type Sessions } from "./sessions.js";
@@ -27,13 +28,22 @@ interface Surroundings {
   readonly log: Log;
 }
 
+/** The only requests that a page sends with `Origin`, and may. */
+export const isSignInOrOut: AllowsOrigin = ({ method, url, headers }) =>
+  method === "POST" &&
+  (url === OPERATOR_ROUTES.session || url === OPERATOR_ROUTES.sessionEnd) &&
+  isSentByOwnPage(headers);
+
 export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surroundings): void {
   app.get(
     OPERATOR_ROUTES.session,
     { config: PUBLIC, schema: { hide: true, response: { 200: consoleSessionAnswerSchema, ...errorResponses } } },
-    async (request) => {
+    async (request, reply) => {
       const session = sessions && sessionOf(request, sessions);
-      return { isNeeded: sessions !== undefined, session: session ? told(session.caller, session.endsInMs) : null };
+      return reply.send({
+        isNeeded: sessions !== undefined,
+        session: session ? told(session.caller, session.endsInMs) : null,
+      });
     },
   );
   if (sessions === undefined) return;

@@ -63,12 +63,14 @@ export class Sessions {
     const caller = { tokenId, accesses: new Set(ACCESSES.filter((access) => accesses.has(access))), namespaces };
     const nowMs = this.#nowMs();
     const own = this.#kept.filter((kept) => kept.ofToken === ofToken);
-    const pushedOut = [
-      ...longestIdle(own, SESSIONS_OF_TOKEN_MAX - 1),
-      ...(own.length < SESSIONS_OF_TOKEN_MAX ? longestIdle(this.#kept, SESSION_COUNT_MAX - 1) : []),
-    ];
+    // Whoever has too many of their own makes no room at the cost of others.
+    const pushedOut = new Set(
+      own.length < SESSIONS_OF_TOKEN_MAX
+        ? longestIdle(this.#kept, SESSION_COUNT_MAX - 1)
+        : longestIdle(own, SESSIONS_OF_TOKEN_MAX - 1),
+    );
     const begun = { digest: digestOf(secret), ofToken, caller, begunAtMs: nowMs, usedAtMs: nowMs };
-    this.#kept = [...this.#kept.filter((kept) => !pushedOut.includes(kept)), begun];
+    this.#kept = [...this.#kept.filter((kept) => !pushedOut.has(kept)), begun];
     return secret;
   }
 
