@@ -33,10 +33,11 @@ import {
   wholeNumber,
 } from "./options.js";
 import { RELEASE } from "./release.js";
+import { startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions {
+interface Options extends LedgerOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly host: string;
@@ -58,7 +59,7 @@ type Say = (text: string) => void;
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
 export function serveCommand(): Command {
-  return new Command("serve")
+  const command = new Command("serve")
     .summary("run a coordinator")
     .description(
       "Leases runs to importers over HTTP until it is told to stop (Ctrl-C, SIGTERM). What it says for people goes to standard " +
@@ -113,6 +114,8 @@ export function serveCommand(): Command {
     .action((options: Options, command: Command) => {
       return serve(options, command.getOptionValueSource("namespace") !== "default");
     });
+  for (const option of tlsOptions()) command.addOption(option);
+  return command;
 }
 
 async function serve(options: Options, mustServeNamespace: boolean): Promise<void> {
@@ -125,6 +128,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
         "Listen on 127.0.0.1, or say --listen-without-tokens when a firewall or a proxy keeps strangers out",
     );
   }
+  const tlsPaths = tlsPathsOf(options, { host, isLoopback: isLoopback(host) });
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
   // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
@@ -134,6 +138,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
+  const tls = tlsPaths && startTls(tlsPaths, events);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -156,6 +161,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       events,
       recentEvents: recent,
       publicInspect: options.publicInspect ?? false,
+      tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
@@ -167,6 +173,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    tls?.stop();
     await rotation?.stop();
     recent.close();
     await coordinator.stopTouching();

@@ -1,7 +1,8 @@
 /** The web framework, set up for strangers: small bodies, JSON with types from zod, no poisoned keys, no lines of its own. */
-import Fastify from "fastify";
+import Fastify, { type FastifyServerFactory } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Refusals } from "./error-answer.js";
+import type { TlsServers } from "./tls-servers.js";
 
 /** Larger than any request of ours, smaller than anything that hurts. */
 const BODY_LIMIT_BYTES = 4096;
@@ -10,8 +11,10 @@ export const PARAMETER_LENGTH_MAX = 256;
 
 export type TypedApp = ReturnType<typeof newApp>;
 
-export function newApp({ answerError }: Pick<Refusals, "answerError">) {
+/** `tls`: makes its servers; without it they speak HTTP. */
+export function newApp({ answerError }: Pick<Refusals, "answerError">, tls?: TlsServers) {
   const app = Fastify({
+    ...(tls === undefined ? {} : { serverFactory: serverFactoryOf(tls) }),
     // The log holds our events, each under its own name; a line for every request would drown them.
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -33,4 +36,9 @@ export function newApp({ answerError }: Pick<Refusals, "answerError">) {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   return app;
+}
+
+/** The framework sets up only servers that it makes itself. */
+function serverFactoryOf(tls: TlsServers): FastifyServerFactory {
+  return (handler, options) => tls.createServer({ keepAliveTimeout: options["keepAliveTimeout"] as number }, handler);
 }

@@ -32,6 +32,7 @@ import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
+import type { TlsServers } from "./tls-servers.js";
 
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
@@ -48,6 +49,8 @@ export interface ServerOptions {
   readonly door?: Door;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
+  /** Encrypts. Default: HTTP is spoken. */
+  readonly tls?: TlsServers | undefined;
 }
 
 export interface Server {
@@ -64,9 +67,10 @@ export async function createServer({
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
   publicInspect = false,
+  tls,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
-  const app = newApp(refusals);
+  const app = newApp(refusals, tls);
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
@@ -128,12 +132,17 @@ export async function createServer({
   refuseOtherMethods(app, methods, refusals);
 
   return {
-    listen: (address) => app.listen(address),
+    async listen(address) {
+      const url = await app.listen(address);
+      // The framework knows of TLS only what it does itself.
+      return tls === undefined ? url : url.replace(/^http:/, "https:");
+    },
     async stop() {
       isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
+      tls?.endConnections();
       await app.close();
       metrics.close();
     },
