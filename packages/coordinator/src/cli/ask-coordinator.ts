@@ -2,6 +2,7 @@
 import { Readable } from "node:stream";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
 import type { z } from "zod";
+import { tlsReasonOf } from "./tls-reasons.js";
 
 const TIMEOUT_MS = 10_000;
 
@@ -86,7 +87,7 @@ function refusalIn(base: string, status: number, body: unknown): AskError {
 
 function unreachable(base: string, error: unknown): AskError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
+  const reason = tlsReasonOf(cause) ?? (cause instanceof Error ? cause.message || cause.name : String(cause));
   return new AskError(
     "coordinator_unreachable",
     `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
