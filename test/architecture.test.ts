@@ -110,9 +110,9 @@ const RULES: readonly Rule[] = [
     because:
       "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|main)\./,
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

@@ -1,6 +1,5 @@
 /** The `callnumber` command as a new user meets it: what it prints, what it exits with, and the mistakes people make. */
 
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -243,11 +242,7 @@ describe("with a coordinator on the embedded store", () => {
 });
 
 describe("with a coordinator on Redis", () => {
-  const storeUrl = () => {
-    const url = new URL(sharedRedis().url);
-    url.searchParams.set("prefix", `test-${randomUUID()}:`);
-    return url.href;
-  };
+  const storeUrl = () => sharedRedis().storeUrl;
 
   test("nothing begins by itself: serve names the command, init makes the namespace, serve goes on where it stood", async () => {
     const store = storeUrl();

@@ -5,7 +5,16 @@
 import { describe, expect, test } from "vitest";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { clientAt, newStoreAt, ownServer, storeAt, throughProxy, until, untilDone } from "./redis-for-test.js";
+import {
+  clientAt,
+  newStoreAt,
+  openServer,
+  ownServer,
+  storeAt,
+  throughProxy,
+  until,
+  untilDone,
+} from "./redis-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 const unavailable = expect.objectContaining({ code: "store_unavailable" });
@@ -212,7 +221,7 @@ describe("a server that ails", () => {
   });
 
   test("that asks for a password: said what to do, and the password is not shown", async ({ skip }) => {
-    const { port } = await ownServer({ requirepass: "right" }, skip);
+    const { port } = await openServer({ requirepass: "right" }, skip);
     await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("password"),
@@ -264,7 +273,7 @@ describe("a server that ails", () => {
   test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
     skip,
   }) => {
-    const { url, port } = await ownServer({}, skip);
+    const { url, port } = await openServer({}, skip);
     const admin = clientAt(url);
     await expect(storeAt(`${url}/9999`)).rejects.toEqual(unavailable);
     const other = await newStoreAt(`${url}/0`);
@@ -283,7 +292,7 @@ describe("a server that ails", () => {
   });
 
   test("databases and prefixes are separate stores", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
+    const { url } = await openServer({}, skip);
     const stores: RedisStore[] = await Promise.all(
       [`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)),
     );

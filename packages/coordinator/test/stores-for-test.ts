@@ -1,5 +1,4 @@
 /** Opens each kind of store, empty, for one test, and removes it afterwards. */
-import { randomUUID } from "node:crypto";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,16 +36,19 @@ export const openSqlite: OpenForTest = async (options) => {
 };
 
 /** A place of its own for each test: the server may hold other things. */
-export function redisAddressForTest(prefix = `test-${randomUUID()}:`): RedisStoreOptions {
-  const url = new URL(sharedRedis().url);
-  url.searchParams.set("prefix", prefix);
-  const address = parseStoreUrl(url.href);
+export function redisAddressForTest(url = sharedRedis().storeUrl): RedisStoreOptions {
+  const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
   return address;
 }
 
-export const openRedis: OpenForTest = async (options) => {
-  const address = redisAddressForTest();
+export const openRedis: OpenForTest = (options) => opened(redisAddressForTest(), options);
+
+/** For what a coordinator's user may not do: a record is recovered, or taken over from another store. */
+export const openRedisAsOperator: OpenForTest = (options) =>
+  opened(redisAddressForTest(sharedRedis().operatorUrl), options);
+
+async function opened(address: RedisStoreOptions, options: Parameters<OpenForTest>[0]): ReturnType<OpenForTest> {
   // Nobody follows the test Redis: waiting for acknowledgements would only take time.
   const open = () => RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
   let store = await open();
@@ -59,4 +61,4 @@ export const openRedis: OpenForTest = async (options) => {
     },
     remove: () => store.close(),
   };
-};
+}

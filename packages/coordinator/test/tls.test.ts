@@ -233,7 +233,7 @@ describe("new files", () => {
     ["that everybody may read", ({ key }) => chmodSync(key, 0o644), /mode 0644\): chmod 600/],
     [
       "that have ended",
-      (_) => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2020, 0) })),
+      () => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2020, 0) })),
       /has ended on 2020-01-01T00:00:00\.000Z/,
     ],
   ])("%s leave the old ones in use, and are told once", async (_, spoil, reason) => {

@@ -9,6 +9,10 @@ import { RELEASE } from "./release.js";
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
 
+const PASSWORD_TYPED =
+  "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
+  "Put the URL into a file (--store-file), or into CALLNUMBER_STORE";
+
 /** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve-command.js")).serveCommand(),
@@ -33,7 +37,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   move: async () => (await import("./move-command.js")).moveCommand(),
 };
 
-export async function runProgram(argv: readonly string[]): Promise<void> {
+/** `hasPassword`: one was typed among the words. */
+export async function runProgram(
+  argv: readonly string[],
+  { hasPassword }: { readonly hasPassword: boolean },
+): Promise<void> {
   const program = new Command("callnumber")
     .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
     .version(RELEASE)
@@ -55,12 +63,17 @@ those of status --check are its own.`,
   for (const command of await commandsFor(argv)) {
     if (asJson) command.configureOutput({ outputError: (text, write) => write(misuseAsJson(text)) });
     command.exitOverride().option("--json", "print JSON for programs");
+    if (command.options.some(({ long }) => long === "--store")) {
+      (await import("./store-file.js")).takeStoreFromFile(command);
+    }
     program.addCommand(command);
   }
   if (argv.length <= 2) {
     program.outputHelp();
     return;
   }
+  // With --json a program reads this, and a failure is all that it expects.
+  if (hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
   endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
   try {
     await program.parseAsync([...argv]);

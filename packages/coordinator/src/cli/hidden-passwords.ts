@@ -1,0 +1,21 @@
+/**
+ * Passwords that were typed on the command line, where every user of the machine can read them: taken out of the process list as
+ * soon as we run. What stood there before, for some milliseconds, and the shell's history are out of reach.
+ */
+import process from "node:process";
+
+/** Each keeps what leads to the secret. A password may hold anything, so it ends at the last @ of its word. */
+const SECRETS: readonly RegExp[] = [/(:\/\/[^:@/]*:).*(?=@)/s, /([?&][A-Za-z]*password=)[^&]*/gi];
+
+/** The words without the passwords in them. */
+export function withoutPasswords(words: readonly string[]): readonly string[] {
+  return words.map((word) => SECRETS.reduce((text, secret) => text.replace(secret, "$1***"), word));
+}
+
+/** Overwrites what the process list shows, where there is a password in it; answers whether there was. */
+export function hidePasswords(argv: readonly string[]): boolean {
+  const shown = withoutPasswords(argv);
+  if (shown.every((word, index) => word === argv[index])) return false;
+  process.title = shown.join(" ");
+  return true;
+}
