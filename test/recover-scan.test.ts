@@ -34,7 +34,7 @@ async function archiveOf(...runs: readonly number[]): Promise<string> {
 
 describe.each<[string, () => Promise<string>]>([
   ["embedded", async () => `sqlite:${join(await folderForTest(), "store.db")}`],
-  ["Redis", async () => sharedRedis().storeUrl],
+  ["Redis", async () => sharedRedis().operatorUrl],
 ])("with a store in %s", (_, newStoreUrl) => {
   test("the first run leased afterwards lies above the archive's greatest, which the store has forgotten", async () => {
     const url = await newStoreUrl();

@@ -3,6 +3,7 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
@@ -266,7 +267,11 @@ describe("a server that ails", () => {
       code: "operator_needed",
       message: expect.stringContaining("followed another one"),
     });
-    await store.step(NAMESPACE, commands.recover());
+    await expect(store.step(NAMESPACE, commands.recover())).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/ACL does not let .* recover and move need the operator's user/),
+    });
+    await (await storeAt(asOperator(url))).step(NAMESPACE, commands.recover());
     expect(await jump()).toBeGreaterThan(1);
   });
 

@@ -13,12 +13,12 @@ import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
-import { openMemory, openRedisAsOperator, openSqlite } from "./stores-for-test.js";
+import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
 const STORES: readonly [name: string, open: OpenForTest][] = [
   ["memory", openMemory],
   ["embedded", openSqlite],
-  ["Redis", openRedisAsOperator],
+  ["Redis", openRedis],
 ];
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = 10;

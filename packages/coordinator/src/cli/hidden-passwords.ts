@@ -7,9 +7,17 @@ import process from "node:process";
 /** Each keeps what leads to the secret. A password may hold anything, so it ends at the last @ of its word. */
 const SECRETS: readonly RegExp[] = [/(:\/\/[^:@/]*:).*(?=@)/s, /([?&][A-Za-z]*password=)[^&]*/gi];
 
+/** What the option parser repeats of a value that it refuses: it may be a URL without its beginning. */
+const REPEATED = /((?:argument|value) ').*(?=@)/s;
+
 /** The words without the passwords in them. */
 export function withoutPasswords(words: readonly string[]): readonly string[] {
   return words.map((word) => SECRETS.reduce((text, secret) => text.replace(secret, "$1***"), word));
+}
+
+/** What the option parser says, without what may be a password in it. */
+export function misuseWithoutPasswords(text: string): string {
+  return [...SECRETS, REPEATED].reduce((left, secret) => left.replace(secret, "$1***"), text);
 }
 
 /** Overwrites what the process list shows, where there is a password in it; answers whether there was. */

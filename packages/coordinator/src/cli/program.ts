@@ -4,6 +4,7 @@ import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { failureOf, misuseAsJson } from "./failure.js";
+import { misuseWithoutPasswords } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
 
 const EXIT_FAILED = 1;
@@ -60,8 +61,10 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
 those of status --check are its own.`,
     );
   const asJson = argv.includes("--json");
+  const wordsOf = asJson ? misuseAsJson : (text: string) => text;
+  program.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
   for (const command of await commandsFor(argv)) {
-    if (asJson) command.configureOutput({ outputError: (text, write) => write(misuseAsJson(text)) });
+    command.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
     command.exitOverride().option("--json", "print JSON for programs");
     if (command.options.some(({ long }) => long === "--store")) {
       (await import("./store-file.js")).takeStoreFromFile(command);
