@@ -34,13 +34,13 @@ interface Line {
 }
 
 /** A server on a free port; `look` is one look at the files, as the timer would do it. */
-async function served(paths: TlsPaths, host = "127.0.0.1") {
+async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 60_000) {
   const lines: Line[] = [];
   const written = (level: string) => (fields: object, event: string) =>
     void lines.push({ level, event, fields: fields as Line["fields"] });
   const log: Log = { debug: written("debug"), info: written("info"), warn: written("warn"), error: written("error") };
   const clock = { ms: Date.now() };
-  const servers = new TlsServers(readTlsMaterial(paths, clock.ms), log);
+  const servers = new TlsServers(readTlsMaterial(paths, clock.ms), log, { handshakeTimeoutMs });
   const reload = new TlsReload({ paths, servers, log, everyMs: 3_600_000, now: () => clock.ms });
   const look = () => {
     reload.start();
@@ -118,6 +118,14 @@ describe("a server with a certificate", () => {
     expect(told()).toEqual(["debug handshake_refused"]);
   });
 
+  test("ends a connection that does not come to an end with its handshake", async () => {
+    const { port, lines } = await served(writeTlsFiles(folder, authority.issue()), "127.0.0.1", 50);
+    const socket = connectPlainly({ port, host: "127.0.0.1" });
+    socket.on("error", () => {}).resume();
+    await once(socket, "close");
+    expect(lines).toMatchObject([{ level: "debug", fields: { reason: "ERR_TLS_HANDSHAKE_TIMEOUT" } }]);
+  });
+
   test("stops at once, although somebody has connected and says nothing", async () => {
     const { port, stop } = await served(writeTlsFiles(folder, authority.issue()));
     const socket = connectPlainly({ port, host: "127.0.0.1" });
@@ -144,6 +152,31 @@ describe("with a client CA", () => {
     const ended = clients.issue({ untilMs: Date.now() - 1_000 });
     await expect(health(port, { cert: ended.certificate, key: ended.key })).rejects.toThrow();
     expect(new Set(told())).toEqual(new Set(["debug handshake_refused"]));
+  });
+
+  test("a connection of an authority that was taken away ends with the answer that is under way", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { certificate: cert, key } = clients.issue();
+    const options = { port, host: "127.0.0.1", ca: authority.certificate, cert, key };
+    const [idle, busy] = [connect(options), connect(options)];
+    const answers: string[] = [];
+    for (const socket of [idle, busy]) {
+      socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
+      socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+      await once(socket, "data");
+    }
+    expect(answers.join("")).not.toMatch(/connection: close/i);
+    busy.write("GET /healthz HTTP/1.1\r\n");
+    // Answered in the order of their coming: by then the server has read it.
+    expect(await health(port, { cert, key })).toBe(200);
+    const ends = [idle, busy].map((socket) => once(socket, "close"));
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    await ends[0];
+    busy.write("host: x\r\n\r\n");
+    await ends[1];
+    expect(answers.at(-1)).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
   });
 
   test.each(["TLSv1.2", "TLSv1.3"] as const)(

@@ -16,12 +16,22 @@ export class TlsServers {
   readonly #servers = new Set<Server>();
   readonly #sockets = new Set<Socket>();
   readonly #log: Log;
+  readonly #handshakeTimeoutMs: number;
   #material: TlsMaterial;
+  /** How often the client CA has changed; and how often it had when a connection was let in. */
+  #caChanges = 0;
+  readonly #letInAt = new WeakMap<Socket, number>();
   #isEnded = false;
 
-  constructor(material: TlsMaterial, log: Log) {
+  /** `handshakeTimeoutMs`: default 10,000. */
+  constructor(
+    material: TlsMaterial,
+    log: Log,
+    { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: { readonly handshakeTimeoutMs?: number } = {},
+  ) {
     this.#material = material;
     this.#log = log;
+    this.#handshakeTimeoutMs = handshakeTimeoutMs;
   }
 
   get material(): TlsMaterial {
@@ -38,7 +48,7 @@ export class TlsServers {
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         requestCert: isCallerAsked,
         rejectUnauthorized: isCallerAsked,
-        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+        handshakeTimeout: this.#handshakeTimeoutMs,
       },
       handler,
     );
@@ -48,15 +58,24 @@ export class TlsServers {
       socket.destroy();
       this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
     });
+    server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#caChanges));
+    server.prependListener("request", ({ socket }, response) => {
+      // Let in by an authority that is believed no more: this is its last answer.
+      if (this.#letInAt.get(socket) !== this.#caChanges) response.shouldKeepAlive = false;
+    });
     server.on("connection", (socket: Socket) => this.#keep(socket));
     this.#servers.add(server);
     return server;
   };
 
-  /** From now on new connections get this certificate. Those that are open go on, but the idle ones when the client CA is another. */
+  /**
+   * From now on new connections get this certificate, and open ones go on. When the client CA is another they end: idle ones now, the
+   * others with the answer to the request that is under way.
+   */
   use(material: TlsMaterial): void {
     const isCaChanged = material.clientCa !== this.#material.clientCa;
     this.#material = material;
+    if (isCaChanged) this.#caChanges++;
     for (const server of this.#servers) {
       server.setSecureContext({ ...contextOf(material), secureOptions: constants.SSL_OP_NO_RENEGOTIATION });
       if (isCaChanged) server.closeIdleConnections();
