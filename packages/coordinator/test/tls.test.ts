@@ -5,7 +5,7 @@ import { Agent, request } from "node:https";
 import { connect as connectPlainly } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import tls, { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
@@ -96,7 +96,10 @@ describe("a server with a certificate", () => {
     await expect(health(port, { ca: newAuthority().certificate })).rejects.toThrow();
   });
 
-  test("speaks TLS 1.2 and 1.3, and nothing older", async () => {
+  test("speaks TLS 1.2 and 1.3, and nothing older, whatever the process was told", async () => {
+    const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
+    onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
+    Object.assign(tls, { DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0", DEFAULT_MIN_VERSION: "TLSv1" });
     const { port } = await served(writeTlsFiles(folder, authority.issue()));
     for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
       expect(await health(port, { minVersion: version, maxVersion: version })).toBe(200);
