@@ -16,8 +16,14 @@ const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" 
 /** What redis.conf needs, beside the file, so that one such server can follow another. */
 export const FOLLOWING: Readonly<Record<string, string>> = { masteruser: TESTER.name, masterauth: TESTER.password };
 
-/** The text of an ACL file: the shipped users, and the tests' own. */
+/** The text of an ACL file: the shipped users, and the tests' own. Made once for each test file. */
 export function shippedUsers(): string {
+  made ??= makeShippedUsers();
+  return made;
+}
+let made: string | undefined;
+
+function makeShippedUsers(): string {
   const { status, stdout, stderr } = spawnSync("sh", [MAKE_ACL], {
     encoding: "utf8",
     env: {

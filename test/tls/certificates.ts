@@ -8,7 +8,7 @@ import { isIP } from "node:net";
 
 const DAY_MS = 24 * 3_600_000;
 
-export interface CertificateWishes {
+interface CertificateWishes {
   /** Who it stands for: host names and IPv4 addresses. Default: `localhost` and `127.0.0.1`. */
   readonly names?: readonly string[];
   /** Default: yesterday. */
