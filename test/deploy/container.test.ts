@@ -1,8 +1,11 @@
 /** What the image and the compose file give a process that was broken into: read as text, since no container engine may be at hand. */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { REPOSITORY } from "../processes/command.js";
+import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { newAuthority } from "../tls/certificates.js";
+import { writeTlsFiles } from "../tls/files.js";
 
 const dockerfile = readFileSync(join(REPOSITORY, "Dockerfile"), "utf8");
 const compose = readFileSync(join(REPOSITORY, "docker-compose.yml"), "utf8");
@@ -17,6 +20,24 @@ describe("the image", () => {
     expect(lastStage).not.toMatch(/--chown|chmod .*777/);
     // What was copied before belongs to root.
     expect(lastStage.indexOf("COPY --from=build")).toBeLessThan(lastStage.indexOf("\nUSER node\n"));
+  });
+
+  test("knows by asking itself whether it is well, with TLS and without", async () => {
+    const [, json = ""] = /HEALTHCHECK [^]*?CMD (\[.*\])\n/.exec(lastStage) ?? [];
+    const [program, ...words] = JSON.parse(json) as [string, ...string[]];
+    const isWell = (url: string, env: Readonly<Record<string, string>>) => {
+      const { PATH = "" } = process.env;
+      const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
+      return spawnSync(program, words, { env: own }).status === 0;
+    };
+    const plain = await serve("memory:");
+    expect(isWell(plain.url, {})).toBe(true);
+    const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
+    const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
+    const encrypted = await serve("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
+    expect(isWell(encrypted.url, env)).toBe(true);
+    expect(isWell(plain.url, env)).toBe(false);
+    expect(isWell("http://127.0.0.1:1", {})).toBe(false);
   });
 
   test("holds no secret, and none comes in by an argument of its build", () => {

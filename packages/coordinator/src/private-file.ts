@@ -1,10 +1,13 @@
 /** Files that hold a secret: read only when the system's other users can't read them too. */
-import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 
 /** Reading, writing or running by others, and writing by the group. The group may read: a service often gets its key that way. */
 const TOO_OPEN = 0o027;
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
 const SIZE_MAX_BYTES = 1_048_576;
+
+/** A pipe under that name would hold up the whole process until somebody writes to it. Windows has no such word. */
+const NOT_WAITING = constants.O_NONBLOCK ?? 0;
 
 /**
  * The text of a file with a secret; `what` names it in messages, which never hold any of it.
@@ -23,7 +26,7 @@ export function readPublicFile(path: string, what: string): string {
 function readWhole(path: string, what: string, { isPrivate }: { readonly isPrivate: boolean }): string {
   let file: number | undefined;
   try {
-    file = openSync(path, "r");
+    file = openSync(path, constants.O_RDONLY | NOT_WAITING);
     // Of the open file: between a look at the name and its reading it could become another one.
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new TypeError(`${what} ${path} is no file`);
