@@ -3,7 +3,6 @@
  * and importers that mint.
  * Guarantees: G12 (docs/guarantees.md).
  */
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, onTestFinished, test } from "vitest";
@@ -43,7 +42,7 @@ function importerAt(coordinator: string, name: string, check: CallNumberCheck) {
 }
 
 test("at the end of a run space importers stop, and go on in the next version once it is advanced, with no number twice", async () => {
-  const store = `${sharedRedis().url}?prefix=test-${randomUUID()}:`;
+  const store = sharedRedis().storeUrl;
   const witness = ["--witness-folder", await folderForTest()];
   await done("init", "--store", store, "--first-run", String(RUN_MAX - RUNS_LEFT + 1));
   const { url, output } = await serve(store, ...witness);
@@ -114,7 +113,7 @@ test("an embedded store is advanced while no coordinator has it open, and goes o
 });
 
 test("before its end a version is left only by who says so, and never while its clock line goes on", async () => {
-  const store = `${sharedRedis().url}?prefix=test-${randomUUID()}:`;
+  const store = sharedRedis().storeUrl;
   const witness = ["--witness-folder", await folderForTest()];
   await done("init", "--store", store);
   const advance = ["advance-version", "--store", store, ...witness];

@@ -60,10 +60,10 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "stores know the port, the store id, errors, refusals and the guard's decisions: the rules above them may change without them",
+      "stores know the port, the store id, errors, refusals, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|private-file|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -116,9 +116,9 @@ const RULES: readonly Rule[] = [
     because:
       "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|main)\./,
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

@@ -1,6 +1,5 @@
 /** The `callnumber` command as a new user meets it: what it prints, what it exits with, and the mistakes people make. */
 
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -243,11 +242,7 @@ describe("with a coordinator on the embedded store", () => {
 });
 
 describe("with a coordinator on Redis", () => {
-  const storeUrl = () => {
-    const url = new URL(sharedRedis().url);
-    url.searchParams.set("prefix", `test-${randomUUID()}:`);
-    return url.href;
-  };
+  const storeUrl = () => sharedRedis().storeUrl;
 
   test("nothing begins by itself: serve names the command, init makes the namespace, serve goes on where it stood", async () => {
     const store = storeUrl();
@@ -298,6 +293,15 @@ describe("mistakes", () => {
     [["serve", "--store", "store.db"], {}, 2, /no kind in front/],
     [["serve", "--store", "redis://127.0.0.1:1"], {}, 1, /Redis at 127\.0\.0\.1:1 can't be reached.*ECONNREFUSED/],
     [["serve", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
+    [["serve", "--host", "0.0.0.0", "--listen-without-tokens"], {}, 2, /--tls-certificate.*--listen-without-tls/],
+    [["serve", "--tls-key", "/nonexistent/key"], {}, 2, /both --tls-certificate and --tls-key/],
+    [["serve"], { CALLNUMBER_TLS_CLIENT_CA: "/nonexistent/ca" }, 2, /both --tls-certificate and --tls-key/],
+    [
+      ["serve", "--tls-certificate", "/none", "--tls-key", "/none"],
+      {},
+      2,
+      /TLS certificate \/none can't be read: ENOENT/,
+    ],
     [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "no" }, 1, /store_missing/],
     [["serve"], { CALLNUMBER_CREATE: "maybe" }, 2, /--create.*'maybe'.*CALLNUMBER_CREATE.*yes or no/s],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],

@@ -1,5 +1,4 @@
 /** `callnumber move`, typed as an operator does: between real stores, with real coordinators before and after. */
-import { randomUUID } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -11,7 +10,7 @@ interface Places {
   readonly to: string;
 }
 
-const redisPlace = () => `${sharedRedis().url}?prefix=test-${randomUUID()}:`;
+const redisPlace = () => sharedRedis().operatorUrl;
 const embeddedPlace = async () => `sqlite:${join(await folderForTest(), "store.db")}`;
 
 const PAIRS: readonly [name: string, places: () => Promise<Places>][] = [

@@ -7,15 +7,15 @@ import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
+import { replaceFile } from "./tls/files.js";
 
 const LEASE_COUNT = 12;
 
 function newRedisStore(): { url: string; lose: () => Promise<void> } {
-  const prefix = `test-${randomUUID()}:`;
-  const url = new URL(sharedRedis().url);
-  url.searchParams.set("prefix", prefix);
+  const url = sharedRedis().operatorUrl;
+  const prefix = new URL(url).searchParams.get("prefix");
   return {
-    url: url.href,
+    url,
     async lose() {
       const redis = new Redis(sharedRedis().url);
       const keys = await redis.keys(`${prefix}*`);
@@ -67,7 +67,9 @@ describe("with nothing left but the logs", () => {
     const [older, newer] = [join(folder, "log.1.gz"), join(folder, "log")];
     await writeFile(older, gzipSync(log.slice(0, half)));
     await writeFile(newer, log.slice(half));
-    const recover = ["recover", "--store", url, "--witness-folder", join(folder, "new-witness")];
+    // What is to be typed again names no password.
+    const storeFile = replaceFile(join(folder, "store-url"), `${url}\n`);
+    const recover = ["recover", "--store-file", storeFile, "--witness-folder", join(folder, "new-witness")];
     const logs = ["--scan", older, "--scan", `log:${newer}`];
 
     const looked = await callnumber([...recover, ...logs]);
@@ -161,7 +163,9 @@ describe("lines of another store", () => {
     const { url } = newRedisStore();
     const log = join(folder, "log");
     await writeFile(log, `${line(id("a"), 5)}\n${line(id("b"), 6)}\n`);
-    const recover = ["recover", "--store", url, "--witness-folder", join(folder, "witness"), "--scan", log];
+    // What is to be typed again names no password.
+    const storeFile = replaceFile(join(folder, "store-url"), `${url}\n`);
+    const recover = ["recover", "--store-file", storeFile, "--witness-folder", join(folder, "witness"), "--scan", log];
     const refused = await callnumber(recover);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("the logs tell of several") });
     const told = await callnumber([...recover, "--store-id", id("a")]);

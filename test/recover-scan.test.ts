@@ -1,5 +1,4 @@
 /** `callnumber recover --scan`: what stands in the archive is never leased again, and nothing in it is guessed. */
-import { randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
@@ -35,14 +34,7 @@ async function archiveOf(...runs: readonly number[]): Promise<string> {
 
 describe.each<[string, () => Promise<string>]>([
   ["embedded", async () => `sqlite:${join(await folderForTest(), "store.db")}`],
-  [
-    "Redis",
-    async () => {
-      const url = new URL(sharedRedis().url);
-      url.searchParams.set("prefix", `test-${randomUUID()}:`);
-      return url.href;
-    },
-  ],
+  ["Redis", async () => sharedRedis().operatorUrl],
 ])("with a store in %s", (_, newStoreUrl) => {
   test("the first run leased afterwards lies above the archive's greatest, which the store has forgotten", async () => {
     const url = await newStoreUrl();

@@ -29,7 +29,7 @@ coordinator="+ping +hello +info +time +wait
   +xadd +xrange +xrevrange +xdel +hdel
   +cluster|info +cluster|slots"
 
-# To look at everything, recover a record (PERSIST), take backups and shut down. It cannot flush, delete or change the
+# To look at everything, recover a record or move a store here (PERSIST), take backups and shut down. It cannot flush, delete or change the
 # configuration either, nor make this server a copy of another: a lost counter is the one thing that must not happen by a slip.
 operator="$coordinator
   +@read +@connection +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage

@@ -40,14 +40,14 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
   test("tells that the store was emptied, and what to type with the store id that is remembered", async ({ skip }) => {
     const unavailable = ownServerUnavailable();
     if (unavailable !== undefined) skip(unavailable);
-    const { url: storeUrl } = await startRedisServer();
+    const { url: testerUrl, storeUrl } = await startRedisServer({ shippedUsers: true });
     await callnumber(["init", "--store", storeUrl]);
     const { url } = await serve(storeUrl);
     const { storeId } = await lease(url, { name: "importer" });
     const { page } = await newPage(browser, new URL(url).origin);
     await page.goto(`${url}/console/#/main`);
     await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
-    const redis = new Redis(storeUrl);
+    const redis = new Redis(testerUrl);
     await redis.flushall();
     redis.disconnect();
     // An importer asks, and is refused; whoever watches sees why.

@@ -132,7 +132,7 @@ export async function serve(store: string, ...more: readonly string[]): Promise<
     if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
   });
   for (;;) {
-    const [, url] = /listening on (http:\/\/\S+?),? /.exec(output().stderr) ?? [];
+    const [, url] = /listening on (https?:\/\/\S+?),? /.exec(output().stderr) ?? [];
     if (url !== undefined) return { url, child, output, stop };
     const hasEnded = await Promise.race([
       ended.then(() => true),

@@ -9,7 +9,7 @@ import { basename, dirname, join, relative } from "node:path";
 export type FolderContents = ReadonlyMap<string, Buffer>;
 
 /** They stand in the folder too, and are not data. */
-const NOT_DATA = new Set(["redis.conf", "redis.log", "redis.sock"]);
+const NOT_DATA = new Set(["redis.conf", "redis.log", "redis.sock", "users.acl"]);
 
 /** Paths of all data files, from `directory` down. */
 export async function dataFiles(directory: string): Promise<string[]> {

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 import { findRedis, type RedisFound, type RunningRedis } from "./find-redis.js";
 import { launchRedisServer } from "./redis-server.js";
+import { asStoreUser } from "./shipped-users.js";
 
 const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/redis", import.meta.url));
 
@@ -21,12 +22,19 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   if (found.running)
     console.log(ownServerUnavailable ?? `Servers of their own: Redis ${binary?.version}, ${binary?.origin}.`);
 
-  project.provide("redis", { url: shared.url, version: shared.version, how, binary, ownServerUnavailable });
+  project.provide("redis", {
+    url: shared.url,
+    storeUrl: asStoreUser(shared.url),
+    version: shared.version,
+    how,
+    binary,
+    ownServerUnavailable,
+  });
   return () => shared.stop();
 }
 
 async function launchShared({ binary }: RedisFound): Promise<RunningRedis> {
   if (!binary) throw new Error("findRedis answers a running server or a program, or throws");
-  const server = await launchRedisServer(binary);
+  const server = await launchRedisServer(binary, { shippedUsers: true });
   return { url: server.url, version: binary.version, origin: binary.origin, stop: () => server.dispose() };
 }

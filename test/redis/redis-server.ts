@@ -13,6 +13,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { environmentFor, type RedisBinary } from "./redis-binary.js";
 import { converse } from "./redis-command.js";
 import { RespRefusal } from "./resp.js";
+import { asStoreUser, FOLLOWING, shippedUsers, testerUrlAt } from "./shipped-users.js";
 
 const HOST = "127.0.0.1";
 /** Below the ports that Linux and macOS give to outgoing connections, or one of those could take a killed server's port before it is started again. */
@@ -43,6 +44,8 @@ export interface RedisServerOptions {
   runIn?: readonly string[];
   /** Libraries that change what the system tells it. Default: none. */
   preloads?: readonly Preload[];
+  /** It lets in the users of deploy/redis/make-acl.sh and the tests', and nobody else. Default: false, everybody. */
+  shippedUsers?: boolean;
 }
 
 export interface Preload {
@@ -55,7 +58,10 @@ export interface Preload {
 }
 
 export interface RedisServer {
+  /** For a user that may do everything. */
   readonly url: string;
+  /** For a store under test: with shipped users it logs in as one of them. */
+  readonly storeUrl: string;
   readonly host: string;
   readonly port: number;
   /** Of the process started last, whether or not it still runs. */
@@ -93,10 +99,13 @@ export async function launchRedisServer(
     const server = new RedisProcess(binary, options, port, directory, ownsDirectory);
     const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
     const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
+    const aclfile = join(directory, "users.acl");
+    const users = options.shippedUsers ? { ...FOLLOWING, aclfile } : {};
+    if (options.shippedUsers) await writeFile(aclfile, shippedUsers());
     const address = { bind: server.host, port: `${port}`, dir: directory, ...socket };
     const morePorts: Record<string, string> = {};
     for (const name of options.morePorts ?? []) morePorts[name] = `${await freePort()}`;
-    const lines = { ...address, ...preloads, ...options.config, ...morePorts };
+    const lines = { ...address, ...users, ...preloads, ...options.config, ...morePorts };
     await writeFile(join(directory, "redis.conf"), configText(lines));
     try {
       await server.start();
@@ -114,6 +123,7 @@ export async function launchRedisServer(
 class RedisProcess implements DisposableRedisServer {
   readonly host: string;
   readonly url: string;
+  readonly storeUrl: string;
   readonly socketPath: string | undefined;
   #child: ChildProcess | undefined;
   #exited: Promise<unknown> = Promise.resolve();
@@ -128,7 +138,8 @@ class RedisProcess implements DisposableRedisServer {
     private readonly ownsDirectory: boolean,
   ) {
     this.host = options.host ?? HOST;
-    this.url = `redis://${this.host}:${port}`;
+    this.url = options.shippedUsers ? testerUrlAt(this.host, port) : `redis://${this.host}:${port}`;
+    this.storeUrl = asStoreUser(this.url);
     this.socketPath = options.runIn && join(directory, "redis.sock");
   }
 

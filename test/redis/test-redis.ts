@@ -2,6 +2,7 @@
  * What tests use: one Redis that all share, and servers of their own for tests that kill, freeze or configure one.
  * A server of its own ends with the test file that started it.
  */
+import { randomUUID } from "node:crypto";
 import { afterAll, inject } from "vitest";
 import type { RedisBinary } from "./redis-binary.js";
 import {
@@ -10,11 +11,13 @@ import {
   type RedisServer,
   type RedisServerOptions,
 } from "./redis-server.js";
+import { asOperator } from "./shipped-users.js";
 
 declare module "vitest" {
   interface ProvidedContext {
     redis: {
       url: string;
+      storeUrl: string;
       version: string;
       how: string;
       binary: RedisBinary | undefined;
@@ -26,7 +29,12 @@ declare module "vitest" {
 export type { RedisServer, RedisServerOptions } from "./redis-server.js";
 
 export interface SharedRedis {
+  /** For a user that may do everything. */
   url: string;
+  /** For a store under test, with a place of its own (`prefix=`) among the keys that its user may touch. */
+  storeUrl: string;
+  /** The same place, for whoever moves or recovers the store. */
+  operatorUrl: string;
   version: string;
   /** Which way it was found, for people. */
   how: string;
@@ -34,8 +42,10 @@ export interface SharedRedis {
 
 /** The Redis of the whole run. It may be someone's own and is never flushed: use keys with a prefix that no other test has. */
 export function sharedRedis(): SharedRedis {
-  const { url, version, how } = inject("redis");
-  return { url, version, how };
+  const { url, storeUrl, version, how } = inject("redis");
+  const place = new URL(storeUrl);
+  place.searchParams.set("prefix", `callnumber:test-${randomUUID()}:`);
+  return { url, storeUrl: place.href, operatorUrl: asOperator(place.href), version, how };
 }
 
 /** Why `startRedisServer` cannot work here, for `ctx.skip(reason)`; undefined when it can. */

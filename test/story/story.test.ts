@@ -42,8 +42,9 @@ test(
     const redis = await startRedisServer({
       config: { appendonly: "yes", appendfsync: "always" },
       preloads: [disk.preload],
+      shippedUsers: true,
     });
-    const store = `redis://${redis.host}:${redis.port}`;
+    const store = redis.storeUrl;
     for (const namespace of Object.keys(NAMESPACES)) {
       expect(
         await callnumber(["namespaces", "create", namespace, "--label", `archive=${namespace}`, "--store", store]),

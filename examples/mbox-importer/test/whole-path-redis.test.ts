@@ -8,7 +8,7 @@ describe("an import by four processes", { timeout: 300_000 }, () => {
     skipWithoutSharedMail(ctx);
     const reason = ownServerUnavailable();
     if (reason !== undefined) ctx.skip(reason);
-    const { url } = await startRedisServer();
+    const { storeUrl: url } = await startRedisServer({ shippedUsers: true });
     await importOn(url);
   });
 });

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { NO_WITNESS } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
@@ -74,7 +75,9 @@ test("Redis keeps them in one field of one hash, in the namespace's slot", async
   const { store } = await newStoreAt(place.url);
   await store.describeNamespace(NAMESPACE, LABELS);
   const prefix = new URL(place.url).searchParams.get("prefix");
-  expect(await clientAt(place.url).hgetall(`${prefix}{${NAMESPACE}}:labels`)).toEqual({ json: JSON.stringify(LABELS) });
+  expect(await clientAt(sharedRedis().url).hgetall(`${prefix}{${NAMESPACE}}:labels`)).toEqual({
+    json: JSON.stringify(LABELS),
+  });
 });
 
 const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [

@@ -49,13 +49,16 @@ export const embeddedPlace: MakePlace = async () => {
   return { url: `sqlite:${path}`, place: `sqlite:${path}`, open };
 };
 
-export const redisPlace: MakePlace = async () => redisPlaceAt(sharedRedis().url);
+export const redisPlace: MakePlace = async () => placeAt(sharedRedis().operatorUrl);
 
 /** A prefix of its own on that server. */
 export function redisPlaceAt(serverUrl: string): Place {
-  const url = `${serverUrl}?prefix=test-${randomUUID()}:`;
+  return placeAt(`${serverUrl}?prefix=test-${randomUUID()}:`);
+}
+
+function placeAt(url: string): Place {
   const address = parseStoreUrl(url);
-  if (address.kind !== "redis") throw new Error(`${serverUrl} is no Redis`);
+  if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
   const open = async (options?: PlaceOptions) =>
     closedAtEnd(await RedisStore.open({ ...address, bounds: SHORT_BOUNDS, quorumTimeoutMs: 2_000, ...options }));
   return { url, place: describeStore(address), open };

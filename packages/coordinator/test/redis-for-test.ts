@@ -2,6 +2,7 @@
 import { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
+import { asStoreUser, storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
@@ -10,8 +11,15 @@ import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 export type Skip = (reason: string) => never;
 
-/** A server of the test's own, or the reason why there is none. */
+/** A server of the test's own with the users that we ship, or the reason why there is none. */
 export async function ownServer(config: Record<string, string>, skip: Skip): Promise<RedisServer> {
+  const reason = ownServerUnavailable();
+  if (reason !== undefined) skip(reason);
+  return await startRedisServer({ config, shippedUsers: true });
+}
+
+/** One that lets everybody in: for what the shipped users may not, another database or keys of another name. */
+export async function openServer(config: Record<string, string>, skip: Skip): Promise<RedisServer> {
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
   return await startRedisServer({ config });
@@ -19,8 +27,9 @@ export async function ownServer(config: Record<string, string>, skip: Skip): Pro
 
 type StoreTiming = Partial<Pick<RedisStoreOptions, "now" | "bounds" | "quorumTimeoutMs">>;
 
+/** A tester's URL will do: the store logs in as the user that we ship for it. */
 export async function storeAt(url: string, options: StoreTiming = {}): Promise<RedisStore> {
-  const address = parseStoreUrl(url);
+  const address = parseStoreUrl(asStoreUser(url));
   if (address.kind !== "redis") throw new Error(`${url} is no Redis`);
   // Nobody follows most test servers: waiting for acknowledgements would only take time.
   const store = await RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
@@ -54,7 +63,7 @@ export async function throughProxy(skip: Skip): Promise<BesideProxy> {
   const proxy = await startFaultyProxy(server);
   onTestFinished(() => proxy.close());
   const direct = await newStoreAt(server.url);
-  const store = await storeAt(`redis://127.0.0.1:${proxy.port}`);
+  const store = await storeAt(storeUrlAt("127.0.0.1", proxy.port));
   return {
     server,
     proxy,

@@ -1,8 +1,8 @@
 /** What only the Redis store must do with its keys: trust none that another hand has touched, and keep each where it belongs. */
-import { randomUUID } from "node:crypto";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { checksumOf } from "../src/guard/record.js";
@@ -20,10 +20,8 @@ describe("keys that another hand has touched", () => {
   const key = (name: string) => `${prefix}{${NAMESPACE}}:${name}`;
 
   beforeEach(async () => {
-    prefix = `test-${randomUUID()}:`;
-    const full = new URL(sharedRedis().url);
-    full.searchParams.set("prefix", prefix);
-    url = full.href;
+    url = sharedRedis().storeUrl;
+    prefix = new URL(url).searchParams.get("prefix") as string;
     redis = clientAt(sharedRedis().url);
     inHand = await newStoreAt(url);
     store = inHand.store;
@@ -112,8 +110,9 @@ describe("keys that another hand has touched", () => {
     await redis.hset(key("record"), "c", "3");
     const { commands, storeId } = inHand;
     const foreign = { ...commands.recover(), storeId: storeIdFrom(1) };
-    await expect(store.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_replaced" });
-    await store.step(NAMESPACE, commands.recover());
+    const operators = await storeAt(asOperator(url));
+    await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_replaced" });
+    await operators.step(NAMESPACE, commands.recover());
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId, phase: 1 });
     expect(await inHand.jump()).toBeGreaterThan(5);
   });

@@ -61,7 +61,7 @@ describe("leases of the same moment", () => {
     const { url } = await ownServer({}, skip);
     const { lease } = await newStoreAt(url);
     const redis = clientAt(url);
-    await redis.call("ACL", "SETUSER", "default", "-hget");
+    await redis.call("ACL", "SETUSER", "callnumber", "-hget");
     for (let round = 0; round < 2; round++) {
       const outcomes = await Promise.allSettled([lease(), lease({ floor: 1_000 }), lease()]);
       expect(outcomes.map((outcome) => (outcome as { reason?: { code: string } }).reason?.code)).toEqual([
@@ -70,7 +70,7 @@ describe("leases of the same moment", () => {
         "store_unavailable",
       ]);
     }
-    await redis.call("ACL", "SETUSER", "default", "+hget");
+    await redis.call("ACL", "SETUSER", "callnumber", "+hget");
     expect((await untilDone(lease)).firstRun).toBe(5);
   });
 

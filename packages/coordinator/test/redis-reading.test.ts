@@ -2,6 +2,7 @@
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
+import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Store } from "../src/store.js";
 import { LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
@@ -21,7 +22,7 @@ beforeEach(async ({ skip, onTestFinished }) => {
   await lease();
   await lease({ runCount: 3 });
   await direct.report(NAMESPACE, 2, reportCommand({ nonce: LEASE_NONCE, lastSequence: 7 }));
-  store = await storeAt(`redis://127.0.0.1:${proxy.port}`);
+  store = await storeAt(storeUrlAt("127.0.0.1", proxy.port));
   coordinator = new Coordinator({ store, name: "test" });
   const redis = clientAt(server.url);
   askedScripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);

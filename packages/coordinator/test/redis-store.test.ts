@@ -3,9 +3,19 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
-import { clientAt, newStoreAt, ownServer, storeAt, throughProxy, until, untilDone } from "./redis-for-test.js";
+import {
+  clientAt,
+  newStoreAt,
+  openServer,
+  ownServer,
+  storeAt,
+  throughProxy,
+  until,
+  untilDone,
+} from "./redis-for-test.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 const unavailable = expect.objectContaining({ code: "store_unavailable" });
@@ -212,7 +222,7 @@ describe("a server that ails", () => {
   });
 
   test("that asks for a password: said what to do, and the password is not shown", async ({ skip }) => {
-    const { port } = await ownServer({ requirepass: "right" }, skip);
+    const { port } = await openServer({ requirepass: "right" }, skip);
     await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("password"),
@@ -257,14 +267,18 @@ describe("a server that ails", () => {
       code: "operator_needed",
       message: expect.stringContaining("followed another one"),
     });
-    await store.step(NAMESPACE, commands.recover());
+    await expect(store.step(NAMESPACE, commands.recover())).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/ACL does not let .* recover and move need the operator's user/),
+    });
+    await (await storeAt(asOperator(url))).step(NAMESPACE, commands.recover());
     expect(await jump()).toBeGreaterThan(1);
   });
 
   test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
     skip,
   }) => {
-    const { url, port } = await ownServer({}, skip);
+    const { url, port } = await openServer({}, skip);
     const admin = clientAt(url);
     await expect(storeAt(`${url}/9999`)).rejects.toEqual(unavailable);
     const other = await newStoreAt(`${url}/0`);
@@ -283,7 +297,7 @@ describe("a server that ails", () => {
   });
 
   test("databases and prefixes are separate stores", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
+    const { url } = await openServer({}, skip);
     const stores: RedisStore[] = await Promise.all(
       [`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)),
     );

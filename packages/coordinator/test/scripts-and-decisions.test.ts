@@ -8,7 +8,12 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
-import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import {
+  ownServerUnavailable,
+  type RedisServer,
+  sharedRedis,
+  startRedisServer,
+} from "../../../test/redis/test-redis.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { decide } from "../src/guard/decisions.js";
@@ -192,7 +197,9 @@ async function playAll(table: Table, stateCount: number): Promise<void> {
 
 describe("the scripts decide as the decisions do", () => {
   test(`on ${STATE_COUNT} random states, with every refusal among them`, async () => {
-    const table = await tableAt(redisAddressForTest());
+    const address = redisAddressForTest(sharedRedis().operatorUrl);
+    const { username, password } = new URL(sharedRedis().url);
+    const table = await tableAt(address, { admin: { ...address, username, password } });
     await playAll(table, STATE_COUNT);
     const words = (Object.keys(SCRIPT_WORDS) as ScriptWord[]).filter(
       (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),

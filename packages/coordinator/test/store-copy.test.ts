@@ -1,5 +1,4 @@
 /** The contract of a store, as far as one ledger is carried over from another: whole, once, and before anything can be leased from it. */
-import { randomUUID } from "node:crypto";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
@@ -203,8 +202,7 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
 test.each(["record", "ledger", "holders", "reports"] as const)(
   "the Redis store takes nothing over where the %s is of another type",
   async (name) => {
-    const prefix = `test-${randomUUID()}:`;
-    const address = parseStoreUrl(`${sharedRedis().url}?prefix=${prefix}`);
+    const address = parseStoreUrl(sharedRedis().operatorUrl);
     if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
     const store = await RedisStore.open(address);
     const redis = new Redis(sharedRedis().url);
@@ -212,9 +210,9 @@ test.each(["record", "ledger", "holders", "reports"] as const)(
       await store.close();
       redis.disconnect();
     });
-    const keys = keysOf(prefix, NAMESPACE);
+    const keys = keysOf(address.keyPrefix, NAMESPACE);
     await redis.set(keys[name], "x");
     await expect(store.importLeases(NAMESPACE, leases)).rejects.toMatchObject({ code: "store_corrupt" });
-    expect(await redis.keys(`${prefix}*`)).toEqual([keys[name]]);
+    expect(await redis.keys(`${address.keyPrefix}*`)).toEqual([keys[name]]);
   },
 );

@@ -69,6 +69,18 @@ describe("a store's URL", () => {
       { ...plain, tls: true, keyPrefix: "x:", kind: "redis-cluster", nodes: [{ host: "a", port: 6379 }] },
       "rediss-cluster://a:6379?prefix=x:",
     ],
+    [
+      "rediss://h?ca=/etc/tls/ca%201.pem&certificate=/c.pem&key=/k.pem",
+      {
+        ...plain,
+        tls: true,
+        tlsFiles: { ca: "/etc/tls/ca 1.pem", certificate: "/c.pem", key: "/k.pem" },
+        kind: "redis",
+        host: "h",
+        port: 6379,
+      },
+      "rediss://h:6379/0",
+    ],
   ];
 
   test.each(forms)("%s is understood, and described without its secrets", (url, address, description) => {
@@ -125,7 +137,7 @@ describe("a store's URL", () => {
     ["redis://a,b", /redis-sentinel:\/\//],
     ["redis://h/x", /database must be a number, not "x"/],
     ["redis://h/0/1", /one number/],
-    ["redis://h?db=3", /no setting "db"; only prefix/],
+    ["redis://h?db=3", /no setting "db"; only prefix, ca/],
     ["redis://h?prefix={x}", /prefix has 1 to 64/],
     ["redis://h?sentinelPassword=x", /no setting "sentinelPassword"/],
     ["redis://me:%zz@h", /password holds a %/],
@@ -139,6 +151,10 @@ describe("a store's URL", () => {
     ["redis-cluster://a/1", /database 0 only/],
     ["redis-cluster://a/x", /database must be a number/],
     ["redis-cluster://a?database=1", /no setting "database"/],
+    ["redis://h?ca=/ca.pem", /ca are for TLS, which rediss/],
+    ["rediss://h?ca=", /ca needs the path/],
+    ["rediss-cluster://h?certificate=/c.pem", /certificate and key need each other/],
+    ["rediss-sentinel://h/m?key=/k.pem", /certificate and key need each other/],
     ["redis-group://a", /"redis-group:" is no kind of store/],
     ["REDIS://a", /"REDIS:" is no kind of store/],
     ["localhost:6379", /"localhost:" is no kind of store/],

@@ -1,10 +1,11 @@
 /** Opens each kind of store, empty, for one test, and removes it afterwards. */
-import { randomUUID } from "node:crypto";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import type { Store } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
@@ -37,26 +38,41 @@ export const openSqlite: OpenForTest = async (options) => {
 };
 
 /** A place of its own for each test: the server may hold other things. */
-export function redisAddressForTest(prefix = `test-${randomUUID()}:`): RedisStoreOptions {
-  const url = new URL(sharedRedis().url);
-  url.searchParams.set("prefix", prefix);
-  const address = parseStoreUrl(url.href);
+export function redisAddressForTest(url = sharedRedis().storeUrl): RedisStoreOptions {
+  const address = parseStoreUrl(url);
   if (address.kind !== "redis") throw new Error("the test Redis has no redis URL");
   return address;
 }
 
+/** A coordinator's store, which an operator's stands in for where a record is recovered: a coordinator's user may not do that. */
 export const openRedis: OpenForTest = async (options) => {
-  const address = redisAddressForTest();
+  const url = sharedRedis().storeUrl;
   // Nobody follows the test Redis: waiting for acknowledgements would only take time.
-  const open = () => RedisStore.open({ ...address, quorumTimeoutMs: 20, ...options });
-  let store = await open();
+  const open = (as: string) => RedisStore.open({ ...redisAddressForTest(as), quorumTimeoutMs: 20, ...options });
+  const operators = await open(asOperator(url));
+  let own = await open(url);
   return {
-    store,
+    store: recoveredBy(operators, own),
     async reopen() {
-      await store.close();
-      store = await open();
-      return store;
+      await own.close();
+      own = await open(url);
+      return recoveredBy(operators, own);
     },
-    remove: () => store.close(),
+    async remove() {
+      await own.close();
+      await operators.close();
+    },
   };
 };
+
+function recoveredBy(operators: Store, own: Store): Store {
+  const step: Store["step"] = (namespace, command) =>
+    (command.step === "recover" ? operators : own).step(namespace, command);
+  return new Proxy(own, {
+    get(store, name) {
+      if (name === "step") return step;
+      const value: unknown = Reflect.get(store, name);
+      return typeof value === "function" ? value.bind(store) : value;
+    },
+  });
+}

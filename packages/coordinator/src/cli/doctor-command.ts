@@ -5,6 +5,7 @@ import { CoordinatorError } from "../errors.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
+import { coreDumps, settingsInWords, settingsOfServe } from "./doctor-settings.js";
 import { storeOption } from "./options.js";
 import { print, printJson } from "./print.js";
 
@@ -18,7 +19,7 @@ export function doctorCommand(): Command {
     .summary("look whether the store could lose or repeat what it holds")
     .description(
       "Looks at the store's servers and records, and says what stands against leasing (the exit code is then 1), what is unwise, and the line " +
-        "of configuration that ends it. With an operator's user in the URL it sees more. Changes nothing.",
+        "of configuration that ends it; then the settings that serve would have here, without secrets. With an operator's user in the URL it sees more. Changes nothing.",
     )
     .addOption(storeOption())
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
@@ -29,8 +30,10 @@ export function doctorCommand(): Command {
         const findings = [...(await store.preflight({ asOperator: true })), ...(await findingsOfRecords(store))];
         const isIll = findings.some(({ code }) => code !== undefined);
         if (isIll) process.exitCode = 1;
-        if (json) printJson({ store: describeStore(address), isIll, findings });
-        else print([describeStore(address), ...inWords(findings)].join("\n"));
+        const settings = await settingsOfServe();
+        const dumps = coreDumps();
+        if (json) printJson({ store: describeStore(address), isIll, findings, settings, coreDumps: dumps ?? null });
+        else print([describeStore(address), ...inWords(findings), ...settingsInWords(settings, dumps)].join("\n"));
       } finally {
         await store.close();
       }

@@ -3,11 +3,14 @@
  * Only this folder reads the environment and ends the process.
  */
 import { argv } from "node:process";
+import { hidePasswords } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
+
+const hasPassword = hidePasswords(argv);
 
 if (argv.length === 3 && (argv[2] === "--version" || argv[2] === "-V")) {
   console.log(RELEASE);
 } else {
   const { runProgram } = await import("./program.js");
-  await runProgram(argv);
+  await runProgram(argv, { hasPassword });
 }

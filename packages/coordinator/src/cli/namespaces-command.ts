@@ -161,7 +161,7 @@ async function onStore<T>({ store: url }: Options, ask: (coordinator: Coordinato
 
 /** The environment names the store for those who always mean it, and a coordinator may have it open. */
 function isDirect(command: Command): boolean {
-  return command.getOptionValueSource("store") === "cli";
+  return ["cli", "file"].includes(command.getOptionValueSource("store") ?? "");
 }
 
 function mustNotMake(verb: string, command: Command): void {

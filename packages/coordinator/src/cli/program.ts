@@ -4,10 +4,15 @@ import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { failureOf, misuseAsJson } from "./failure.js";
+import { misuseWithoutPasswords } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
+
+const PASSWORD_TYPED =
+  "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
+  "Put the URL into a file (--store-file), or into CALLNUMBER_STORE";
 
 /** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -34,7 +39,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   move: async () => (await import("./move-command.js")).moveCommand(),
 };
 
-export async function runProgram(argv: readonly string[]): Promise<void> {
+/** `hasPassword`: one was typed among the words. */
+export async function runProgram(
+  argv: readonly string[],
+  { hasPassword }: { readonly hasPassword: boolean },
+): Promise<void> {
   const program = new Command("callnumber")
     .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
     .version(RELEASE)
@@ -53,15 +62,22 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
 those of status --check are its own.`,
     );
   const asJson = argv.includes("--json");
+  const wordsOf = asJson ? misuseAsJson : (text: string) => text;
+  program.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
   for (const command of await commandsFor(argv)) {
-    if (asJson) command.configureOutput({ outputError: (text, write) => write(misuseAsJson(text)) });
+    command.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
     command.exitOverride().option("--json", "print JSON for programs");
+    if (command.options.some(({ long }) => long === "--store")) {
+      (await import("./store-file.js")).takeStoreFromFile(command);
+    }
     program.addCommand(command);
   }
   if (argv.length <= 2) {
     program.outputHelp();
     return;
   }
+  // With --json a program reads this, and a failure is all that it expects.
+  if (hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
   endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
   try {
     await program.parseAsync([...argv]);

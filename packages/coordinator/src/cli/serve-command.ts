@@ -35,12 +35,13 @@ import {
 } from "./options.js";
 import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
+import { startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions {
+interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -60,7 +61,7 @@ type Say = (text: string) => void;
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
 export function serveCommand(): Command {
-  return new Command("serve")
+  const command = new Command("serve")
     .summary("run a coordinator")
     .description(
       "Leases runs to importers over HTTP until it is told to stop (Ctrl-C, SIGTERM). What it says for people goes to standard " +
@@ -117,6 +118,8 @@ export function serveCommand(): Command {
     .action((options: Options, command: Command) => {
       return serve(options, command.getOptionValueSource("namespace") !== "default");
     });
+  for (const option of tlsOptions()) command.addOption(option);
+  return command;
 }
 
 async function serve(options: Options, mustServeNamespace: boolean): Promise<void> {
@@ -124,6 +127,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
+  const tlsPaths = tlsPathsOf(options);
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
   // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
@@ -135,6 +139,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
+  const tls = tlsPaths && startTls(tlsPaths, events);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -159,6 +164,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       ...admission,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
+      tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
     say(`listening on ${url}, stop with Ctrl-C`);
@@ -170,6 +176,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     const reason = await untilStopped();
     say(`${reason}: finishing what is under way`);
     await server.stop();
+    tls?.stop();
     await rotation?.stop();
     recent.close();
     await coordinator.stopTouching();

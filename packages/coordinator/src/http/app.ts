@@ -5,17 +5,19 @@ import type { Refusals } from "./error-answer.js";
 import { takeStrictJson } from "./json-body.js";
 import { BODY_BYTES_MAX } from "./request-head.js";
 import type { StrictGate } from "./strict-server.js";
+import type { TlsServers } from "./tls-servers.js";
 
 /** A request line holds a namespace and a typed call number: more is no request of ours. */
 export const PARAMETER_LENGTH_MAX = 256;
 
 export type TypedApp = ReturnType<typeof newApp>;
 
-export function newApp({ answerError }: Pick<Refusals, "answerError">, gate: StrictGate) {
+/** `tls`: makes its servers; without it they speak HTTP. */
+export function newApp({ answerError }: Pick<Refusals, "answerError">, gate: StrictGate, tls?: TlsServers) {
   const app = Fastify({
     // The log holds our events, each under its own name; a line for every request would drown them.
     logger: false,
-    serverFactory: (handler) => gate.serverFor(handler),
+    serverFactory: (handler) => gate.serverFor(handler, tls?.createServer),
     // The gate answers what is no request.
     clientErrorHandler: () => {},
     bodyLimit: BODY_BYTES_MAX,

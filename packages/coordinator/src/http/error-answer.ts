@@ -107,7 +107,7 @@ function errorAnswerOf(error: unknown): Refusal {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
     return { code: "invalid_request", message: shown(`${error.validationContext}: ${problems.join("; ")}`) };
   }
-  const { code, statusCode, message } = error as { code?: string; statusCode?: number; message?: string };
+  const { code, statusCode, message } = (error ?? {}) as { code?: string; statusCode?: number; message?: string };
   const known = code !== undefined && Object.hasOwn(FASTIFY_CODES, code) ? FASTIFY_CODES[code] : undefined;
   if (known !== undefined) return { code: known, message: message ?? known };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {

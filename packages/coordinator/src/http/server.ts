@@ -39,6 +39,7 @@ import { Sessions, type SignInTokens } from "./sessions.js";
 import { statusRoute } from "./status-route.js";
 import { refuseStrayQueries } from "./strict-queries.js";
 import { StrictGate, type StrictOptions } from "./strict-server.js";
+import type { TlsServers } from "./tls-servers.js";
 
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
@@ -61,6 +62,8 @@ export interface ServerOptions {
   readonly publicInspect?: boolean;
   /** What the gate before all routes lets in. Default: its own defaults. */
   readonly strict?: StrictOptions;
+  /** Encrypts. Default: HTTP is spoken. */
+  readonly tls?: TlsServers | undefined;
 }
 
 export interface Server {
@@ -80,12 +83,13 @@ export async function createServer({
   isForLoopbackOnly = false,
   publicInspect = false,
   strict = {},
+  tls,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
   const sessions = signInTokens && new Sessions(signInTokens);
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
   const allowsOrigin = sessions ? isSignInOrOut : () => false;
-  const app = newApp(refusals, new StrictGate({ allowsOrigin, ...strict }, events));
+  const app = newApp(refusals, new StrictGate({ allowsOrigin, ...strict }, events), tls);
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
@@ -150,12 +154,17 @@ export async function createServer({
   refuseOtherMethods(app, methods, refusals);
 
   return {
-    listen: (address) => app.listen(address),
+    async listen(address) {
+      const url = await app.listen(address);
+      // The framework knows of TLS only what it does itself.
+      return tls === undefined ? url : url.replace(/^http:/, "https:");
+    },
     async stop() {
       isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
+      tls?.endConnections();
       await app.close();
       metrics.close();
     },

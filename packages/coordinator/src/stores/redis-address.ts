@@ -5,9 +5,20 @@ export interface Endpoint {
   readonly port: number;
 }
 
+/** Files of TLS, in PEM; read when a connection is opened. */
+export interface RedisTlsFiles {
+  /** Who signs the servers' certificates. Default: the authorities that Node knows. */
+  readonly ca?: string | undefined;
+  /** What the coordinator shows when the server asks for one; both, or none. */
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+}
+
 /** How to log in: the same at every server that keeps data. */
 export interface RedisLogin {
   readonly tls: boolean;
+  /** Only with `tls`. */
+  readonly tlsFiles?: RedisTlsFiles | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly database: number;

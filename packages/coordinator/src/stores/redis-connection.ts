@@ -9,6 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
 import { asStoreError, type CommandContext, isStray, strayAnswer } from "./redis-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
+import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
 
 /** For an answer, and for a connection. */
 const TIMEOUT_MS = 5_000;
@@ -46,7 +47,7 @@ export class RedisConnection {
     });
     // Each command reports its own failure; an event without a listener would end the process.
     redis.on("error", (error: Error) => {
-      this.#lastFailure = error;
+      this.#lastFailure = address.tls ? tlsFailure(error) : error;
     });
   }
 
@@ -63,7 +64,7 @@ export class RedisConnection {
       port: address.port,
       ...(address.username ? { username: address.username } : {}),
       ...(address.password ? { password: address.password } : {}),
-      ...(address.tls ? { tls: {} } : {}),
+      ...(address.tls ? { tls: tlsOptionsOf(address.tlsFiles) } : {}),
       lazyConnect: true,
       disableClientInfo: true,
       connectTimeout: timeoutMs,

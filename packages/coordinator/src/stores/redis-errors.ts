@@ -16,7 +16,8 @@ export interface CommandContext {
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH: "it asks for a password: give user and password in the store's URL",
   WRONGPASS: "it refuses user or password",
-  NOPERM: "its ACL does not let this user run what the coordinator needs",
+  NOPERM:
+    "its ACL does not let this user do that. What a coordinator needs stands in deploy/redis/make-acl.sh; recover and move need the operator's user",
   READONLY: "it is a replica: point the store's URL at the master",
   OOM: "it has no memory left (maxmemory)",
   MISCONF: "it can't write to its disk",
@@ -27,6 +28,9 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   TRYAGAIN: "the key's slot is on its way to another node of the Cluster",
   CLUSTERDOWN: "the Cluster has lost a part of itself, or this node has lost the others",
 };
+
+/** A script that came upon a command which the user may not run; Redis 7 and 6 say it so. */
+const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in script/;
 
 /** Redis's own, which names a slot and an address; one of our words is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
@@ -41,7 +45,8 @@ export function asStoreError(error: unknown, context: CommandContext, server: st
     return isOther(nonce, context) ? strayAnswer(server, error) : refused(word, detail, context.namespace);
   }
   const [firstWord = ""] = message.split(" ", 1);
-  const hint = Object.hasOwn(SERVER_HINTS, firstWord) ? SERVER_HINTS[firstWord] : undefined;
+  const word = SCRIPT_NOT_PERMITTED.test(message) ? "NOPERM" : firstWord;
+  const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
   const isAnswer = error instanceof Error && error.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`

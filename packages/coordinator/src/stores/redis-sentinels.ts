@@ -9,9 +9,9 @@ import { askEach, type Told } from "./redis-lookup.js";
 import type { LookUp } from "./redis-route.js";
 
 /** @throws CoordinatorError `store_unavailable` when no sentinel names a master. */
-export function sentinelLookUp(place: SentinelPlace, { tls }: Pick<RedisLogin, "tls">): LookUp {
+export function sentinelLookUp(place: SentinelPlace, { tls, tlsFiles }: Pick<RedisLogin, "tls" | "tlsFiles">): LookUp {
   const { sentinels, masterName, sentinelUsername: username, sentinelPassword: password } = place;
-  const login: RedisLogin = { tls, username, password, database: 0 };
+  const login: RedisLogin = { tls, tlsFiles, username, password, database: 0 };
   return async () => {
     const { told, faults } = await askEach(sentinels, login, [
       // During a fail-over this names the new master already, while SENTINEL MASTER still shows the old one.

@@ -1,6 +1,6 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
 import { resolve } from "node:path";
-import { type Endpoint, endpointText, type RedisLogin, type RedisPlace } from "./redis-address.js";
+import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis-address.js";
 import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
 
 /** In front of every key unless the URL says otherwise. */
@@ -19,7 +19,7 @@ export type StoreAddress =
 const FORMS =
   "memory:, sqlite:PATH, redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=PREFIX], " +
   "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/MASTERNAME[/DATABASE][?prefix=…&sentinelUsername=…&sentinelPassword=…], " +
-  "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS";
+  "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS, with &ca=FILE, &certificate=FILE&key=FILE";
 
 /** A URL of a Redis, taken apart as far as it is the same for every kind. Nothing is decoded yet. */
 interface Parts {
@@ -46,8 +46,10 @@ export function parseStoreUrl(text: string): StoreAddress {
     throw unusable(other === undefined ? "it has no kind in front" : `"${other}" is no kind of store`);
   }
   const parts = partsOf(text.slice(`${scheme}://`.length));
+  const tlsFiles = tlsFilesIn(parts, { tls: s !== "" });
   const { place, database } = PLACES[`redis${suffix}` as RedisKind](parts);
-  return { ...place, ...loginIn(parts.userinfo), tls: s !== "", database, keyPrefix: keyPrefixIn(parts) };
+  const keyPrefix = keyPrefixIn(parts);
+  return { ...place, ...loginIn(parts.userinfo), tls: s !== "", ...tlsFiles, database, keyPrefix };
 }
 
 /** The URL for messages and logs: without password, and the same in whatever order hosts are given. */
@@ -181,7 +183,22 @@ function keyPrefixIn({ settings }: Parts): string {
   return keyPrefix;
 }
 
-function mustKnow(settings: ReadonlyMap<string, string>, known: readonly string[]): void {
+const TLS_SETTINGS = ["ca", "certificate", "key"] as const;
+
+/** Nothing at all without one of them. Paths become absolute: another working folder must not be other files. */
+function tlsFilesIn({ settings }: Parts, { tls }: { readonly tls: boolean }): Pick<RedisLogin, "tlsFiles"> {
+  const given = TLS_SETTINGS.filter((name) => settings.has(name));
+  if (given.length === 0) return {};
+  if (!tls) throw unusable(`${given.join(", ")} are for TLS, which rediss… in place of redis… begins`);
+  const empty = given.find((name) => settings.get(name) === "");
+  if (empty !== undefined) throw unusable(`${empty} needs the path of a file`);
+  if (settings.has("certificate") !== settings.has("key")) throw unusable("certificate and key need each other");
+  const files = given.map((name) => [name, resolve(settings.get(name) as string)]);
+  return { tlsFiles: Object.fromEntries(files) as RedisTlsFiles };
+}
+
+function mustKnow(settings: ReadonlyMap<string, string>, own: readonly string[]): void {
+  const known = [...own, ...TLS_SETTINGS];
   const stranger = [...settings.keys()].find((name) => !known.includes(name));
   if (stranger === undefined) return;
   // It may be the end of a password.

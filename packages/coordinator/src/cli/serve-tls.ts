@@ -1,0 +1,67 @@
+/** TLS of the coordinator: the options of `serve`, and what is made of them. */
+import process from "node:process";
+import type { Option } from "commander";
+import { z } from "zod";
+import { readTlsMaterial, type TlsPaths } from "../http/tls-files.js";
+import { TlsReload } from "../http/tls-reload.js";
+import { TlsServers } from "../http/tls-servers.js";
+import type { Log } from "../log.js";
+import { isLoopback } from "../loopback.js";
+import { checkedOption, switchOption } from "./options.js";
+
+export interface TlsOptions {
+  readonly host: string;
+  readonly tlsCertificate?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientCa?: string;
+  readonly listenWithoutTls?: boolean;
+}
+
+export function tlsOptions(): readonly Option[] {
+  const path = z.string().min(1);
+  return [
+    checkedOption("--tls-certificate <file>", "the server's certificate, PEM; with it HTTPS is spoken", path),
+    checkedOption("--tls-key <file>", "the certificate's key, PEM; only its owner and group may read it", path),
+    checkedOption("--tls-client-ca <file>", "let in only callers with a certificate of this authority, PEM", path),
+    switchOption("listen-without-tls", "listen on an address that others reach, although nothing is encrypted"),
+  ];
+}
+
+/**
+ * The files that are named; undefined without any: then HTTP is spoken.
+ * @throws TypeError when a file is missing among them, and when others reach the address and nobody said that nothing needs to be
+ * encrypted.
+ */
+export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
+  const { host, tlsCertificate: certificate, tlsKey: key, tlsClientCa: clientCa } = options;
+  if (certificate !== undefined && key !== undefined) return { certificate, key, clientCa };
+  if (certificate !== undefined || key !== undefined || clientCa !== undefined) {
+    throw new TypeError("TLS needs both --tls-certificate and --tls-key");
+  }
+  if (isLoopback(host) || options.listenWithoutTls) return undefined;
+  throw new TypeError(
+    `--host ${host} lets others in, and nothing would be encrypted. Give --tls-certificate and --tls-key, listen on 127.0.0.1, ` +
+      "or say --listen-without-tls when a proxy in front encrypts",
+  );
+}
+
+export interface RunningTls {
+  readonly servers: TlsServers;
+  stop(): void;
+}
+
+/** From now on new files are seen. @throws TypeError when these can't be used. */
+export function startTls(paths: TlsPaths, log: Log): RunningTls {
+  const servers = new TlsServers(readTlsMaterial(paths, Date.now()), log);
+  const reload = new TlsReload({ paths, servers, log });
+  const onHangUp = () => reload.reload();
+  process.on("SIGHUP", onHangUp);
+  reload.start();
+  return {
+    servers,
+    stop() {
+      process.off("SIGHUP", onHangUp);
+      reload.stop();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * New TLS files while the server runs: looked for every few seconds and when asked, used when they are whole, else the old ones stay.
+ * A certificate and its key are two files and change one after the other: what does not fit is given until the next look.
+ */
+import { statSync } from "node:fs";
+import type { Log } from "../log.js";
+import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-files.js";
+
+const LOOK_EVERY_MS = 5_000;
+const DAY_MS = 24 * 3_600_000;
+/** So long before its end a certificate is warned of, once a day. */
+const WARNING_MS = 14 * DAY_MS;
+
+export interface TlsReloadOptions {
+  readonly paths: TlsPaths;
+  /** The files as they are in use, and where new ones go. */
+  readonly servers: { readonly material: TlsMaterial; use(material: TlsMaterial): void };
+  readonly log: Log;
+  /** Milliseconds; default 5,000. */
+  readonly everyMs?: number;
+  readonly now?: () => number;
+}
+
+export class TlsReload {
+  readonly #options: TlsReloadOptions;
+  readonly #now: () => number;
+  #timer: NodeJS.Timeout | undefined;
+  /** How the files looked when they were last taken or given up. */
+  #judged: string;
+  /** How they looked at the last look. */
+  #seen: string;
+  #warnedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: TlsReloadOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    // As if never looked at: they may have changed between their first reading and now.
+    this.#judged = "";
+    this.#seen = "";
+  }
+
+  start(): void {
+    this.#look({ isAsked: false });
+    this.#timer = setInterval(() => this.#look({ isAsked: false }), this.#options.everyMs ?? LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Reads them now. Whoever asks says that they are whole: what does not fit is told at once. */
+  reload(): void {
+    this.#look({ isAsked: true });
+  }
+
+  #look({ isAsked }: { readonly isAsked: boolean }): void {
+    const { paths, servers, log } = this.#options;
+    const stamp = stampOf(paths);
+    const isSettled = isAsked || stamp === this.#seen;
+    this.#seen = stamp;
+    if (isAsked || stamp !== this.#judged) {
+      try {
+        const material = readTlsMaterial(paths, this.#now());
+        // Changed while it was read: the next look sees the whole of it.
+        if (stampOf(paths) !== stamp) return;
+        this.#judged = stamp;
+        if (isAsked || !isSame(material, servers.material)) this.#use(material);
+      } catch (error) {
+        if (!isSettled) return;
+        this.#judged = stamp;
+        log.error(
+          { reason: (error as Error).message, endsAt: instant(servers.material.endsAtMs) },
+          "certificate_not_reloaded",
+        );
+      }
+    }
+    this.#warn();
+  }
+
+  #use(material: TlsMaterial): void {
+    const { servers, log } = this.#options;
+    servers.use(material);
+    this.#warnedAtMs = Number.NEGATIVE_INFINITY;
+    log.info({ endsAt: instant(material.endsAtMs) }, "certificate_reloaded");
+  }
+
+  #warn(): void {
+    const { servers, log } = this.#options;
+    const { endsAtMs } = servers.material;
+    const now = this.#now();
+    if (endsAtMs - now > WARNING_MS || now - this.#warnedAtMs < DAY_MS) return;
+    this.#warnedAtMs = now;
+    const daysLeft = Math.max(0, Math.floor((endsAtMs - now) / DAY_MS));
+    log.warn({ endsAt: instant(endsAtMs), daysLeft }, "certificate_ends_soon");
+  }
+}
+
+/** Another one for every change: a new file under the name, new content, a new mode. */
+function stampOf({ certificate, key, clientCa }: TlsPaths): string {
+  const files = [certificate, key, ...(clientCa === undefined ? [] : [clientCa])];
+  return files
+    .map((path) => {
+      const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
+      return stats === undefined ? "none" : [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(":");
+    })
+    .join(" ");
+}
+
+function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
+  return one.certificate === other.certificate && one.key === other.key && one.clientCa === other.clientCa;
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}

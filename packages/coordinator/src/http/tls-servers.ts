@@ -1,0 +1,99 @@
+/**
+ * HTTP servers behind TLS, and new certificates for them while they run. There may be several: `localhost` is two addresses.
+ * A connection that does not begin as TLS should is no request: it ends, and only the debug log tells of it.
+ */
+import { constants } from "node:crypto";
+import type { RequestListener, ServerOptions } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
+import type { Log } from "../log.js";
+import { contextOf, type TlsMaterial } from "./tls-files.js";
+
+/** How long a caller may take until the connection is encrypted; the platform's default is two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+export class TlsServers {
+  readonly #servers = new Set<Server>();
+  readonly #sockets = new Set<Socket>();
+  readonly #log: Log;
+  readonly #handshakeTimeoutMs: number;
+  #material: TlsMaterial;
+  /** How often the client CA has changed; and how often it had when a connection was let in. */
+  #caChanges = 0;
+  readonly #letInAt = new WeakMap<Socket, number>();
+  #isEnded = false;
+
+  /** `handshakeTimeoutMs`: default 10,000. */
+  constructor(
+    material: TlsMaterial,
+    log: Log,
+    { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: { readonly handshakeTimeoutMs?: number } = {},
+  ) {
+    this.#material = material;
+    this.#log = log;
+    this.#handshakeTimeoutMs = handshakeTimeoutMs;
+  }
+
+  get material(): TlsMaterial {
+    return this.#material;
+  }
+
+  /** As `createServer` of node:http, which it stands for. */
+  readonly createServer = (options: ServerOptions, handler?: RequestListener): Server => {
+    const isCallerAsked = this.#material.clientCa !== undefined;
+    const server = createServer(
+      {
+        ...options,
+        ...contextOf(this.#material),
+        secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+        requestCert: isCallerAsked,
+        rejectUnauthorized: isCallerAsked,
+        handshakeTimeout: this.#handshakeTimeoutMs,
+      },
+      handler,
+    );
+    // The platform would hand it to whoever answers malformed HTTP, and that one would write an answer nobody can read.
+    server.removeAllListeners("tlsClientError");
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      socket.destroy();
+      this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
+    });
+    server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#caChanges));
+    server.prependListener("request", ({ socket }, response) => {
+      // Let in by an authority that is believed no more: this is its last answer.
+      if (this.#letInAt.get(socket) !== this.#caChanges) response.shouldKeepAlive = false;
+    });
+    server.on("connection", (socket: Socket) => this.#keep(socket));
+    this.#servers.add(server);
+    return server;
+  };
+
+  /**
+   * From now on new connections get this certificate, and open ones go on. When the client CA is another they end: idle ones now, the
+   * others with the answer to the request that is under way.
+   */
+  use(material: TlsMaterial): void {
+    const isCaChanged = material.clientCa !== this.#material.clientCa;
+    this.#material = material;
+    if (isCaChanged) this.#caChanges++;
+    for (const server of this.#servers) {
+      server.setSecureContext({ ...contextOf(material), secureOptions: constants.SSL_OP_NO_RENEGOTIATION });
+      if (isCaChanged) server.closeIdleConnections();
+    }
+  }
+
+  /** Ends every connection, also those that are not encrypted yet: these the platform does not count as its own. */
+  endConnections(): void {
+    this.#isEnded = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #keep(socket: Socket): void {
+    if (this.#isEnded) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+}

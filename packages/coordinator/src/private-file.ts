@@ -1,0 +1,51 @@
+/** Files that hold a secret: read only when the system's other users can't read them too. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+
+/** Reading, writing or running by others, and writing by the group. The group may read: a service often gets its key that way. */
+const TOO_OPEN = 0o027;
+/** Larger than a key or an address, smaller than what a wrong path could lead to. */
+const SIZE_MAX_BYTES = 1_048_576;
+
+/** A pipe under that name would hold up the whole process until somebody writes to it. Windows has no such word. */
+const NOT_WAITING = constants.O_NONBLOCK ?? 0;
+
+/**
+ * The text of a file with a secret; `what` names it in messages, which never hold any of it.
+ * @throws TypeError when it can't be read, is no file, is larger than 1 MiB, or others may read it; where the system knows no
+ * such modes (Windows), these are not looked at.
+ */
+export function readPrivateFile(path: string, what: string): string {
+  return readWhole(path, what, { isPrivate: true });
+}
+
+/** As `readPrivateFile`, of a file that everybody may read. */
+export function readPublicFile(path: string, what: string): string {
+  return readWhole(path, what, { isPrivate: false });
+}
+
+function readWhole(path: string, what: string, { isPrivate }: { readonly isPrivate: boolean }): string {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_RDONLY | NOT_WAITING);
+    // Of the open file: between a look at the name and its reading it could become another one.
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new TypeError(`${what} ${path} is no file`);
+    if (stats.size > SIZE_MAX_BYTES)
+      throw new TypeError(`${what} ${path} is larger than any such file: ${stats.size} bytes`);
+    if (isPrivate && process.platform !== "win32") mustBePrivate(stats.mode, path, what);
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
+    throw new TypeError(`${what} ${path} can't be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`, {
+      cause: error,
+    });
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+function mustBePrivate(mode: number, path: string, what: string): void {
+  if ((mode & TOO_OPEN) === 0) return;
+  const octal = (mode & 0o777).toString(8).padStart(4, "0");
+  throw new TypeError(`${what} ${path} can be read or changed by others (mode ${octal}): chmod 600 ${path}`);
+}

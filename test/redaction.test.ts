@@ -1,0 +1,205 @@
+/** A password in a store's address: every command is given one, rightly and wrongly, in every way there is, and none shows it. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
+import { sharedRedis } from "./redis/test-redis.js";
+import { replaceFile } from "./tls/files.js";
+
+const WRONG = "geheim-und-falsch-0123456789";
+
+/** What each command needs behind it to come as far as it can; those with `coordinator` ask one, the others open a store. */
+const COMMANDS: Readonly<
+  Record<string, { readonly words: readonly string[]; readonly asks?: "coordinator" | "nothing" }>
+> = {
+  serve: { words: ["--namespace", "none-of-that-name", "--port", "0"] },
+  init: { words: ["--namespace", "main"] },
+  namespaces: { words: ["list"] },
+  next: { words: [], asks: "coordinator" },
+  encode: { words: ["0", "1", "1"], asks: "nothing" },
+  decode: { words: ["2VznWE2i"], asks: "nothing" },
+  inspect: { words: ["2VznWE2i"], asks: "coordinator" },
+  runs: { words: [], asks: "coordinator" },
+  export: { words: [], asks: "coordinator" },
+  run: { words: ["1"], asks: "coordinator" },
+  status: { words: [], asks: "coordinator" },
+  capacity: { words: [], asks: "coordinator" },
+  pause: { words: [] },
+  resume: { words: [] },
+  recover: { words: [] },
+  "advance-version": { words: ["--before-its-end"] },
+  doctor: { words: [] },
+  backup: { words: ["/nonexistent/backup"] },
+  ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
+  move: { words: [] },
+};
+
+test("the table names every command", async () => {
+  const { stdout } = await callnumber(["--help"]);
+  const listed = [...stdout.matchAll(/^ {2}([a-z-]+)(?: |$)/gm)].map(([, name]) => name);
+  const known = Object.keys(COMMANDS);
+  expect(listed.filter((name) => name !== "help" && !known.includes(name as string))).toEqual([]);
+  expect(known.filter((name) => !listed.includes(name))).toEqual([]);
+});
+
+describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks }) => {
+  test("shows no password, whatever it is given and however", async () => {
+    const { operatorUrl } = sharedRedis();
+    const { password } = new URL(operatorUrl);
+    const folder = await folderForTest();
+    const wrongUrl = operatorUrl.replace(password, WRONG);
+    const running: Promise<Finished>[] = [];
+    const run = (more: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+      void running.push(callnumber([name, ...words, ...more], { env }));
+    const isMove = name === "move";
+    const typed = (url: string) => ["--store", url, ...(isMove ? ["--to", url] : [])];
+    if (asks === undefined) {
+      run(typed(operatorUrl));
+      run(["--json", ...typed(operatorUrl)]);
+      run(typed(wrongUrl));
+      run(["--json"], { CALLNUMBER_STORE: wrongUrl, ...(isMove ? { CALLNUMBER_TO: wrongUrl } : {}) });
+      const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
+      run(["--store-file", replaceFile(file, `${wrongUrl}\n`), ...typed(wrongUrl).slice(2)]);
+      run(["--store-file", replaceFile(open, wrongUrl, 0o644), ...typed(wrongUrl).slice(2)]);
+      // What can't be read is judged by one function for all of them; a move has two.
+      for (const spoilt of name === "init" || isMove ? spoiltForms(WRONG) : []) {
+        run(typed(spoilt));
+        run([
+          "--json",
+          ...typed(spoilt)
+            .map((word, at, all) => (at % 2 === 0 ? `${word}=${all[at + 1]}` : ""))
+            .filter(Boolean),
+        ]);
+      }
+    }
+    if (asks === "coordinator") {
+      for (const address of [`http://me:${WRONG}@127.0.0.1:1`, `me:${WRONG}@127.0.0.1:1`]) {
+        run(["--coordinator", address]);
+        run([`--coordinator=${address}`, "--json"]);
+        run([], { CALLNUMBER_COORDINATOR: address });
+      }
+    }
+    // Where it has no place at all.
+    run([wrongUrl]);
+    run(["--sotre", wrongUrl]);
+    run([`--json=${wrongUrl}`]);
+    run([], { CALLNUMBER_STORE: `x:${WRONG}@y`, CALLNUMBER_STORE_FILE: "/nonexistent/store-url" });
+    const finished = await Promise.all(running);
+    for (const { stdout, stderr } of finished) {
+      for (const secret of [password, WRONG]) expect(stdout + stderr).not.toContain(secret);
+    }
+  });
+});
+
+/** Addresses that are refused because of something beside the password. */
+function spoiltForms(password: string): readonly string[] {
+  return [
+    `redis://me:${password}@127.0.0.1:1`,
+    `redis://me:${password}@127.0.0.1/x`,
+    `redis://me:${password}@127.0.0.1?foo=1`,
+    `redis://me:${password}%zz@127.0.0.1`,
+    `redis://me:${password}/more@127.0.0.1`,
+    `rediss://me:${password}@127.0.0.1:1?ca=/nonexistent/ca`,
+    `redis-sentinel://127.0.0.1:1/m?sentinelUsername=s&sentinelPassword=${password}`,
+    `redis-cluster://me:${password}@127.0.0.1:1,127.0.0.1:2`,
+    `postgres://me:${password}@127.0.0.1`,
+    `me:${password}@127.0.0.1`,
+  ];
+}
+
+describe("a coordinator", () => {
+  test("shows the password of its store nowhere while it runs: log, console, metrics, process list", async () => {
+    const { operatorUrl } = sharedRedis();
+    const { password } = new URL(operatorUrl);
+    expect(await callnumber(["init", "--store", operatorUrl])).toMatchObject({ code: 0 });
+    const { url, child, output, stop } = await serve(operatorUrl, "--log-level", "debug");
+    const shown = [readFileSync(`/proc/${child.pid}/cmdline`, "latin1")];
+    expect(shown[0]).toContain("serve");
+    expect(shown[0]).toContain("redis://operator:***@");
+    expect((await callnumber(["next", "--coordinator", url])).code).toBe(0);
+    for (const path of [
+      "/v1/namespaces",
+      "/v1/namespaces/main/status",
+      "/metrics",
+      "/openapi.json",
+      "/healthz",
+      "/nope",
+    ]) {
+      shown.push(await (await fetch(url + path)).text());
+    }
+    expect(await stop()).toBe(0);
+    shown.push(output().stdout, output().stderr);
+    for (const text of shown) expect(text).not.toContain(password);
+    expect(output().stderr.match(/a password on the command line/g)).toHaveLength(1);
+  });
+
+  test("says nothing of passwords where none was typed", async () => {
+    const { operatorUrl } = sharedRedis();
+    const { stdout, stderr } = await callnumber(["init"], { env: { CALLNUMBER_STORE: operatorUrl } });
+    expect(stdout + stderr).not.toContain("a password on the command line");
+  });
+});
+
+describe("--store-file", () => {
+  test("stands in for --store, and what is typed stands above what the environment says", async () => {
+    const folder = await folderForTest();
+    const file = replaceFile(join(folder, "store-url"), `sqlite:${folder}/of-the-file.db\n`);
+    const typed = `sqlite:${folder}/typed.db`;
+    const made = async (parameters: readonly string[], env: Readonly<Record<string, string>>) =>
+      callnumber(["init", ...parameters], { env });
+    expect(await made(["--store-file", file], { CALLNUMBER_STORE: typed })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("of-the-file.db"),
+    });
+    expect(await made(["--store", typed], { CALLNUMBER_STORE_FILE: file })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("typed.db"),
+    });
+    for (const [parameters, env] of [
+      [["--store", typed, "--store-file", file], {}],
+      [[], { CALLNUMBER_STORE: typed, CALLNUMBER_STORE_FILE: file }],
+    ] as const) {
+      expect(await made(parameters, env)).toMatchObject({ code: 2, stderr: expect.stringMatching(/give one of them/) });
+    }
+  });
+
+  test.each([
+    ["that others may read", "memory:\n", 0o604, /mode 0604\): chmod 600/],
+    ["that is empty", "\n", 0o600, /must hold one line/],
+    ["with more than the URL", "redis://h\nredis://i\n", 0o600, /must hold one line/],
+  ])("%s is refused", async (_, text, mode, reason) => {
+    const file = replaceFile(join(await folderForTest(), "store-url"), text, mode);
+    const { code, stderr } = await callnumber(["doctor", "--store-file", file]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) });
+  });
+});
+
+test("doctor shows the settings that serve would have, without secrets, and whether a crash would leave some", async () => {
+  const folder = await folderForTest();
+  const store = `sqlite:${folder}/store.db`;
+  await callnumber(["init", "--store", store]);
+  const env = {
+    CALLNUMBER_HOST: "127.0.0.9",
+    CALLNUMBER_NAME: `redis://me:${WRONG}@h`,
+    CALLNUMBER_TLS_KEY: "/etc/callnumber/tls.key",
+  };
+  const asJson = await callnumber(["doctor", "--store", store, "--json"], { env });
+  const { settings, coreDumps } = JSON.parse(asJson.stdout);
+  expect(settings).toContainEqual({ name: "host", value: "127.0.0.9", from: "environment" });
+  expect(settings).toContainEqual({ name: "tls-key", value: "/etc/callnumber/tls.key", from: "environment" });
+  expect(settings).toContainEqual({ name: "ledger-folder", value: null, from: "default" });
+  expect(settings).toContainEqual({ name: "name", value: "redis://me:***@h", from: "environment" });
+  const names = settings.map(({ name }: { name: string }) => name);
+  for (const name of ["host", "port", "witness-folder", "tls-certificate", "listen-without-tls"])
+    expect(names).toContain(name);
+  expect(coreDumps === null || typeof coreDumps === "string").toBe(true);
+  const inWords = await callnumber(["doctor", "--store", store], { env });
+  expect(inWords.stdout).toMatch(/^ {2}host +127\.0\.0\.9 \(environment\)$/m);
+  expect(inWords.stdout).toMatch(/^core dumps: /m);
+  expect(asJson.stdout + inWords.stdout).not.toContain(WRONG);
+  const refused = await callnumber(["doctor", "--store", store], { env: { CALLNUMBER_PORT: "x" } });
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/serve would refuse its environment: .*--port/),
+  });
+});

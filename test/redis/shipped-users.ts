@@ -1,0 +1,61 @@
+/**
+ * The users that we ship (deploy/redis/make-acl.sh), for a test's own Redis: stores log in there with the rights that they have in
+ * an archive's Redis, and the default user is off. A test looks and meddles as a user that may do everything.
+ */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const MAKE_ACL = fileURLToPath(new URL("../../deploy/redis/make-acl.sh", import.meta.url));
+
+/** No secrets: the servers are on this machine alone, and end with the tests. */
+const STORE_USER = { name: "callnumber", password: "of-the-stores-under-test-0123456789" };
+/** Whoever moves or recovers a store: a coordinator's user may not. */
+const OPERATOR = { name: "operator", password: "of-the-operator-under-test-0123456789" };
+const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" };
+
+/** What redis.conf needs, beside the file, so that one such server can follow another. */
+export const FOLLOWING: Readonly<Record<string, string>> = { masteruser: TESTER.name, masterauth: TESTER.password };
+
+/** The text of an ACL file: the shipped users, and the tests' own. Made once for each test file. */
+export function shippedUsers(): string {
+  made ??= makeShippedUsers();
+  return made;
+}
+let made: string | undefined;
+
+function makeShippedUsers(): string {
+  const { status, stdout, stderr } = spawnSync("sh", [MAKE_ACL], {
+    encoding: "utf8",
+    env: {
+      PATH: process.env["PATH"],
+      CALLNUMBER_REDIS_PASSWORD: STORE_USER.password,
+      CALLNUMBER_REDIS_OPERATOR_PASSWORD: OPERATOR.password,
+    },
+  });
+  if (status !== 0) throw new Error(`make-acl.sh made no file: ${stderr}`);
+  return `${stdout}user ${TESTER.name} on >${TESTER.password} ~* &* +@all\n`;
+}
+
+/** Where a store under test finds such a server. */
+export function storeUrlAt(host: string, port: number): string {
+  return `redis://${loginOf(STORE_USER)}${host}:${port}`;
+}
+
+/** Where a test does. */
+export function testerUrlAt(host: string, port: number): string {
+  return `redis://${loginOf(TESTER)}${host}:${port}`;
+}
+
+/** A tester's URL as a coordinator's; every other one as it is. */
+export function asStoreUser(url: string): string {
+  return url.replace(loginOf(TESTER), loginOf(STORE_USER));
+}
+
+/** The URL of such a server, whoever's, as an operator's; that of another server as it is. */
+export function asOperator(url: string): string {
+  return asStoreUser(url).replace(loginOf(STORE_USER), loginOf(OPERATOR));
+}
+
+function loginOf({ name, password }: typeof STORE_USER): string {
+  return `${name}:${password}@`;
+}

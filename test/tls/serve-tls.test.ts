@@ -1,0 +1,161 @@
+/** `serve` behind TLS, as processes: who asks it, what it says at its start, and what SIGHUP does. */
+
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { connect as connectPlainly } from "node:net";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { beforeEach, describe, expect, test } from "vitest";
+import { callnumber, folderForTest, serve } from "../processes/command.js";
+import { newAuthority } from "./certificates.js";
+import { replaceFile, type TlsFiles, writeTlsFiles } from "./files.js";
+
+const authority = newAuthority();
+
+let folder: string;
+let files: TlsFiles;
+let ca: string;
+
+beforeEach(async () => {
+  folder = await folderForTest();
+  files = writeTlsFiles(folder, authority.issue());
+  ca = replaceFile(join(folder, "ca.crt"), authority.certificate, 0o644);
+});
+
+const tlsFlags = () => ["--tls-certificate", files.certificate, "--tls-key", files.key];
+
+test("importers and the asking commands reach it with a CA of one's own in NODE_EXTRA_CA_CERTS", async () => {
+  const { url } = await serve("memory:", ...tlsFlags());
+  expect(url).toMatch(/^https:/);
+  const env = { NODE_EXTRA_CA_CERTS: ca };
+  const next = await callnumber(["next", "-n", "2", "--coordinator", url], { env });
+  expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^([0-9A-Za-z]{8}\n){2}$/) });
+  for (const command of [["status"], ["runs"], ["inspect", next.stdout.slice(0, 8)], ["export"], ["capacity"]]) {
+    const { code, stderr } = await callnumber([...command, "--coordinator", url], { env });
+    expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
+  }
+});
+
+test("without that CA nobody asks it anything, and is told what to set", async () => {
+  const { url, output } = await serve("memory:", ...tlsFlags());
+  expect(await callnumber(["status", "--coordinator", url])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/nobody known here has signed its certificate: .*NODE_EXTRA_CA_CERTS/),
+  });
+  expect(await callnumber(["next", "--coordinator", url])).toMatchObject({ code: 1, stdout: "" });
+  const other = replaceFile(join(folder, "other.crt"), newAuthority().certificate);
+  const env = { NODE_EXTRA_CA_CERTS: other };
+  expect(await callnumber(["next", "--coordinator", url], { env })).toMatchObject({ code: 1, stdout: "" });
+  expect(output().stdout).not.toContain('"lease"');
+});
+
+test("a certificate for another host, or one that has ended, is not believed", async () => {
+  const env = { NODE_EXTRA_CA_CERTS: ca };
+  files = writeTlsFiles(folder, authority.issue({ names: ["elsewhere.example"] }));
+  const elsewhere = await serve("memory:", ...tlsFlags());
+  const { code, stderr } = await callnumber(["status", "--coordinator", elsewhere.url], { env });
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("is for another host name") });
+});
+
+test("with a client CA a caller without a certificate of it leases nothing", async () => {
+  const { url, output } = await serve("memory:", ...tlsFlags(), "--tls-client-ca", ca, "--log-level", "debug");
+  expect(await callnumber(["next", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).toMatchObject({
+    code: 1,
+    stdout: "",
+  });
+  expect(output().stdout).toContain('"handshake_refused"');
+  expect(output().stdout).not.toContain('"msg":"lease"');
+});
+
+describe("its start", () => {
+  test.each<[string, () => TlsFiles, RegExp]>([
+    [
+      "a certificate that has ended",
+      () => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2026, 0) })),
+      /has ended on 2026-01-01T00:00:00.000Z/,
+    ],
+    [
+      "the key of another certificate",
+      () => ({ ...files, key: writeTlsFiles(folder, authority.issue(), "other").key }),
+      /is not the one of the certificate/,
+    ],
+    [
+      "a key for everybody",
+      () => ({ ...files, key: replaceFile(files.key, authority.issue().key, 0o644) }),
+      /mode 0644\): chmod 600/,
+    ],
+  ])("with %s is refused, before a store is made", async (_, spoilt, reason) => {
+    files = spoilt();
+    const path = join(folder, "store.db");
+    const { code, stderr } = await callnumber([
+      "serve",
+      "--create",
+      "--store",
+      `sqlite:${path}`,
+      "--port",
+      "0",
+      ...tlsFlags(),
+    ]);
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(reason) });
+    expect(stderr).not.toContain("PRIVATE KEY");
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("within 14 days of the certificate's end has a warning in the log", async () => {
+    files = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 5.5 * 24 * 3_600_000 }));
+    const { output } = await serve("memory:", ...tlsFlags());
+    expect(linesOf(output().stdout)).toContainEqual(
+      expect.objectContaining({ msg: "certificate_ends_soon", daysLeft: 5, level: 40 }),
+    );
+  });
+});
+
+test("SIGHUP takes new files at once, and says what is wrong with those that do not fit", async () => {
+  const { url, child, output, stop } = await serve("memory:", ...tlsFlags());
+  const before = await shown(url);
+  const told = async (event: string) => {
+    child.kill("SIGHUP");
+    await expect.poll(() => output().stdout).toContain(event);
+  };
+  replaceFile(files.key, authority.issue().key);
+  await told('"certificate_not_reloaded"');
+  expect(await shown(url)).toBe(before);
+  writeTlsFiles(folder, authority.issue());
+  await told('"certificate_reloaded"');
+  expect(await shown(url)).not.toBe(before);
+  expect(await stop()).toBe(0);
+});
+
+test("plain HTTP at its port, bytes of no kind and connections that go are ended, and it lives", async () => {
+  const { url, output, stop } = await serve("memory:", ...tlsFlags());
+  const port = Number(new URL(url).port);
+  for (const bytes of ["GET / HTTP/1.1\r\n\r\n", "\u0000".repeat(4_096), "\u0016\u0003\u0001\u0000\u0005hello"]) {
+    for (const isLeft of [false, true]) {
+      const socket = connectPlainly({ host: "127.0.0.1", port });
+      socket.on("error", () => {}).resume();
+      await once(socket, "connect");
+      socket.write(Buffer.from(bytes, "latin1"));
+      if (isLeft) socket.destroy();
+      else await once(socket, "close");
+    }
+  }
+  expect((await callnumber(["status", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).code).toBe(0);
+  expect(output().stdout).not.toMatch(/handshake|refusal|error/);
+  expect(await stop()).toBe(0);
+});
+
+async function shown(url: string): Promise<string> {
+  const { hostname: host, port } = new URL(url);
+  const socket = connect({ host, port: Number(port), ca: authority.certificate });
+  await once(socket, "secureConnect");
+  const { serialNumber } = socket.getPeerCertificate();
+  socket.destroy();
+  return serialNumber;
+}
+
+function linesOf(text: string): readonly unknown[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
