@@ -53,6 +53,10 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   internal_error: () => "the coordinator met a fault of its own; its log says more",
   sign_in: ({ tokenId }) => `somebody signed in at the console, with token ${text(tokenId)}`,
   sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
+  tokens_reread: ({ tokenCount }) => `the tokens were read again: ${counted(number(tokenCount), "token")}`,
+  tokens_not_reread: ({ reason }) => `the tokens could not be read again: ${text(reason)}`,
+  refusals_unlogged: ({ refusalCount }, { code }) =>
+    `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
 };

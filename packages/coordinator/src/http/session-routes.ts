@@ -12,7 +12,6 @@ import type { Caller } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
 import { isSentByOwnPage, schemeOf } from "./own-page.js";
-import type { AllowsOrigin } from "./request-head.js";
 import { endedCookie, sessionCookie, sessionCookiesIn } from "./session-cookie.js";
 import { sessionOf } from "./session-door.js";
 import { SESSION_AGE_MAX_MS, type Sessions } from "./sessions.js";
@@ -27,12 +26,6 @@ interface Surroundings {
   readonly refusals: Refusals;
   readonly log: Log;
 }
-
-/** The only requests that a page sends with `Origin`, and may. */
-export const isSignInOrOut: AllowsOrigin = ({ method, url, headers }) =>
-  method === "POST" &&
-  (url === OPERATOR_ROUTES.session || url === OPERATOR_ROUTES.sessionEnd) &&
-  isSentByOwnPage(headers);
 
 export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surroundings): void {
   app.get(
