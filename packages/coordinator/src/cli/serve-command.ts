@@ -12,6 +12,7 @@ import { EventHub } from "../events.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { notInitialised } from "../refusals.js";
+import { SparingLog } from "../sparing-log.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import {
@@ -33,10 +34,11 @@ import {
   wholeNumber,
 } from "./options.js";
 import { RELEASE } from "./release.js";
+import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions {
+interface Options extends LedgerOptions, LimitOptions {
   readonly store: string;
   readonly namespace: string;
   readonly host: string;
@@ -58,7 +60,7 @@ type Say = (text: string) => void;
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
 export function serveCommand(): Command {
-  return new Command("serve")
+  const command = new Command("serve")
     .summary("run a coordinator")
     .description(
       "Leases runs to importers over HTTP until it is told to stop (Ctrl-C, SIGTERM). What it says for people goes to standard " +
@@ -113,6 +115,8 @@ export function serveCommand(): Command {
     .action((options: Options, command: Command) => {
       return serve(options, command.getOptionValueSource("namespace") !== "default");
     });
+  for (const option of limitOptions()) command.addOption(option);
+  return command;
 }
 
 async function serve(options: Options, mustServeNamespace: boolean): Promise<void> {
@@ -130,9 +134,11 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
   const output = pino.destination({ fd: 1, sync: true });
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
-  const events = new EventHub(log);
+  const sparing = new SparingLog(log);
+  const events = new EventHub(sparing);
   const recent = new RecentEvents();
   events.subscribe(recent.take);
+  const limits = limitsOf(options, { isTrusted: isLoopback(host) });
   const address = parseStoreUrl(options.store);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -146,6 +152,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       witnessOf: witnessesOf(address, options.witnessFolder),
       overrides: options.accept,
       ledgerArchive,
+      startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
@@ -155,6 +162,8 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       release: RELEASE,
       events,
       recentEvents: recent,
+      limits,
+      leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,
     });
     const url = await server.listen({ host, port });
@@ -169,6 +178,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     await server.stop();
     await rotation?.stop();
     recent.close();
+    sparing.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {

@@ -9,6 +9,8 @@ import type { FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
+import { LeaseLimits } from "../limits/lease-limits.js";
+import { UnderWay } from "../limits/under-way.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
@@ -32,7 +34,10 @@ import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
+import { turnAwayWhenFull } from "./turn-away.js";
 
+/** Each takes a part of a millisecond: who is let in has its answer soon, and a crowd that begins together is let in whole. */
+export const LEASES_AT_ONCE_DEFAULT = 128;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
@@ -46,6 +51,10 @@ export interface ServerOptions {
   readonly recentEvents?: RecentEvents;
   /** Who is let in. Default: everybody. */
   readonly door?: Door;
+  /** How many runs tokens and holders may take. Default: as many as are asked for. */
+  readonly limits?: LeaseLimits;
+  /** How many leases and reports may be under way at a time; what comes beyond is refused as `overloaded`. */
+  readonly leasesAtOnce?: number;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
 }
@@ -63,6 +72,8 @@ export async function createServer({
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
+  limits = new LeaseLimits(),
+  leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
@@ -70,12 +81,14 @@ export async function createServer({
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
+  const underWay = new UnderWay(leasesAtOnce);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
     reply.send(refusals.refuse({ code: "not_found", message }, request, reply));
   });
+  const tellTurnedAway = turnAwayWhenFull(app, underWay, events);
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(reply.raw);
@@ -109,8 +122,8 @@ export async function createServer({
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoute(routes, coordinator);
-    reportRoute(routes, coordinator);
+    leaseRoute(routes, { coordinator, limits, underWay });
+    reportRoute(routes, { coordinator, limits, underWay });
     runsRoutes(routes, coordinator);
     exportRoute(routes, coordinator, refusals);
     callNumberRoute(routes, coordinator);
@@ -135,6 +148,7 @@ export async function createServer({
       streams.close();
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       await app.close();
+      tellTurnedAway();
       metrics.close();
     },
   };
