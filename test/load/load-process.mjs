@@ -2,7 +2,8 @@
  * Callers of a coordinator, as a process of their own: keep-alive connections, written and read by hand, so that the callers' work takes
  * as little as possible of a machine that they share with the server. The first parameter is JSON: `url`, `namespace`, `name`.
  *
- * Each message asks for one load and is answered when it is over: `callers`, `durationMs`, and `perSecond` for an open loop, in which a request is
+ * The message `{ callers }` makes connections and is answered when the server has taken them all. The next one asks for a load over them, and is answered
+ * when it is over and they are closed: `durationMs`, and `perSecond` for an open loop, in which a request is
  * sent when its time has come, however long others take; without it each caller asks again as soon as it is answered.
  * The message `runs` is answered with every run that was leased to this process, as one bit each.
  */
@@ -26,25 +27,33 @@ const LATE_MS = 5;
 let runs = new Uint8Array(1 << 16);
 let repeatedCount = 0;
 
+let tally;
+let callers = [];
+
 process.on("message", async (message) => {
   if (message === "runs") process.send({ runs: Buffer.from(runs).toString("base64"), repeatedCount });
-  else process.send(await play(message));
+  else if (message.callers === undefined) process.send(await play(message));
+  else process.send(await connectAll(message.callers));
 });
 process.once("disconnect", () => process.exit(0));
 process.send("ready");
 
-async function play({ callers: callerCount, durationMs, perSecond }) {
-  const tally = { due: 0, sent: 0, late: 0, served: 0, runs: 0, shed: {}, unanswered: 0, ms: [] };
-  const callers = await Promise.all(Array.from({ length: callerCount }, (_, index) => Caller.connected(tally, index)));
+async function connectAll(count) {
+  tally = { due: 0, sent: 0, late: 0, served: 0, runs: 0, shed: {}, unanswered: 0, ms: [] };
+  callers = await Promise.all(Array.from({ length: count }, (_, index) => Caller.connected(index)));
+  return "connected";
+}
+
+async function play({ durationMs, perSecond }) {
   const startMs = performance.now();
   if (perSecond === undefined) await Promise.all(callers.map((caller) => caller.askUntil(startMs + durationMs)));
-  else await askByTheClock(callers, tally, { startMs, durationMs, perSecond });
+  else await askByTheClock({ startMs, durationMs, perSecond });
   const tookMs = performance.now() - startMs;
   for (const caller of callers) caller.end();
   return { ...tally, tookMs };
 }
 
-async function askByTheClock(callers, tally, { startMs, durationMs, perSecond }) {
+async function askByTheClock({ startMs, durationMs, perSecond }) {
   const free = [...callers];
   const asked = new Set();
   for (;;) {
@@ -72,7 +81,6 @@ async function askByTheClock(callers, tally, { startMs, durationMs, perSecond })
 
 class Caller {
   isBroken = false;
-  #tally;
   #socket;
   #holder;
   #nonceStart = randomBytes(12).toString("base64url");
@@ -83,16 +91,18 @@ class Caller {
   #sentAtMs = 0;
   #onAnswered = () => {};
 
-  static connected(tally, index) {
+  static connected(index) {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-      socket.once("connect", () => resolve(new Caller(tally, socket, index)));
+      socket.once("connect", () => {
+        const caller = new Caller(socket, index);
+        caller.#greet().then(() => resolve(caller));
+      });
       socket.once("error", reject);
     });
   }
 
-  constructor(tally, socket, index) {
-    this.#tally = tally;
+  constructor(socket, index) {
     this.#socket = socket;
     this.#holder = JSON.stringify({ name: `${name}-${index}`, host: "load", pid: 1000 + index, labels: {} });
     socket.setEncoding("latin1");
@@ -102,13 +112,21 @@ class Caller {
     socket.setTimeout(HANGS_AFTER_MS, () => socket.destroy());
   }
 
+  /** Node takes one new connection in each turn of its event loop: connected is only who was answered once. */
+  #greet() {
+    return new Promise((resolve) => {
+      this.#onAnswered = resolve;
+      this.#socket.write(`GET /healthz HTTP/1.1\r\nhost: ${host}${END_OF_HEAD}`, "latin1");
+    });
+  }
+
   async askUntil(endMs) {
     while (performance.now() < endMs && !this.isBroken) await this.ask();
   }
 
   /** Resolves when it is answered, or never will be. */
   ask() {
-    this.#tally.sent++;
+    tally.sent++;
     const nonce = `${this.#nonceStart}${(this.#calls++).toString(36).padStart(6, "0")}`;
     const body = `{"runCount":1,"nonce":"${nonce}","holder":${this.#holder},${this.#held},"sentAtMs":${Date.now()}}`;
     return new Promise((resolve) => {
@@ -135,12 +153,11 @@ class Caller {
     const body = this.#received.slice(bodyAt);
     this.#received = "";
     if (status === "201") this.#keep(JSON.parse(body));
-    else this.#noteShed(status, body);
+    else if (status !== "200") this.#noteShed(status, body);
     this.#onAnswered();
   }
 
   #keep({ version, firstRun, runCount, receipt }) {
-    const tally = this.#tally;
     tally.served++;
     tally.runs += runCount;
     const step = Math.max(Math.round(Math.log((performance.now() - this.#sentAtMs) * 1_000) / STEP), 0);
@@ -152,13 +169,13 @@ class Caller {
   #noteShed(status, body) {
     const known = CODES.find((one) => body.includes(`"code":"${one}"`));
     const told = known ?? `${status} ${body.slice(0, 200)}`;
-    this.#tally.shed[told] = (this.#tally.shed[told] ?? 0) + 1;
+    tally.shed[told] = (tally.shed[told] ?? 0) + 1;
   }
 
   #break() {
     if (this.isBroken) return;
     this.isBroken = true;
-    this.#tally.unanswered++;
+    tally.unanswered++;
     this.#onAnswered();
   }
 }

@@ -53,8 +53,8 @@ export class Load {
 
   async play({ callers, durationMs, perSecond }: LoadOptions): Promise<LoadResult> {
     const { length } = this.#processes;
-    const share = { callers: Math.ceil(callers / length), durationMs, perSecond: perSecond && perSecond / length };
-    return merged((await this.#ask(share)) as Told[]);
+    await this.#ask({ callers: Math.ceil(callers / length) });
+    return merged((await this.#ask({ durationMs, perSecond: perSecond && perSecond / length })) as Told[]);
   }
 
   /** Every run that was leased to the load: whether it has it, and how often one came twice. */

@@ -41,7 +41,7 @@ export interface OverloadFindings {
 
 const LOAD_PROCESSES = 2;
 const CAPACITY_CALLERS = 64;
-/** For the time in which one is answered another one is sent: enough that a request whose time has come finds one free. */
+/** Several times as many as may be under way: as many requests wait to be read, or turned away, in each turn of the event loop. */
 const CONNECTION_COUNT = 512;
 const QUIET_SHARE = 0.1;
 const LOOK_EVERY_MS = 500;
@@ -116,12 +116,22 @@ class Watch {
   }
 
   async #watch(): Promise<void> {
+    await Promise.all([this.#watchProcess(), this.#askAsOperator()]);
+  }
+
+  async #watchProcess(): Promise<void> {
     while (!this.#isOver) {
       const { rssMb, descriptorCount } = this.#coordinator.figures();
       this.#during = {
         rssMb: Math.max(this.#during.rssMb, rssMb),
         descriptorCount: Math.max(this.#during.descriptorCount, descriptorCount),
       };
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  async #askAsOperator(): Promise<void> {
+    while (!this.#isOver) {
       for (const path of LOOKS) await this.#look(path);
       await delay(LOOK_EVERY_MS);
     }

@@ -66,9 +66,7 @@ function allowanceOf(
 }
 
 function limitOption(flags: string, description: string, byDefault: number, max: number): Option {
-  const number = z.union([z.literal("none").transform(() => NONE), wholeNumber(NONE, max)], {
-    error: `must be a whole number from 1 to ${max}, or none`,
-  });
+  const number = z.preprocess((text) => (text === "none" ? String(NONE) : text), wholeNumber(NONE, max));
   return checkedOption(
     flags,
     `${description}; none or 0: no limit (default: ${byDefault}, none on loopback without tokens)`,

@@ -36,8 +36,8 @@ import { runsRoutes } from "./runs-routes.js";
 import { statusRoute } from "./status-route.js";
 import { turnAwayWhenFull } from "./turn-away.js";
 
-/** Each takes a part of a millisecond: who is let in has its answer soon, and a crowd that begins together is let in whole. */
-export const LEASES_AT_ONCE_DEFAULT = 128;
+/** Those let in share a turn of the event loop and wait for each other: a crowd that begins together is let in, and waits for milliseconds. */
+export const LEASES_AT_ONCE_DEFAULT = 64;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
