@@ -16,12 +16,12 @@ const ANSWER: ErrorAnswer = {
 };
 const BODY = Buffer.from(JSON.stringify(ANSWER));
 /** Names and values in turns, as Node takes them with the least work. */
-const HEADERS = [
-  ...["content-type", "application/json; charset=utf-8"],
-  ...["content-length", String(BODY.length)],
-  ...["cache-control", "no-store"],
-  ...["retry-after", String(Math.ceil(OVERLOADED_RETRY_AFTER_MS / 1_000))],
-];
+const HEADERS = Object.entries({
+  "content-type": "application/json; charset=utf-8",
+  "content-length": String(BODY.length),
+  "cache-control": "no-store",
+  "retry-after": String(Math.ceil(OVERLOADED_RETRY_AFTER_MS / 1_000)),
+}).flat();
 
 /** To be the first hook. Answers what tells the last sum, at the end. */
 export function turnAwayWhenFull(app: TypedApp, underWay: UnderWay, log: Log): () => void {
@@ -41,6 +41,7 @@ export function turnAwayWhenFull(app: TypedApp, underWay: UnderWay, log: Log): (
     reply.hijack();
     reply.raw.writeHead(ERROR_RULES.overloaded.httpStatus, HEADERS);
     reply.raw.end(BODY);
+    underWay.noteTurnedAway();
     refusalCount++;
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();
   });

@@ -26,7 +26,8 @@ export interface StartLoop {
   readonly holder: { readonly name: string; readonly host: string };
   /** Starts of which nothing came, since it began. */
   readonly startCount: number;
-  readonly sinceMs: number;
+  /** For how long it has gone on. */
+  readonly forMs: number;
   /** What each further start has to wait. */
   readonly pauseMs: number;
 }
@@ -116,7 +117,7 @@ export class HolderStarts {
       .map(({ name, host, startCount, sinceMs, held }) => ({
         holder: { name, host },
         startCount,
-        sinceMs,
+        forMs: nowMs - sinceMs,
         pauseMs: this.#pauseMs(held),
       }));
   }

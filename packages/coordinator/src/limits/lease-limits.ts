@@ -109,11 +109,10 @@ export class LeaseLimits {
   }
 
   /** Holders of the namespace that start again and again, the worst first. */
-  startLoops(namespace: string): readonly (StartLoop & { readonly forMs: number })[] {
+  startLoops(namespace: string): readonly StartLoop[] {
     const nowMs = this.#now();
     return [...this.#states.values()]
       .flatMap(({ starts }) => starts.loops(namespace, nowMs))
-      .map((loop) => ({ ...loop, forMs: nowMs - loop.sinceMs }))
       .sort((one, other) => other.startCount - one.startCount);
   }
 
