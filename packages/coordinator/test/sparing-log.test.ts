@@ -22,11 +22,11 @@ test("a flood of refusals has so many lines in a second, and one sum for each co
   for (let index = 0; index < 1_000; index++)
     log.info({ code: index % 2 === 0 ? "rate_limited" : "unauthorized" }, "refusal");
   vi.advanceTimersByTime(1_000);
-  expect(linesOf("refusal")).toHaveLength(REFUSAL_LINES_PER_SECOND_MAX);
+  expect(linesOf("refusal")).toHaveLength(2 * REFUSAL_LINES_PER_SECOND_MAX);
   const summed = linesOf("refusals");
   expect(summed.map(({ code }) => code)).toEqual(["rate_limited", "unauthorized"]);
   expect(summed.reduce((sum, { refusalCount = 0 }) => sum + refusalCount, 0)).toBe(
-    1_000 - REFUSAL_LINES_PER_SECOND_MAX,
+    1_000 - 2 * REFUSAL_LINES_PER_SECOND_MAX,
   );
 });
 
@@ -37,6 +37,12 @@ test("a few refusals have a line each, second after second, and no sum", () => {
   }
   expect(linesOf("refusal")).toHaveLength(50);
   expect(linesOf("refusals")).toEqual([]);
+});
+
+test("a flood of one code hides no other, whatever is written of it", () => {
+  for (let index = 0; index < 1_000; index++) log.debug({ code: "not_found" }, "refusal");
+  log.info({ code: "unauthorized" }, "refusal");
+  expect(linesOf("refusal").at(-1)).toMatchObject({ code: "unauthorized" });
 });
 
 test("nothing else is left out, in a flood either", () => {
