@@ -41,7 +41,6 @@ export function turnAwayWhenFull(app: TypedApp, underWay: UnderWay, log: Log): (
     reply.hijack();
     reply.raw.writeHead(ERROR_RULES.overloaded.httpStatus, HEADERS);
     reply.raw.end(BODY);
-    underWay.noteTurnedAway();
     refusalCount++;
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();
   });
