@@ -12,6 +12,7 @@ const VARIABLES = {
   minutes: "CALLNUMBER_MINUTES",
   millions: "CALLNUMBER_MILLIONS",
   histories: "CALLNUMBER_HISTORIES",
+  times: "CALLNUMBER_TIMES",
   replay: "CALLNUMBER_REPLAY",
   target: "CALLNUMBER_TARGET",
 };

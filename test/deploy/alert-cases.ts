@@ -175,6 +175,11 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { [alarm("holder_share")]: "0x28 1x20" },
   },
   {
+    alert: "CallnumberHolderRestarts",
+    fires: { [alarm("holder_restarts")]: "0x20 1x20" },
+    silent: { [alarm("holder_restarts")]: "0x20 1x5 0x20", [alarm("holder_share")]: "1x40" },
+  },
+  {
     alert: "CallnumberRoomScarce",
     fires: { [own("callnumber_room_runs")]: "60000x10 0x30" },
     // A jump: the room grows by two runs a second, and the largest leases are cut short for half an hour.

@@ -7,9 +7,11 @@ const LONGEST_DELAY_MS = 10_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
 /**
- * A random delay below a bound that doubles with each failed attempt (1, 2, …), on top of what the coordinator asked for.
+ * A random delay below a bound that doubles with each failed attempt (1, 2, …), on top of what the coordinator asked for. The bound is no less
+ * than what it asked for: all who were turned away in one instant were told the same, and would come back in one.
  */
-export function retryDelayMs(attempt: number, retryAfterMs: number | undefined): number {
-  const bound = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-  return Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS) + Math.random() * bound;
+export function retryDelayMs(attempt: number, retryAfterMs = 0): number {
+  const askedMs = Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS);
+  const bound = Math.min(LONGEST_DELAY_MS, Math.max(FIRST_DELAY_MS * 2 ** (attempt - 1), askedMs));
+  return askedMs + Math.random() * bound;
 }

@@ -35,7 +35,17 @@ export interface AlarmSubject {
   readonly guardCode: ErrorCode | null;
   /** The leases of the last hour, as far as they were looked at. */
   readonly hour: Look;
+  /** Holders that start again and again, the worst first. */
+  readonly startLoops: readonly ObservedStartLoop[];
   readonly nowMs: number;
+}
+
+export interface ObservedStartLoop {
+  readonly holder: { readonly name: string; readonly host: string };
+  readonly startCount: number;
+  readonly forMs: number;
+  /** 0 where nobody is made to wait. */
+  readonly pauseMs: number;
 }
 
 const LOOK = '"callnumber capacity" says until when the rest lasts, and who takes it';
@@ -61,6 +71,7 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", LOOK, subject, space),
   line_ending: raiseLineEnding,
   room_scarce: raiseRoomScarce,
+  holder_restarts: raiseHolderRestarts,
   holder_share: raiseHolderShare,
 };
 
@@ -144,6 +155,21 @@ function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefin
       `in the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
       `"callnumber runs --holder ${JSON.stringify(name)}" shows its leases`,
+  };
+}
+
+function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  const [worst] = startLoops;
+  if (worst === undefined) return undefined;
+  const { holder, startCount, forMs, pauseMs } = worst;
+  const others = startLoops.length - 1;
+  return {
+    severity: "warning",
+    explanation:
+      `"${holder.name}" on ${holder.host} was started ${startCount} times within ${Math.max(Math.ceil(forMs / 60_000), 1)} minutes, and no process of it ` +
+      `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
+      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. See why it ends: ` +
+      `"callnumber runs --holder ${JSON.stringify(holder.name)}" shows its leases`,
   };
 }
 

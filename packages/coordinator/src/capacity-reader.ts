@@ -4,7 +4,7 @@
  */
 import type { Alarm, CapacityAnswer, HistoryAnswer } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { ALARM_WINDOW_MS, alarmsOf } from "./alarms.js";
+import { ALARM_WINDOW_MS, alarmsOf, type ObservedStartLoop } from "./alarms.js";
 import { AlarmsWatch } from "./alarms-watch.js";
 import { capacityOf } from "./capacity.js";
 import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
@@ -19,6 +19,8 @@ export interface CapacityReaderOptions {
   readonly now: () => number;
   /** Those that are served. */
   readonly namespaces: () => Promise<Iterable<string>>;
+  /** Holders that start again and again, the worst first. */
+  readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
   /** The record as it stands, and the code that leases are refused with. */
   readonly read: (namespace: string) => Promise<{ readonly record: NamespaceRecord; readonly code: ErrorCode | null }>;
 }
@@ -86,9 +88,9 @@ export class CapacityReader {
   }
 
   async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {
-    const { read, now } = this.#options;
+    const { read, now, startLoops } = this.#options;
     const { record, code } = await read(namespace);
-    return alarmsOf({ record, guardCode: code, hour, nowMs: now() });
+    return alarmsOf({ record, guardCode: code, hour, startLoops: startLoops(namespace), nowMs: now() });
   }
 
   /** A failure is kept for nobody but those who wait for it. */

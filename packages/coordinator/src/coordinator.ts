@@ -20,6 +20,7 @@ import type {
   StatusAnswer,
 } from "@callnumber/protocol/wire";
 import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { ObservedStartLoop } from "./alarms.js";
 import { CapacityReader } from "./capacity-reader.js";
 import { msSince } from "./elapsed.js";
 import { CoordinatorError } from "./errors.js";
@@ -56,6 +57,8 @@ export interface CoordinatorOptions {
   readonly log?: Log;
   /** Where the older part of ledgers stands. Default: nothing was archived. */
   readonly ledgerArchive?: LedgerArchive | undefined;
+  /** Holders of a namespace that start again and again, for the alarms. Default: nobody counts. */
+  readonly startLoops?: (namespace: string) => readonly ObservedStartLoop[];
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
@@ -113,6 +116,7 @@ export class Coordinator {
     name,
     log = SILENT_LOG,
     ledgerArchive,
+    startLoops = () => [],
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
@@ -132,7 +136,7 @@ export class Coordinator {
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
-    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, read });
+    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
   }
 
   /** How its store is called in `status`. */

@@ -1,23 +1,12 @@
 /**
- * A log in front of the log: refusals that a stranger can cause as fast as he likes get so many lines a second, and what comes beyond is
- * told in one sum. Stands behind the hub: metrics and event stream are told of each one.
+ * A log in front of the log: refusals, which callers can cause as fast as they like, get so many lines of each code a second, and what comes
+ * beyond is told in one sum. Stands behind the hub: metrics and event stream are told of each one.
  */
-import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "./log.js";
 
-/** Lines of one code. */
-export const LINES_PER_SECOND_MAX = 10;
+/** Of one code: a flood of one hides no other. */
+export const LINES_PER_SECOND_MAX = 20;
 const SECOND_MS = 1_000;
-
-/** What is refused before it is known who asks, or for how much somebody asks. */
-const BOUNDED: ReadonlySet<unknown> = new Set<ErrorCode>([
-  "unauthorized",
-  "forbidden",
-  "rate_limited",
-  "overloaded",
-  "request_timed_out",
-  "headers_too_large",
-]);
 
 export class RefusalLines implements Log {
   readonly #log: Log;
@@ -30,12 +19,11 @@ export class RefusalLines implements Log {
   }
 
   debug(fields: object, event: string): void {
-    this.#log.debug(fields, event);
+    if (this.#hasLineFor(fields, event)) this.#log.debug(fields, event);
   }
 
   info(fields: object, event: string): void {
-    if (event === "refusal" && !this.#hasLineFor((fields as { code?: unknown }).code)) return;
-    this.#log.info(fields, event);
+    if (this.#hasLineFor(fields, event)) this.#log.info(fields, event);
   }
 
   warn(fields: object, event: string): void {
@@ -52,8 +40,9 @@ export class RefusalLines implements Log {
     this.#endSecond();
   }
 
-  #hasLineFor(code: unknown): boolean {
-    if (!BOUNDED.has(code)) return true;
+  #hasLineFor(fields: object, event: string): boolean {
+    if (event !== "refusal") return true;
+    const { code } = fields as { readonly code?: unknown };
     this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
     const count = (this.#counts.get(code) ?? 0) + 1;
     this.#counts.set(code, count);

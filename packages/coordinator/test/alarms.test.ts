@@ -25,6 +25,7 @@ function subjectOf(own: Partial<AlarmSubject> & { readonly leases?: readonly Led
     record: recordOf({ highWaterMark: 1000 }),
     guardCode: null,
     hour: { leases: leases.toReversed(), completeFromMs: NOW_MS - ALARM_WINDOW_MS },
+    startLoops: [],
     nowMs: NOW_MS,
     ...rest,
   };
@@ -156,5 +157,22 @@ describe("a holder's share", () => {
     expect(raised([...working("b", 3), ...crashing("a", UNUSED_RUNS_MIN - 1)])).toBe(false);
     expect(raised([...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25)])).toBe(false);
     expect(raised([...crashing("b", 25), ...crashing("a", UNUSED_RUNS_FACTOR * 25 + 1)])).toBe(true);
+  });
+});
+
+describe("a holder that starts again and again", () => {
+  const loop = { holder: { name: "letters", host: "mail-1" }, startCount: 96, forMs: 5 * MINUTE_MS, pauseMs: 16_000 };
+
+  test("is named, with its host, its starts and its pause", () => {
+    const [alarm] = alarmsOf(subjectOf({ startLoops: [loop] }));
+    expect(alarm).toMatchObject({ name: "holder_restarts", severity: "warning" });
+    expect(alarm?.explanation).toMatch(/"letters" on mail-1 was started 96 times within 5 minutes.*waits 16 s/);
+  });
+
+  test("is named also where nothing slows it down; of several the worst", () => {
+    const other = { ...loop, holder: { name: "lists", host: "mail-2" } };
+    const [alarm, ...more] = alarmsOf(subjectOf({ startLoops: [{ ...loop, pauseMs: 0 }, other] }));
+    expect(alarm?.explanation).toMatch(/limits are off.*1 other does the same/);
+    expect(more).toEqual([]);
   });
 });

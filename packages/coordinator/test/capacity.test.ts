@@ -265,6 +265,7 @@ function readerOf(
   const silent = () => {};
   const record = recordOf({ highWaterMark: markOf(leases) % RUN_COUNT });
   return new CapacityReader({
+    startLoops: () => [],
     ledger: ledgerOf(leases),
     log: { debug: silent, info: silent, warn: silent, error: silent },
     now: () => NOW_MS,

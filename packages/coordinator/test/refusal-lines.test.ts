@@ -48,11 +48,16 @@ test("the next second has lines again, and no sum where there is nothing to sum 
   expect(sumsIn()).toEqual([]);
 });
 
-test("what is not a stranger's doing has all its lines", () => {
-  refuse(100, "store_sealed");
+test("what is no refusal has all its lines, and so has what is told as a warning or an error", () => {
   for (let index = 0; index < 100; index++) bounded.info({ code: "unauthorized" }, "lease");
-  for (const level of ["debug", "warn", "error"] as const) bounded[level]({ code: "unauthorized" }, "refusal");
-  expect(lines).toHaveLength(203);
+  for (let index = 0; index < 100; index++) bounded.warn({ code: "unauthorized" }, "refusal");
+  for (let index = 0; index < 100; index++) bounded.error({ code: "unauthorized" }, "refusal");
+  expect(lines).toHaveLength(300);
+});
+
+test("those of the level of debugging are bounded, too", () => {
+  for (let index = 0; index < 100; index++) bounded.debug({ code: "not_found" }, "refusal");
+  expect(lines).toHaveLength(LINES_PER_SECOND_MAX);
 });
 
 test("a sum that is pending is told at the end", () => {

@@ -52,6 +52,7 @@ export const ALARM_NAMES = [
   "runs_used_95",
   "run_space_exhausted",
   "holder_share",
+  "holder_restarts",
   "room_scarce",
   "line_ending",
 ] as const;

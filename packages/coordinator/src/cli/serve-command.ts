@@ -35,13 +35,14 @@ import {
 } from "./options.js";
 import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
+import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
 import { startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions, TlsOptions {
+interface Options extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -118,7 +119,7 @@ export function serveCommand(): Command {
     .action((options: Options, command: Command) => {
       return serve(options, command.getOptionValueSource("namespace") !== "default");
     });
-  for (const option of tlsOptions()) command.addOption(option);
+  for (const option of [...tlsOptions(), ...limitOptions()]) command.addOption(option);
   return command;
 }
 
@@ -137,6 +138,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const events = new EventHub(lines);
   const recent = new RecentEvents();
   events.subscribe(recent.take);
+  const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
   const tls = tlsPaths && startTls(tlsPaths, events);
@@ -152,6 +154,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       witnessOf: witnessesOf(address, options.witnessFolder),
       overrides: options.accept,
       ledgerArchive,
+      startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
@@ -162,6 +165,8 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       events,
       recentEvents: recent,
       ...admission,
+      limits,
+      leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
       tls: tls?.servers,

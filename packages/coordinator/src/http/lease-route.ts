@@ -1,14 +1,23 @@
-/** `POST …/leases`: the one request that moves the mark. The body is read and checked whole before the store is asked. */
+/** `POST …/leases`: the one request that moves the mark. The body is read and checked whole, and the limits are asked,
+ * before the store is. */
 
 import type { Socket } from "node:net";
 import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
-import { ROUTES } from "@callnumber/protocol/wire";
+import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { LeaseLimits } from "../limits/lease-limits.js";
+import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
 
-export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
+interface LeaseRouteOptions {
+  readonly coordinator: Coordinator;
+  readonly limits: LeaseLimits;
+  readonly underWay: UnderWay;
+}
+
+export function leaseRoute(app: TypedApp, { coordinator, limits, underWay }: LeaseRouteOptions): void {
   app.post(
     ROUTES.leases,
     {
@@ -21,9 +30,7 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
       },
     },
     async (request, reply) => {
-      const lease = await coordinator.lease(request.params.namespace, request.body, {
-        tokenId: request.caller.tokenId,
-      });
+      const lease = await underWay.run(() => leaseWithin(limits, coordinator, request));
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();
@@ -34,6 +41,25 @@ export function leaseRoute(app: TypedApp, coordinator: Coordinator): void {
       return lease;
     },
   );
+}
+
+interface Asked {
+  readonly caller: { readonly tokenId: string | null };
+  readonly params: { readonly namespace: string };
+  readonly body: LeaseRequest;
+}
+
+async function leaseWithin(limits: LeaseLimits, coordinator: Coordinator, { caller, params, body }: Asked) {
+  const admission = limits.admit(caller.tokenId, params.namespace, body);
+  try {
+    const request = { ...body, runCount: admission.runCount };
+    const lease = await coordinator.lease(params.namespace, request, { tokenId: caller.tokenId });
+    admission.leased(lease);
+    return lease;
+  } catch (error) {
+    admission.refused();
+    throw error;
+  }
 }
 
 /** Before the first byte of the answer: then nobody has it, and nobody is sent it any more. */

@@ -3,11 +3,19 @@ import { namespaceSchema, reportRequestSchema } from "@callnumber/protocol/schem
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { LeaseLimits } from "../limits/lease-limits.js";
+import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
 
-export function reportRoute(app: TypedApp, coordinator: Coordinator): void {
+interface ReportRouteOptions {
+  readonly coordinator: Coordinator;
+  readonly limits: LeaseLimits;
+  readonly underWay: UnderWay;
+}
+
+export function reportRoute(app: TypedApp, { coordinator, limits, underWay }: ReportRouteOptions): void {
   app.post(
     ROUTES.report,
     {
@@ -19,8 +27,9 @@ export function reportRoute(app: TypedApp, coordinator: Coordinator): void {
         response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
       },
     },
-    async ({ params, body }) => {
-      await coordinator.report(params.namespace, params.run, body);
+    async ({ caller, params, body }) => {
+      await underWay.run(() => coordinator.report(params.namespace, params.run, body));
+      limits.reported(caller.tokenId, params.namespace, body);
       return { noted: true as const };
     },
   );

@@ -9,6 +9,8 @@ import type { FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
+import { LeaseLimits } from "../limits/lease-limits.js";
+import { UnderWay } from "../limits/under-way.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
@@ -40,7 +42,10 @@ import { statusRoute } from "./status-route.js";
 import { refuseStrayQueries } from "./strict-queries.js";
 import { StrictGate, type StrictOptions } from "./strict-server.js";
 import type { TlsServers } from "./tls-servers.js";
+import { turnAwayWhenFull } from "./turn-away.js";
 
+/** Those let in share a turn of the event loop and wait for each other: a crowd that begins together is let in, and waits for milliseconds. */
+export const LEASES_AT_ONCE_DEFAULT = 64;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
@@ -58,6 +63,10 @@ export interface ServerOptions {
   readonly signInTokens?: SignInTokens | undefined;
   /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
   readonly isForLoopbackOnly?: boolean;
+  /** How many runs tokens and holders may take. Default: as many as are asked for. */
+  readonly limits?: LeaseLimits;
+  /** How many leases and reports may be under way at a time; what comes beyond is refused as `overloaded`. */
+  readonly leasesAtOnce?: number;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
   /** What the gate before all routes lets in. Default: its own defaults. */
@@ -81,6 +90,8 @@ export async function createServer({
   door = OPEN_DOOR,
   signInTokens,
   isForLoopbackOnly = false,
+  limits = new LeaseLimits(),
+  leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
   strict = {},
   tls,
@@ -92,12 +103,14 @@ export async function createServer({
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
+  const underWay = new UnderWay(leasesAtOnce);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
     reply.send(refusals.refuse({ code: "not_found", message }, request, reply));
   });
+  const tellTurnedAway = turnAwayWhenFull(app, underWay, events);
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(reply.raw);
@@ -133,8 +146,8 @@ export async function createServer({
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoute(routes, coordinator);
-    reportRoute(routes, coordinator);
+    leaseRoute(routes, { coordinator, limits, underWay });
+    reportRoute(routes, { coordinator, limits, underWay });
     runsRoutes(routes, coordinator);
     exportRoute(routes, coordinator, refusals);
     callNumberRoute(routes, coordinator);
@@ -165,6 +178,7 @@ export async function createServer({
       await inFlight.untilNone(DRAIN_TIMEOUT_MS);
       tls?.endConnections();
       await app.close();
+      tellTurnedAway();
       metrics.close();
     },
   };

@@ -1,0 +1,66 @@
+/** So many runs at once, so many a second after that; and a memory that strangers can't fill. */
+import { describe, expect, test } from "vitest";
+import { RunBuckets } from "../src/limits/run-buckets.js";
+
+const ALLOWANCE = { burstRuns: 10, runsPerSecond: 4 };
+const START_MS = 1_234_567.89;
+
+function bucketsOf(nameCountMax = 100) {
+  return new RunBuckets(ALLOWANCE, nameCountMax);
+}
+
+describe("an allowance", () => {
+  test("is the whole burst at once, and then as many a second as it says", () => {
+    const buckets = bucketsOf();
+    expect(buckets.available("a", START_MS)).toBe(10);
+    buckets.take("a", 10, START_MS);
+    expect(buckets.available("a", START_MS)).toBe(0);
+    expect(buckets.available("a", START_MS + 249)).toBe(0);
+    expect(buckets.available("a", START_MS + 250)).toBe(1);
+    expect(buckets.available("a", START_MS + 1_000)).toBe(4);
+    expect(buckets.available("a", START_MS + 3_600_000)).toBe(10);
+  });
+
+  test("says to the millisecond when one run may be taken again", () => {
+    for (const runsPerSecond of [1, 3, 7, 16, 1_000]) {
+      const buckets = new RunBuckets({ burstRuns: 5, runsPerSecond }, 10);
+      buckets.take("a", 5, START_MS);
+      const waitMs = buckets.untilOneMs("a", START_MS);
+      expect(waitMs).toBe(Math.ceil(1_000 / runsPerSecond));
+      expect(buckets.available("a", START_MS + waitMs), `${runsPerSecond} a second`).toBe(1);
+      if (waitMs > 1) expect(buckets.available("a", START_MS + waitMs - 1)).toBe(0);
+    }
+  });
+
+  test("is had in full again by whoever gives back what was not used, and is never more than the burst", () => {
+    const buckets = bucketsOf();
+    buckets.take("a", 8, START_MS);
+    buckets.giveBack("a", 3, START_MS);
+    expect(buckets.available("a", START_MS)).toBe(5);
+    buckets.giveBack("a", 5, START_MS + 10_000);
+    expect(buckets.available("a", START_MS + 10_000)).toBe(10);
+  });
+});
+
+describe("the names that are kept", () => {
+  test("are those that owe something: who has paid back is forgotten", () => {
+    const buckets = bucketsOf(3);
+    for (const name of ["a", "b", "c"]) buckets.take(buckets.placeOf(name, START_MS), 1, START_MS);
+    expect(buckets.nameCount).toBe(3);
+    expect(buckets.placeOf("d", START_MS + 2_000)).toBe("d");
+    expect(buckets.nameCount).toBe(0);
+  });
+
+  test("are not pushed out by names that somebody invents: these share one place", () => {
+    const buckets = bucketsOf(3);
+    for (const name of ["a", "b", "c"]) buckets.take(buckets.placeOf(name, START_MS), 4, START_MS);
+    for (let index = 0; index < 1_000; index++) {
+      const place = buckets.placeOf(`invented-${index}`, START_MS);
+      buckets.take(place, Math.min(1, buckets.available(place, START_MS)), START_MS);
+    }
+    expect(buckets.nameCount).toBe(4);
+    for (const name of ["a", "b", "c"]) expect(buckets.available(buckets.placeOf(name, START_MS), START_MS)).toBe(6);
+    const place = buckets.placeOf("one more", START_MS);
+    expect(buckets.available(place, START_MS)).toBe(0);
+  });
+});
