@@ -9,6 +9,7 @@ const LONGEST = [
   "test/faults/one-server",
   "test/simulation/guard",
   "test/story/",
+  "test/load/",
   "packages/coordinator/test/rotation-crash",
   "packages/coordinator/test/redis-topology-cluster",
   "packages/coordinator/test/move-crash",
