@@ -1,6 +1,6 @@
 /**
  * Starts one of the long runs with its options: `node scripts/long-run.mjs FILE --option value …`. Each option reaches the run in the
- * environment; `--seed` is the seed that the run printed, `--replay` a file that it told to write.
+ * environment; `--seed` is the seed that the run printed, `--replay` a file that it told to write or wrote.
  */
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
@@ -13,7 +13,10 @@ const VARIABLES = {
   millions: "CALLNUMBER_MILLIONS",
   histories: "CALLNUMBER_HISTORIES",
   replay: "CALLNUMBER_REPLAY",
+  target: "CALLNUMBER_TARGET",
 };
+/** All others take whole numbers. */
+const TEXTS = new Set(["replay", "target"]);
 
 const [file, ...given] = process.argv.slice(2);
 const { values } = parseArgs({
@@ -22,7 +25,7 @@ const { values } = parseArgs({
 });
 const env = { ...process.env };
 for (const [name, value] of Object.entries(values)) {
-  if (name !== "replay" && !/^\d+$/.test(value)) {
+  if (!TEXTS.has(name) && !/^\d+$/.test(value)) {
     console.error(`--${name} takes a whole number, not "${value}"`);
     process.exit(2);
   }

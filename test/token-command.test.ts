@@ -59,11 +59,15 @@ describe("create", () => {
     expect((await readFile(file, "utf8")).trimEnd().split("\n")).toHaveLength(8);
   });
 
-  test("does not take the namespace of an importer from the environment", async () => {
+  test("takes the namespace from the environment, unless one is typed, or all", async () => {
     const file = await tokensFile();
-    const env = { CALLNUMBER_NAMESPACE: "lists" };
-    const made = await callnumber(["token", "create", "--role", "lease", "--tokens-file", file], { env });
-    expect(made).toMatchObject({ code: 2, stderr: expect.stringContaining("--all-namespaces") });
+    const env = { CALLNUMBER_NAMESPACE: "lists", CALLNUMBER_ROLE: "lease", CALLNUMBER_TOKENS_FILE: file };
+    for (const typed of [[], ["--namespace", "main"], ["--all-namespaces"]]) {
+      expect((await callnumber(["token", "create", ...typed], { env })).code).toBe(0);
+    }
+    const listed = await callnumber(["token", "--json"], { env });
+    const reaches = (JSON.parse(listed.stdout) as { namespaces: unknown }[]).map(({ namespaces }) => namespaces);
+    expect(reaches).toEqual([["lists"], ["main"], "all"]);
   });
 });
 

@@ -44,6 +44,7 @@ const PATHS: readonly [input: string, parts: RequestParts, status?: number][] = 
   ["two slashes in it", { path: "/v1//namespaces" }],
   ["a dot segment", { path: "/v1/./namespaces" }],
   ["two dots", { path: "/console/../v1/namespaces" }],
+  ["two dots for a call number", { path: "/v1/namespaces/main/call-numbers/.." }],
   ["escaped dots", { path: "/console/%2e%2e/v1/namespaces" }],
   ["an escaped slash", { path: "/v1%2fnamespaces" }],
   ["an escaped backslash", { path: "/v1/%5c/namespaces" }],

@@ -5,7 +5,7 @@ import { folderForTest, type RunningCoordinator, serve } from "../processes/comm
 import type { Target } from "./row.js";
 
 /** How callers are known; without it nobody is asked. */
-export interface Tokens {
+interface Tokens {
   readonly lease: string;
   readonly read: string;
   /** For `serve`, so that it knows them. */

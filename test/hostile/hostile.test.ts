@@ -6,16 +6,22 @@ import { Neighbour } from "./neighbour.js";
 import { playRow } from "./play-row.js";
 
 const SHARE = 0.03;
+/** Some three hundred rows, each with several turns between processes: a safety net for a busy machine. */
+const TIMEOUT_MS = 600_000;
 
-test("no bad input burns a run, is taken for a good one, or leaves a trace that hurts; another caller goes on leasing", async () => {
-  const coordinator = await CoordinatorBeside.start({ share: SHARE, parameters: ["--connections", "100"] });
-  const neighbour = new Neighbour(coordinator.target);
-  const rows = SHORT_ROWS.filter(({ needsTokens }) => !needsTokens || coordinator.target.token !== undefined);
-  expect(rows.length).toBeGreaterThanOrEqual(120);
-  const told: string[] = [];
-  for (const row of rows) {
-    const { problems } = await playRow(row, coordinator, neighbour, { forMs: 0, turnCount: 1 });
-    if (problems.length > 0) told.push(`${row.family}: ${row.input}: ${problems.join("; ")}`);
-  }
-  expect(told).toEqual([]);
-});
+test(
+  "no bad input burns a run, is taken for a good one, or leaves a trace that hurts; another caller goes on leasing",
+  async () => {
+    const coordinator = await CoordinatorBeside.start({ share: SHARE, parameters: ["--connections", "100"] });
+    const neighbour = new Neighbour(coordinator.target);
+    const rows = SHORT_ROWS.filter(({ needsTokens }) => !needsTokens || coordinator.target.token !== undefined);
+    expect(rows.length).toBeGreaterThanOrEqual(120);
+    const told: string[] = [];
+    for (const row of rows) {
+      const { problems } = await playRow(row, coordinator, neighbour, { forMs: 0, turnCount: 1 });
+      if (problems.length > 0) told.push(`${row.family}: ${row.input}: ${problems.join("; ")}`);
+    }
+    expect(told).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

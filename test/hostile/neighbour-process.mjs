@@ -11,7 +11,7 @@ const PAUSE_MS = 3;
 const [, , host, port, token] = process.argv;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const holder = { name: "neighbour", host: "here", pid: process.pid, labels: {} };
-let isGoing = false;
+let halting = new AbortController();
 let worked = Promise.resolve();
 let tookMs = [];
 let runCount = 0;
@@ -19,18 +19,18 @@ let failures = [];
 
 process.on("message", async (word) => {
   if (word === "go") {
-    isGoing = true;
-    worked = work();
+    halting = new AbortController();
+    worked = work(halting.signal);
     return;
   }
-  isGoing = false;
+  halting.abort();
   await worked;
   process.send({ tookMs, runCount, failures });
   [tookMs, runCount, failures] = [[], 0, []];
 });
 
-async function work() {
-  while (isGoing) {
+async function work(halt) {
+  while (!halt.aborted) {
     const beganAtMs = performance.now();
     try {
       const { status, text } = await lease();

@@ -32,9 +32,13 @@ export interface RunningCoordinator {
 }
 
 /** A coordinator on an embedded store, made where there is none; or on any other store that is there already. */
-export async function startCoordinator(storeUrl: string, port = 0): Promise<RunningCoordinator> {
+export async function startCoordinator(
+  storeUrl: string,
+  port = 0,
+  more: readonly string[] = [],
+): Promise<RunningCoordinator> {
   const create = storeUrl.startsWith("sqlite:") ? ["--create"] : [];
-  const args = ["serve", "--store", storeUrl, ...create, "--port", String(port), "--log-level", "silent"];
+  const args = ["serve", "--store", storeUrl, ...create, "--port", String(port), "--log-level", "silent", ...more];
   const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "ignore", "pipe"] });
   onTestFinished(() => ended(child, "SIGKILL"));
   const said: string[] = [];

@@ -146,8 +146,8 @@ describe("what is refused", () => {
     const key = `\u001b[2J\u202E\u009b${"k".repeat(3_000)}`;
     const { text } = await sendBytes(target, [request(target, { body: leaseBody({ [key]: 1 }), keepsAlive: false })]);
     const { message } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
-    const { reason } = told.find(([, event]) => event === "refusal")?.[2] as { reason: string };
-    for (const words of [message, reason]) {
+    const [, , fields] = told.find(([, event]) => event === "refusal") ?? [];
+    for (const words of [message, (fields as { reason: string }).reason]) {
       expect(words).toContain("\\u{1b}[2J\\u{202e}\\u{9b}kkk");
       expect(words.length).toBeLessThan(600);
     }
@@ -167,6 +167,7 @@ describe("pages", () => {
     expect(await ask(target, { path: "/v1/namespaces", lines: visit })).toEqual([403]);
     expect(await ask(target, { path: "/v1/namespaces", lines: ["Sec-Fetch-Site: same-origin"] })).toEqual([200]);
     expect(await ask(target, { path: LEASES, body: leaseBody(), lines: ["Origin: null"] })).toEqual([403]);
+    expect(await ask(target, { path: "/v1/namespaces", lines: ["Origin: http://coordinator"] })).toEqual([403]);
   });
 
   test("bear an Origin that whoever makes the server may allow", async () => {
@@ -176,6 +177,18 @@ describe("pages", () => {
     expect(await ask(target, { body: leaseBody(), lines: ["Origin: http://others"] })).toEqual([403]);
     const split = ["Origin: http://ours", "Sec-Fetch-Site: cross-site"];
     expect(await ask(target, { body: leaseBody(), lines: split })).toEqual([403]);
+  });
+
+  test("of the console load their scripts and styles, which bear Origin in browsers", async () => {
+    const { target, url } = await served();
+    const page = await (await fetch(`${url}/console/`)).text();
+    const files = [...page.matchAll(/"\.\/(assets\/[^"]+)"/g)].map(([, file]) => `/console/${file}`);
+    expect(files.length).toBeGreaterThan(0);
+    const lines = [`Origin: ${url}`, "Sec-Fetch-Site: same-origin"];
+    for (const path of files) {
+      expect(await ask(target, { path, lines })).toEqual([200]);
+      expect(await ask(target, { path, lines: lines.with(1, "Sec-Fetch-Site: cross-site") })).toEqual([403]);
+    }
   });
 
   test("get no header of CORS, and no redirect", async () => {

@@ -32,6 +32,26 @@ const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ["a server in another life meanwhile", "lease_burnt", /restarted, promoted/, check({ epoch: "second:life:0" })],
   ["a claim of somebody else meanwhile", "lease_burnt", /claimed meanwhile/, check({ generation: 7 })],
   ["a run that was seen leased", "lease_burnt", /not above the last one seen/, after({ highWaterMark: 10 })],
+  ["a mark that is no number", "lease_burnt", /where a number belongs/, after({ highWaterMark: Number.NaN })],
+  ["a mark between two numbers", "lease_burnt", /where a number belongs/, after({ highWaterMark: 12.5 })],
+  [
+    "a count of acknowledgements that is no number",
+    "lease_burnt",
+    /where a number belongs/,
+    (outcome) => ({ ...outcome, acknowledgedCount: Number.NaN }),
+  ],
+  ["a lease of no runs", "lease_burnt", /^.*0 runs were granted/, (outcome) => ({ ...outcome, runCount: 0 })],
+  ["a lease of less than no runs", "lease_burnt", /-1 runs were granted/, (outcome) => ({ ...outcome, runCount: -1 })],
+  [
+    "more runs than were asked for",
+    "lease_burnt",
+    /4 runs were granted where 3/,
+    (outcome) => ({
+      ...outcome,
+      after: { ...outcome.after, highWaterMark: outcome.after.highWaterMark + 1 },
+      runCount: outcome.runCount + 1,
+    }),
+  ],
   [
     "a range that begins at a run that was seen leased",
     "lease_burnt",

@@ -68,6 +68,9 @@ test.each([
 
 test.each([
   ["coordinator_unreachable", 3],
+  ["unauthorized", 3],
+  ["forbidden", 3],
+  ["token_unusable", 3],
   ["answer_not_understood", 3],
   ["store_unavailable", 2],
   ["namespace_not_initialised", 2],

@@ -143,6 +143,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     ["another time", { ...second, leasedAtMs: 1_790_000_000_000 }],
     ["another holder", { ...second, holder: { ...holder, pid: 1 } }],
     ["another coordinator", { ...second, coordinator: "another" }],
+    ["another token", { ...second, tokenId: "01234567" }],
     ["runs that overlap", { ...third, firstRun: 100 }],
     ["a lease that is missing among the others", { ...third, firstRun: 6, runCount: 1 }],
   ];

@@ -189,3 +189,10 @@ describe("a store's URL", () => {
     expect(refused).toBeGreaterThan(100);
   });
 });
+
+test("a file is one place however its path is spelt (found by fuzzing, seed 1661481897)", () => {
+  const spellings = ["sqlite:/folder/file.db", "sqlite:///folder/file.db", "sqlite:///folder//x/../file.db"];
+  expect(new Set(spellings.map((text) => describeStore(parseStoreUrl(text))))).toEqual(
+    new Set(["sqlite:/folder/file.db"]),
+  );
+});

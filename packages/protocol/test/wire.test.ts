@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   callNumberSchema,
   holderSchema,
+  labelsSchema,
   leaseRequestSchema,
   leaseSchema,
   namespaceSchema,
@@ -177,6 +178,12 @@ describe("schemas", () => {
       expect(namespaceSchema.safeParse(name).success).toBe(false);
     },
   );
+
+  test("a label named __proto__ comes to nothing (found by fuzzing, seed 1286455694: HTTP refuses it before)", () => {
+    const labels = labelsSchema.parse(JSON.parse('{"__proto__":{"x":"y"},"constructor":"z"}'));
+    expect(Object.entries(labels)).toEqual([["constructor", "z"]]);
+    expect((labels as { x?: unknown })["x"]).toBeUndefined();
+  });
 
   test("an exhausted run must have been used to its end", () => {
     const report = { nonce: request.nonce, state: "exhausted" };

@@ -134,7 +134,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const address = parseStoreUrl(options.store);
-  const { door, signInTokens, isForLoopbackOnly, close: endRereading } = await admissionOf(options, events, say);
+  const admission = await admissionOf(options, events, say);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -156,9 +156,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       release: RELEASE,
       events,
       recentEvents: recent,
-      door,
-      signInTokens,
-      isForLoopbackOnly,
+      ...admission,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
     });
@@ -177,7 +175,6 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    endRereading();
     lines.close();
     await opened.store.close();
   }

@@ -2,7 +2,6 @@
 
 import process from "node:process";
 import { type Door, OPEN_DOOR } from "../http/access.js";
-import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
@@ -19,12 +18,10 @@ export interface AdmissionOptions {
 /** What the server needs to know of it. */
 export interface Admission {
   readonly door: Door;
-  /** With which one signs in at the console; undefined where nobody is asked for a token. */
-  readonly signInTokens: SignInTokens | undefined;
+  /** With which one signs in at the console; undefined where nobody is asked. */
+  readonly signInTokens: TokenDoor | undefined;
   /** Whether requests must name this machine as their host. */
   readonly isForLoopbackOnly: boolean;
-  /** Ends the rereading. */
-  close(): void;
 }
 
 /** @throws TypeError where strangers would be let in without a word of the operator. */
@@ -57,18 +54,18 @@ export async function admissionOf(
         ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
         : "nobody is asked for a token: only this machine is listened to",
     );
-    return { door: OPEN_DOOR, signInTokens: undefined, isForLoopbackOnly: !listenWithoutTokens, close() {} };
+    return { door: OPEN_DOOR, signInTokens: undefined, isForLoopbackOnly: !listenWithoutTokens };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
   say(inWords(records, tokensFile));
   let reread: Promise<void> = Promise.resolve();
-  const onHangup = () => {
+  // To the end of the process: a SIGHUP that comes while it stops must not cut the stop short.
+  process.on("SIGHUP", () => {
     // One after the other: the file as it was earlier must not win over a later one.
     reread = reread.then(() => readAgain(door, tokensFile, log, say));
-  };
-  process.on("SIGHUP", onHangup);
-  return { door, signInTokens: door, isForLoopbackOnly: false, close: () => void process.off("SIGHUP", onHangup) };
+  });
+  return { door, signInTokens: door, isForLoopbackOnly: false };
 }
 
 async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {

@@ -27,8 +27,14 @@ const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
   fenced: "critical",
 };
 
-/** Codes of a question that got no answer from a coordinator: nobody knows how it stands. */
-const UNKNOWN_CODES: ReadonlySet<string> = new Set(["coordinator_unreachable", "answer_not_understood"]);
+/** Codes of a question that nobody answered, or that was not for the caller to ask: it is not known how it stands. */
+const UNKNOWN_CODES: ReadonlySet<string> = new Set([
+  "coordinator_unreachable",
+  "answer_not_understood",
+  "token_unusable",
+  "unauthorized",
+  "forbidden",
+]);
 
 /** What nobody must do anything about is no warning. */
 const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
@@ -71,7 +77,7 @@ export function verdictOf(
   };
 }
 
-/** A coordinator that answers with a refusal leases nothing; one that does not answer may be well. */
+/** A coordinator that answers with a refusal leases nothing; one that does not answer, or not to this caller, may be well. */
 export function verdictWithout(namespace: string, { code, message }: { code: string; message: string }): Verdict {
   const state = UNKNOWN_CODES.has(code) ? "unknown" : "critical";
   return { state, explanation: `namespace ${namespace} (${code}): ${message}`, figures: null };

@@ -31,7 +31,7 @@ export function statusCommand(): Command {
     .summary("high-water mark, runs left, forecast")
     .description(
       "Shows the state of a namespace. With --check: one line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need " +
-        "somebody · 2 it does not lease, or soon can't · 3 no coordinator answers.",
+        "somebody · 2 it does not lease, or soon can't · 3 no coordinator answers, or none without a good token.",
     )
     .addOption(coordinatorOption())
     .addOption(tokenFileOption())

@@ -28,6 +28,7 @@ interface Deed {
   readonly id: string | undefined;
   readonly file: string;
   readonly options: Options;
+  readonly command: Command;
 }
 
 const COLUMNS: readonly Column<TokenRecord>[] = [
@@ -69,7 +70,7 @@ export function tokenCommand(): Command {
     .action(async (verb: string, id: string | undefined, options: Options, self: Command) => {
       if (verb !== "create") mustNotCreate(verb, self);
       if (verb !== "revoke" && id !== undefined) throw new TypeError(`${verb} takes no id`);
-      await VERBS[verb]?.({ id, file: fileOf(options), options });
+      await VERBS[verb]?.({ id, file: fileOf(options), options, command: self });
     });
 }
 
@@ -77,17 +78,16 @@ function roleSchema(): z.ZodType<Role> {
   return z.enum(ROLES, `a role is one of ${ROLES.join(", ")}`);
 }
 
-/** Not from the environment, which names the namespace that an importer asks for: a token says for itself where it is good. */
 function namespacesOption(): Option {
-  return new Option("--namespace <names...>", "create: good for these namespaces, and no others").argParser(
-    (text: string, before: readonly string[] = []) => [...before, checked(namespaceSchema, text)],
-  );
+  return new Option("--namespace <names...>", "create: good for these namespaces, and no others")
+    .env("CALLNUMBER_NAMESPACE")
+    .argParser((text: string, before: readonly string[] = []) => [...before, checked(namespaceSchema, text)]);
 }
 
-async function create({ file, options }: Deed): Promise<void> {
+async function create({ file, options, command }: Deed): Promise<void> {
   const { role, note, json } = options;
   if (role === undefined) throw new TypeError(`what may the token do? Say --role ${ROLES.join(" | ")}`);
-  const namespaces = namespacesIn(options);
+  const namespaces = namespacesIn(options, command);
   let made: MadeToken | undefined;
   await changeTokensFile(file, (records) => {
     const taken = new Set(records.map(({ id }) => id));
@@ -135,8 +135,9 @@ function told(record: TokenRecord): Omit<TokenRecord, "sha256"> {
   return rest;
 }
 
-function namespacesIn({ namespace, allNamespaces = false }: Options): TokenRecord["namespaces"] {
-  if (allNamespaces && namespace !== undefined) {
+/** The environment names the namespace of those who always mean it; whoever types that all are meant is believed. */
+function namespacesIn({ namespace, allNamespaces = false }: Options, command: Command): TokenRecord["namespaces"] {
+  if (allNamespaces && command.getOptionValueSource("namespace") === "cli") {
     throw new TypeError("--namespace and --all-namespaces exclude each other");
   }
   if (allNamespaces) return "all";

@@ -7,7 +7,7 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Outcome, StepCommand, Store } from "../store.js";
 import type { Bounds } from "./bounds.js";
-import { mustBeFresh, mustCount } from "./judge.js";
+import { mustBeAskedFor, mustBeFresh, mustCount } from "./judge.js";
 
 interface Place {
   readonly store: Store;
@@ -44,13 +44,14 @@ interface JudgingPlace extends Place {
 
 /**
  * Judges a step, and notes what it granted when the judgement goes against it.
- * @throws CoordinatorError all of `mustCount` and `mustBeFresh`: nothing of the step may be used.
+ * @throws CoordinatorError all of `mustCount`, `mustBeFresh` and `mustBeAskedFor`: nothing of the step may be used.
  */
 export function mustCountOrBurn(place: JudgingPlace, judged: JudgedStep): void {
   const { command, outcome, seenLedgerId } = judged;
   try {
     mustCount(outcome, command);
     if (outcome.runCount > 0) mustBeFresh(outcome, seenLedgerId, place.now(), place.bounds.epsMs);
+    mustBeAskedFor(outcome, command);
   } catch (error) {
     noteRefusedGrant(place, judged, error);
     throw error;
@@ -66,7 +67,8 @@ function noteRefusedGrant(place: Place, { command, outcome, seenLedgerId }: Judg
   if (command.step !== "lease" || runCount === 0 || after.nonce !== command.nonce) return;
   const { version, highWaterMark } = after;
   const firstRun = highWaterMark - runCount + 1;
-  if (ledgerIdOf(version, firstRun) <= seenLedgerId) return;
+  // Also where one of them is no number.
+  if (!(ledgerIdOf(version, firstRun) > seenLedgerId)) return;
   const reason = error instanceof CoordinatorError ? error.code : "internal_error";
   noteBurnt(place, { version, firstRun, runCount, nonce: command.leaseNonce }, reason);
 }

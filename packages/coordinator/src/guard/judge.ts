@@ -12,7 +12,12 @@ import { quorumOf } from "./quorum.js";
 
 /** @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_replaced`: nothing of the step may be used. */
 export function mustCount(outcome: Outcome, command: StepCommand): void {
-  const { after, acknowledgedCount, check } = outcome;
+  const { after, runCount, acknowledgedCount, check } = outcome;
+  const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
+  // A comparison with what is no number is never true: it would pass all that follow.
+  if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
+    throw burnt("the answer holds something else where a number belongs");
+  }
   if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw burnt("the answer bears another nonce");
   if (after.storeId !== command.storeId) {
     throw new CoordinatorError(
@@ -46,6 +51,12 @@ export function mustBeFresh({ after, runCount }: Outcome, seenLedgerId: number, 
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   if (highWaterMark > lineAt(id, version, nowMs + epsMs)) throw burnt(`run ${highWaterMark} lies above the clock line`);
+}
+
+/** That a lease granted runs, and no more than were asked for. @throws CoordinatorError `lease_burnt`. */
+export function mustBeAskedFor({ runCount }: Outcome, command: StepCommand): void {
+  if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
+  throw burnt(`${runCount} runs were granted where ${command.runCount} were asked for`);
 }
 
 function burnt(reason: string): CoordinatorError {

@@ -47,7 +47,7 @@ const WHOLE = /^\d{1,15}$/;
 const TIME_MAX_MS = 1e15 - 1;
 export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
-const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
+export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
 /** A place's characters, without spaces, in the seal of a move. */
 export const MOVED_PLACE_LENGTH_MAX = 400;
 const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_PLACE_LENGTH_MAX}}))?$`);

@@ -1,7 +1,7 @@
 /**
  * Bodies are JSON in UTF-8 that can be read in one way only: no broken bytes, no key twice, no key that reaches for a prototype.
  */
-import type { TypedApp } from "./app.js";
+import type { FastifyInstance } from "fastify";
 
 /** Each string of a JSON text; with a colon behind it, it is a key. */
 const STRINGS_AND_COLONS = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
@@ -10,8 +10,10 @@ const BYTE_ORDER_MARK = "\uFEFF";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+type ParserMethods = "getDefaultJsonParser" | "removeAllContentTypeParsers" | "addContentTypeParser";
+
 /** JSON is all that is taken; the framework would also take plain text. */
-export function takeStrictJson(app: TypedApp): void {
+export function takeStrictJson(app: Pick<FastifyInstance, ParserMethods>): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {

@@ -2,9 +2,8 @@
  * Whether a request comes from a page of this coordinator's own: what keeps a cookie from working for others. `SameSite` does not
  * do that alone, as another port of the same host is the same site. Pure; believes what a browser says and a page can't change.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { AllowsOrigin } from "./request-head.js";
 
 /** Of every answer: no page of another site may load it as anything, and none may be told that it is something else than it says. */
 export const FOR_OWN_PAGES = {
@@ -36,6 +35,12 @@ export function isSentByOwnPage(headers: IncomingHttpHeaders): boolean {
   return site === "same-origin" || isOwnAddress(origin, host, scheme);
 }
 
+/** Signing in and out are all that a page of ours asks for with `Origin`; whoever else sends one is no program and no page of ours. */
+export function isSigningIn({ url, headers }: Pick<IncomingMessage, "url" | "headers">): boolean {
+  const isAboutSession = url === OPERATOR_ROUTES.session || url === OPERATOR_ROUTES.sessionEnd;
+  return isAboutSession && isSentByOwnPage(headers);
+}
+
 /** Of the page that asks; undefined where none is named. */
 export function schemeOf(origin: string | undefined): PageScheme | undefined {
   const scheme = urlOf(origin)?.protocol;
@@ -50,10 +55,3 @@ function isOwnAddress(address: string | undefined, host: string | undefined, sch
 function urlOf(text: string | undefined): URL | undefined {
   return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
 }
-
-const SIGNING: ReadonlySet<string | undefined> = new Set([OPERATOR_ROUTES.session, OPERATOR_ROUTES.sessionEnd]);
-
-/** What the console's page sends with `Origin`: it signs in and out, and browsers load a page's scripts and styles so. */
-export const allowsOriginOfConsole: AllowsOrigin = ({ method, url, headers }) =>
-  (method === "GET" ? url?.startsWith(OPERATOR_ROUTES.console) === true : method === "POST" && SIGNING.has(url)) &&
-  isSentByOwnPage(headers);

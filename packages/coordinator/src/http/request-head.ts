@@ -35,6 +35,7 @@ const DOT_SEGMENT_PATTERN = /\/\.{1,2}(?:\/|$)/;
 /** What stands behind it was typed by people and may hold anything, escaped: it is read as a call number and names nothing. */
 const BEFORE_TYPED_TEXT = /^\/v1\/(?:public\/)?namespaces\/[\w.-]+\/call-numbers\/(?=[^/]+$)/;
 const ESCAPED_PATTERN = /^(?:[!$&-;=?-Z_a-z~@]|%[\dA-Fa-f]{2})*$/;
+const FILES = "/console/assets/";
 /** To these a link of another site may lead. */
 const PAGES: ReadonlySet<string> = new Set(["/console", "/console/"]);
 
@@ -62,7 +63,7 @@ function refusalOfTarget({ url = "" }: RequestHead): ConstantRefusal | undefined
   const typed = BEFORE_TYPED_TEXT.exec(path)?.[0];
   const known = typed ?? path;
   if (!known.startsWith("/")) return invalid("the address must be a path, beginning with one slash");
-  if (!PATH_PATTERN.test(known) || DOT_SEGMENT_PATTERN.test(known))
+  if (!PATH_PATTERN.test(known) || DOT_SEGMENT_PATTERN.test(path))
     return invalid("there is no such path: it holds what no path does");
   if (typed !== undefined && !isEscaped(path.slice(typed.length)))
     return invalid("the call number must be percent-encoded UTF-8");
@@ -107,12 +108,17 @@ function refusalOfBody({ method = "", headers }: RequestHead): ConstantRefusal |
 /** What browsers say of the page that asks. Programs say nothing of it. */
 function refusalOfSite(request: RequestHead, allowsOrigin: AllowsOrigin): ConstantRefusal | undefined {
   const { origin, "sec-fetch-site": site = "none" } = request.headers;
-  if (origin !== undefined && !allowsOrigin(request)) return FROM_ELSEWHERE;
+  if (origin !== undefined && !isFile(request) && !allowsOrigin(request)) return FROM_ELSEWHERE;
   if (site === "none" || site === "same-origin" || isVisit(request)) return undefined;
   return FROM_ELSEWHERE;
 }
 
 const FROM_ELSEWHERE: ConstantRefusal = { code: "forbidden", message: "pages of other sites may not ask here" };
+
+/** Browsers send `Origin` for scripts and styles of a page's own site, too. These files are the same in every copy of a release. */
+function isFile({ method, url = "" }: RequestHead): boolean {
+  return method === "GET" && url.startsWith(FILES);
+}
 
 /** Somebody follows a link to the console: nothing but its page is read by that. */
 function isVisit({ method, url = "", headers }: RequestHead): boolean {

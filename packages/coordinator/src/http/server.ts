@@ -29,7 +29,7 @@ import { leaseRoute } from "./lease-route.js";
 import { refuseForeignHosts } from "./loopback-host.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
-import { allowsOriginOfConsole, FOR_OWN_PAGES } from "./own-page.js";
+import { FOR_OWN_PAGES, isSigningIn } from "./own-page.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
 import { runsRoutes } from "./runs-routes.js";
@@ -53,10 +53,10 @@ export interface ServerOptions {
   readonly recentEvents?: RecentEvents;
   /** Who is let in. Default: everybody. */
   readonly door?: Door;
-  /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
-  readonly signInTokens?: SignInTokens | undefined;
   /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
   readonly isForLoopbackOnly?: boolean;
+  /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
+  readonly signInTokens?: SignInTokens | undefined;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
   /** What the gate before all routes lets in. Default: its own defaults. */
@@ -76,18 +76,17 @@ export async function createServer({
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
-  signInTokens,
   isForLoopbackOnly = false,
+  signInTokens,
   publicInspect = false,
   strict = {},
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
-  const sessions = signInTokens && new Sessions(signInTokens);
-  const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
-  const app = newApp(refusals, new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events));
+  const app = newApp(refusals, new StrictGate({ allowsOrigin: isSigningIn, ...strict }, events));
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
+  const sessions = signInTokens && new Sessions(signInTokens);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
@@ -125,6 +124,8 @@ export async function createServer({
   });
   if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
   refuseStrayQueries(app, refusals);
+  // Also for answers without an end: they end with the session.
+  const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
   keepDoor(app, wholeDoor, refusals);
   const methods = watchMethods(app);
   await app.register(async (scope) => {

@@ -3,11 +3,13 @@
  * other: as if each had come alone, one after the other, with nothing in between. Knows words and answers, and no connection.
  * Guarantees: G4 (docs/guarantees.md).
  */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../guard/bounds.js";
 import { type Refusal, refusal } from "../guard/refusal.js";
 import { isScriptWord } from "../refusals.js";
 import type { LeaseStep, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "./ledger-entry.js";
+import { wholeIn, wordsIn } from "./redis-answer.js";
 
 export interface AskedStep {
   readonly namespace: string;
@@ -79,11 +81,12 @@ function ownParametersOf(command: StepCommand): readonly (string | number)[] {
   }
 }
 
-/** What a call's script answered to each of its steps; undefined when one of the answers is to another step. */
+/** What a call's script answered to each of its steps; undefined when one of the answers is to another step, or can't be one. */
 export function answersIn(answer: unknown, call: readonly [AskedStep, ...AskedStep[]]): StepAnswer[] | undefined {
-  if (!Array.isArray(answer)) return undefined;
+  const words = wordsIn(answer);
+  if (words === undefined) return undefined;
   const isLease = call[0].command.step === "lease";
-  return isLease ? leaseAnswersIn(answer as string[], call) : stepAnswerIn(answer as string[], call[0].command.nonce);
+  return isLease ? leaseAnswersIn(words, call) : stepAnswerIn(words, call[0].command.nonce);
 }
 
 const HEAD_WORDS = 6;
@@ -91,36 +94,52 @@ const HEAD_WORDS = 6;
 function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): StepAnswer[] | undefined {
   if (words.length !== HEAD_WORDS + call.length) return undefined;
   const [storeId = "", version, changedAtMs, epoch = "", generation, nodeCount] = words;
-  const shared = {
-    storeId,
-    version: Number(version),
-    changedAtMs: Number(changedAtMs),
-    epoch,
-    generation: Number(generation),
-    nodeCount: Number(nodeCount),
-  };
   const answers: StepAnswer[] = [];
   for (const [index, { command }] of call.entries()) {
-    const [nonce = "", mark = "", count = ""] = words[HEAD_WORDS + index]?.split(" ") ?? [];
+    const [nonce = "", mark = "", count = "", ...others] = words[HEAD_WORDS + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
-    if (isScriptWord(mark)) answers.push(refusal(mark, count));
-    else answers.push({ after: { nonce, highWaterMark: Number(mark), ...shared }, runCount: Number(count) });
+    if (isScriptWord(mark)) {
+      answers.push(refusal(mark, count));
+      continue;
+    }
+    const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
+    const runCount = wholeIn(count);
+    if (after === undefined || runCount === undefined || others.length > 0) return undefined;
+    answers.push({ after, runCount });
   }
   return answers;
 }
 
 function stepAnswerIn(words: readonly string[], askedNonce: string): StepAnswer[] | undefined {
-  const [nonce, storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, runCount] = words;
+  const [nonce = "", storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, count] = words;
   if (nonce !== askedNonce) return undefined;
-  const after = {
-    nonce,
-    storeId,
-    version: Number(version),
-    highWaterMark: Number(mark),
-    changedAtMs: Number(changedAtMs),
-    epoch,
-    generation: Number(generation),
-    nodeCount: Number(nodeCount),
-  };
-  return [{ after, runCount: Number(runCount) }];
+  const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
+  const runCount = wholeIn(count);
+  return after === undefined || runCount === undefined ? undefined : [{ after, runCount }];
+}
+
+interface AnsweredRecord extends Pick<RecordAfter, "nonce" | "storeId" | "epoch"> {
+  readonly version: string | undefined;
+  readonly mark: string | undefined;
+  readonly changedAtMs: string | undefined;
+  readonly generation: string | undefined;
+  readonly nodeCount: string | undefined;
+}
+
+/** Undefined when one of the numbers is none. */
+function recordAfterIn({ nonce, storeId, epoch, ...words }: AnsweredRecord): RecordAfter | undefined {
+  const version = wholeIn(words.version, VERSION_MAX);
+  const highWaterMark = wholeIn(words.mark, RUN_MAX);
+  const changedAtMs = wholeIn(words.changedAtMs);
+  const generation = wholeIn(words.generation);
+  const nodeCount = wholeIn(words.nodeCount);
+  if (
+    version === undefined ||
+    highWaterMark === undefined ||
+    changedAtMs === undefined ||
+    generation === undefined ||
+    nodeCount === undefined
+  )
+    return undefined;
+  return { nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount };
 }

@@ -7,6 +7,7 @@ import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../lease-identity.js";
 import type { LedgerCut } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
+import { wordsIn } from "./redis-answer.js";
 
 export interface NamespaceKeys {
   readonly record: string;
@@ -32,9 +33,11 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
-/** The leases in an answer of lua/leases.lua. */
+/** The leases in an answer of lua/leases.lua. @throws CoordinatorError `store_corrupt` for what is none. */
 export function leasesIn(answer: unknown): readonly LedgerEntry[] {
-  const [lines, holders] = answer as readonly [readonly string[], readonly string[]];
+  const [lines, holders] = (Array.isArray(answer) ? answer : []).map(wordsIn);
+  if (lines === undefined || holders === undefined)
+    throw corrupt("leases were asked for, and something else was answered");
   const jsonOf = new Map(
     Array.from({ length: holders.length / 2 }, (_, index) => [holders[2 * index], holders[2 * index + 1]]),
   );

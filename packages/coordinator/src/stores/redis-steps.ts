@@ -11,6 +11,7 @@ import { quorumOf } from "../guard/quorum.js";
 import { isRefusal } from "../guard/refusal.js";
 import { refused } from "../refusals.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
+import { wholeIn, wordsIn } from "./redis-answer.js";
 import { answersIn, callsOf, parametersOf, type StepAnswer } from "./redis-calls.js";
 import { RedisConnection, type Words } from "./redis-connection.js";
 import { strayAnswer } from "./redis-errors.js";
@@ -145,7 +146,8 @@ export class RedisSteps {
     const part = [acknowledged, checked.answer].find((one) => one instanceof Error);
     if (part !== undefined) return connection.refusalIn(part, contextOf(call));
     const look = checkIn(checked.answer);
-    if (look.nonce === checked.nonce) return look;
+    const isCount = typeof acknowledged === "number" && acknowledged >= 0;
+    if (look?.nonce === checked.nonce && isCount) return look;
     connection.breakOff();
     return strayAnswer(connection.server);
   }
@@ -174,7 +176,9 @@ function freshNonce(): string {
   return randomBytes(12).toString("base64url");
 }
 
-function checkIn(answer: unknown): CheckAnswer {
-  const [nonce = "", role = "", epoch = "", generation = ""] = answer as string[];
-  return { nonce, role, epoch, generation: Number(generation) };
+/** Undefined for what is no answer of lua/check.lua. A generation that can't be read is a "-", and equal to none. */
+function checkIn(answer: unknown): CheckAnswer | undefined {
+  const [nonce, role, epoch, generation] = wordsIn(answer) ?? [];
+  if (nonce === undefined || role === undefined || epoch === undefined) return undefined;
+  return { nonce, role, epoch, generation: wholeIn(generation) ?? Number.NaN };
 }

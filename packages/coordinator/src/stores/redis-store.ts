@@ -19,11 +19,12 @@ import {
   type StepCommand,
   type Store,
 } from "../store.js";
-import { parseStoreId } from "../store-id.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
+import { recordIn, wholeIn, wordsIn } from "./redis-answer.js";
 import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
+import { strayAnswer } from "./redis-errors.js";
 import type { ServerUse } from "./redis-facts.js";
 import { inspectServers } from "./redis-inspection.js";
 import {
@@ -113,27 +114,13 @@ export class RedisStore implements Store {
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
     const { record } = this.#keys(namespace);
-    const answer = await this.#route.use(record, "reads", (connection) =>
-      connection.run("read", [record], [namespace], { namespace }),
-    );
-    const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal = ""] =
-      answer as string[];
-    const id = parseStoreId(storeId);
-    if (id === undefined) throw new Error(`broken invariant: lua/read.lua let the store id "${storeId}" pass`);
-    this.#nodeCounts.set(namespace, Number(nodeCount));
-    return {
-      namespace,
-      storeId,
-      version: Number(version),
-      firstRun: id.firstRun,
-      highWaterMark: Number(mark),
-      changedAtMs: Number(changedAtMs),
-      generation: Number(generation),
-      phase: Number(phase),
-      seal,
-      nodeCount: Number(nodeCount),
-      receiptKey,
-    };
+    const { fields, server } = await this.#route.use(record, "reads", async (connection) => {
+      const answer = await connection.run("read", [record], [namespace], { namespace });
+      return { fields: recordIn(answer), server: connection.server };
+    });
+    if (fields === undefined) throw strayAnswer(server);
+    this.#nodeCounts.set(namespace, fields.nodeCount);
+    return { namespace, ...fields };
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -216,19 +203,25 @@ export class RedisStore implements Store {
 
   async readArchived(namespace: string): Promise<ArchivedPart> {
     const { record, archived } = this.#keys(namespace);
-    const [storeId, through] = (await this.#route.use(record, "reads", (connection) =>
-      connection.run("archived", [record, archived], [namespace], { namespace }),
-    )) as [string, string];
-    return { storeId: storeId === "" ? undefined : storeId, through: Number(through) };
+    return await this.#route.use(record, "reads", async (connection) => {
+      const words = wordsIn(await connection.run("archived", [record, archived], [namespace], { namespace }));
+      const through = wholeIn(words?.[1]);
+      if (words?.[0] === undefined || through === undefined) throw strayAnswer(connection.server);
+      return { storeId: words[0] === "" ? undefined : words[0], through };
+    });
   }
 
   async cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
     const { record, ledger, reports, archived } = this.#keys(namespace);
     const parameters = [namespace, LEDGER_CUT_LEASES_MAX, ...cutParametersOf(cut)];
-    const [isCut, archivedThrough, leaseCount] = (await this.#route.use(record, "reads", (connection) =>
-      connection.run("cut", [record, ledger, reports, archived], parameters, { namespace }),
-    )) as [string, string, string];
-    return { isCut: isCut === "1", archivedThrough: Number(archivedThrough), leaseCount: Number(leaseCount) };
+    return await this.#route.use(record, "reads", async (connection) => {
+      const keys = [record, ledger, reports, archived];
+      const words = wordsIn(await connection.run("cut", keys, parameters, { namespace }));
+      const archivedThrough = wholeIn(words?.[1]);
+      const leaseCount = wholeIn(words?.[2]);
+      if (archivedThrough === undefined || leaseCount === undefined) throw strayAnswer(connection.server);
+      return { isCut: words?.[0] === "1", archivedThrough, leaseCount };
+    });
   }
 
   async close(): Promise<void> {

@@ -94,7 +94,7 @@ function sqlitePath(text: string): string {
   if (text.startsWith("~")) throw unusable(`the shell leaves "~" behind sqlite: as it is; write the path out`);
   if (!text.startsWith("//")) return resolve(text);
   if (!text.startsWith("///")) throw unusable("sqlite:// names a host; write sqlite:PATH, or three slashes");
-  return text.slice(2);
+  return resolve(text.slice(2));
 }
 
 /** By hand: the platform's URL takes one host only. */

@@ -1,0 +1,95 @@
+/** A coordinator that asks for tokens: the importer bears one from a file, and none that it bears is told. */
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { describe, expect, it } from "vitest";
+import { bearerOf } from "../src/importing/bearer.js";
+import { callnumber, runImporter, startCoordinator, temporaryFolder } from "./importing.js";
+
+const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
+
+describe("an import", () => {
+  it("bears the token of a file; without one, or with one for something else, it says what is missing", async () => {
+    const folder = await temporaryFolder();
+    const tokensFile = join(folder, "tokens");
+    const tokenFor = async (role: string) => {
+      const file = join(folder, `${role}.token`);
+      const create = ["token", "create", "--tokens-file", tokensFile, "--role", role, "--namespace", "main"];
+      await writeFile(file, await callnumber(...create));
+      return file;
+    };
+    const [leaseFile, readFile] = [await tokenFor("lease"), await tokenFor("read")];
+    const coordinator = await startCoordinator(`sqlite:${join(folder, "store.db")}`, 0, ["--tokens-file", tokensFile]);
+    const options = [
+      LETTERS,
+      "--archive",
+      join(folder, "letters.db"),
+      "--coordinator",
+      coordinator.url,
+      "--processes",
+      "2",
+    ];
+
+    const without = await runImporter(...options);
+    expect(without).toMatchObject({ status: 1, stderr: expect.stringContaining("--token-file") });
+    const other = await runImporter(...options, "--token-file", readFile);
+    expect(other).toMatchObject({ status: 1, stderr: expect.stringContaining("token for leasing in this namespace") });
+    const done = await runImporter(...options, "--token-file", leaseFile);
+    expect(done.status).toBe(0);
+    expect(done.summary?.messages.stored).toBeGreaterThan(0);
+
+    const asked = ["--coordinator", coordinator.url, "--token-file", readFile, "--json"];
+    const [listed, leases] = [
+      JSON.parse(await callnumber("token", "list", "--tokens-file", tokensFile, "--json")),
+      JSON.parse(await callnumber("runs", ...asked)) as LedgerEntry[],
+    ];
+    expect(leases.length).toBeGreaterThan(0);
+    expect(new Set(leases.map(({ tokenId }) => tokenId))).toEqual(new Set([listed[0].id]));
+  });
+});
+
+describe("the bearer", () => {
+  const unusable = expect.objectContaining({ code: "token_unusable" });
+
+  it("reads the file each time, so that a token can be exchanged under a running import", async () => {
+    const tokenFile = join(await temporaryFolder(), "token");
+    await writeFile(tokenFile, "first\n");
+    const { token } = bearerOf({ token: "other", tokenFile });
+    const ask = token as () => string;
+    expect(ask()).toBe("first");
+    await writeFile(tokenFile, "second");
+    expect(ask()).toBe("second");
+    await chmod(tokenFile, 0o600);
+    await writeFile(tokenFile, "");
+    expect(ask).toThrow(unusable);
+  });
+
+  it.each(["cn_secret cn_secret", "cn_secret\ncn_secret", "", "Bearer cn_secret"])(
+    "refuses what is no token, and does not show it: %j",
+    async (text) => {
+      const tokenFile = join(await temporaryFolder(), "token");
+      await writeFile(tokenFile, text);
+      for (const given of [
+        { token: undefined, tokenFile },
+        { token: text, tokenFile: undefined },
+      ]) {
+        let message = "";
+        try {
+          bearerOf(given);
+        } catch (error) {
+          expect(error).toEqual(unusable);
+          ({ message } = error as Error);
+        }
+        expect(message).not.toBe("");
+        expect(message).not.toContain("cn_secret");
+      }
+    },
+  );
+
+  it("says which file is not there, and is none where nothing was given", async () => {
+    const tokenFile = join(await temporaryFolder(), "none");
+    expect(() => bearerOf({ token: undefined, tokenFile })).toThrow(/none can't be read \(ENOENT\)/);
+    expect(bearerOf({ token: undefined, tokenFile: undefined })).toEqual({});
+  });
+});

@@ -1,0 +1,21 @@
+/** What is fuzzed. */
+import type { FuzzTarget } from "./target.js";
+import { archiveFile } from "./targets/archive-file.js";
+import { codec } from "./targets/codec.js";
+import { httpSurface } from "./targets/http-surface.js";
+import { logScan } from "./targets/log-scan.js";
+import { mboxSplitter } from "./targets/mbox-splitter.js";
+import { redisAnswers } from "./targets/redis-answers.js";
+import { storeUrl } from "./targets/store-url.js";
+import { wireSchemas } from "./targets/wire-schemas.js";
+
+export const TARGETS: readonly FuzzTarget[] = [
+  codec,
+  wireSchemas,
+  mboxSplitter,
+  httpSurface,
+  redisAnswers,
+  archiveFile,
+  logScan,
+  storeUrl,
+];
