@@ -8,6 +8,7 @@ import { OPEN_DOOR } from "../src/http/access.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { ATTEMPT_COUNT_MAX } from "../src/http/sign-in-attempts.js";
 import { SILENT_LOG } from "../src/log.js";
+import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { TokensInHand } from "./tokens-in-hand.js";
 
@@ -57,7 +58,9 @@ async function served({ isOpen = false } = {}) {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   for (const namespace of ["main", "other"]) await coordinator.initNamespace(namespace);
   const doors = isOpen ? { door: OPEN_DOOR } : { door: tokens, signInTokens: tokens };
-  const server = await createServer({ coordinator, release: "0.0.0", events, ...doors });
+  const recentEvents = new RecentEvents();
+  events.subscribe(recentEvents.take);
+  const server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, ...doors });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const ask = (path: string, { method = "GET", headers = {}, body }: Question = {}) =>
@@ -317,6 +320,24 @@ describe("a cookie", () => {
       `__Host-${name}=${secret}=`,
     ])
       expect([text, await statusOf(text)]).toEqual([text, 401]);
+  });
+
+  test("keeps an event stream open as long as somebody is signed in, and no longer", async () => {
+    const { url, ask, signIn, cookieOf, ofPage } = await served();
+    const cookie = await cookieOf("reader");
+    const stream = await fetch(`${url}/v1/events`, { headers: { ...OWN, cookie } });
+    const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader.read()).value).toContain("retry:");
+    await signIn("operator");
+    expect((await reader.read()).value).toContain("sign_in");
+    await ask("/console/session/end", { method: "POST", headers: { ...ofPage, cookie }, body: {} });
+    // Cut off: it ends, or breaks.
+    await expect(
+      reader.read().then(
+        ({ done }) => done,
+        () => true,
+      ),
+    ).resolves.toBe(true);
   });
 
   test("is no good once its token is revoked", async () => {
