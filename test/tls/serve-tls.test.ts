@@ -84,6 +84,18 @@ test("with a client CA a caller without a certificate of it leases nothing", asy
 });
 
 describe("its start", () => {
+  test("says where it is reached from, and that nothing is encrypted when nothing is", async () => {
+    const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
+    const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
+    expect(open).toMatch(/^--host 0\.0\.0\.0: every address of this machine is listened to$/m);
+    expect(open).toMatch(/^nothing is encrypted: .*--listen-without-tls/m);
+    const encrypted = (await serve("memory:", ...anywhere, ...tlsFlags())).output().stderr;
+    expect(encrypted).toContain("every address");
+    expect(encrypted).not.toContain("nothing is encrypted");
+    const own = (await serve("memory:")).output().stderr;
+    expect(own).not.toMatch(/every address|encrypted/);
+  });
+
   test.each<[string, () => TlsFiles, RegExp]>([
     [
       "a certificate that has ended",

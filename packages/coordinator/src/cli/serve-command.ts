@@ -36,7 +36,7 @@ import {
 import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
-import { startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
+import { exposureOf, startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
@@ -172,6 +172,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
+    for (const text of exposureOf(options, tls !== undefined)) say(text);
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
