@@ -68,13 +68,12 @@ export class CoordinatorBeside {
     return readdirSync(`/proc/${this.#pid}/fd`).length;
   }
 
-  /** What it wrote since this was asked last, log and words for people. */
+  /** The log since this was asked last, and the words for people. */
   newOutput(): string {
     const { stdout, stderr } = this.#running.output();
-    const all = stdout + stderr;
     const text = stdout.slice(this.#logLength) + stderr;
     this.#logLength = stdout.length;
-    return all === "" ? "" : text;
+    return text;
   }
 
   get #pid(): number {
