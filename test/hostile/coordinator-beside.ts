@@ -1,50 +1,51 @@
 /** The coordinator that the rows are sent to: a real `serve`, on an embedded store of its own, watched from outside. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
 import type { Target } from "./row.js";
-
-/** How callers are known; without it nobody is asked. */
-interface Tokens {
-  readonly lease: string;
-  readonly read: string;
-  /** For `serve`, so that it knows them. */
-  readonly parameters: readonly string[];
-}
 
 export interface Setting {
   readonly share: number;
-  readonly tokens?: Tokens;
   readonly parameters?: readonly string[];
 }
 
 export class CoordinatorBeside {
   readonly #running: RunningCoordinator;
-  readonly #readToken: string | undefined;
   #logLength = 0;
 
   private constructor(
     running: RunningCoordinator,
     readonly target: Target,
-    readToken: string | undefined,
   ) {
     this.#running = running;
-    this.#readToken = readToken;
   }
 
-  static async start({ share, tokens, parameters = [] }: Setting): Promise<CoordinatorBeside> {
-    const store = `sqlite:${join(await folderForTest(), "store.db")}`;
-    // Everything that it could say.
+  static async start({ share, parameters = [] }: Setting): Promise<CoordinatorBeside> {
+    const folder = await folderForTest();
+    const tokensFile = join(folder, "tokens");
+    const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
+    const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
+    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", "elsewhere");
     const running = await serve(
-      store,
+      `sqlite:${join(folder, "store.db")}`,
       "--create",
-      "--log-level",
-      "debug",
-      ...(tokens?.parameters ?? []),
+      "--tokens-file",
+      tokensFile,
+      // The neighbour leases as fast as it can: what others do to it is to be seen, and not a limit.
+      ...["--token-burst-runs", "none", "--holder-burst-runs", "none"],
+      // Everything that it could say.
+      ...["--log-level", "debug"],
       ...parameters,
     );
     const { hostname: host, port } = new URL(running.url);
-    return new CoordinatorBeside(running, { host, port: Number(port), share, token: tokens?.lease }, tokens?.read);
+    return new CoordinatorBeside(running, {
+      host,
+      port: Number(port),
+      share,
+      leaseToken,
+      operatorToken,
+      foreignToken,
+    });
   }
 
   get isAlive(): boolean {
@@ -53,8 +54,7 @@ export class CoordinatorBeside {
 
   /** The store's high-water mark. */
   async mark(): Promise<number> {
-    const headers: Record<string, string> = { connection: "close" };
-    if (this.#readToken !== undefined) headers["authorization"] = `Bearer ${this.#readToken}`;
+    const headers = { connection: "close", authorization: `Bearer ${this.target.operatorToken}` };
     const answer = await fetch(`${this.#running.url}/v1/namespaces/main/status`, { headers });
     return ((await answer.json()) as { highWaterMark: number }).highWaterMark;
   }
@@ -79,4 +79,11 @@ export class CoordinatorBeside {
   get #pid(): number {
     return this.#running.child.pid as number;
   }
+}
+
+async function tokenIn(file: string, role: string, ...namespaces: readonly string[]): Promise<string> {
+  const words = ["token", "create", "--tokens-file", file, "--role", role, ...namespaces];
+  const { code, stdout, stderr } = await callnumber(words);
+  if (code !== 0) throw new Error(`callnumber token create ended with ${code}: ${stderr}`);
+  return stdout.trim();
 }

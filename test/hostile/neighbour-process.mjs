@@ -48,7 +48,7 @@ function lease() {
   const nonce = randomBytes(16).toString("hex");
   const body = JSON.stringify({ runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() });
   const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-  if (token !== undefined) headers.authorization = `Bearer ${token}`;
+  headers.authorization = `Bearer ${token}`;
   return new Promise((resolve, reject) => {
     const asked = request(
       { host, port, method: "POST", path: "/v1/namespaces/main/leases", agent, headers },
