@@ -1,12 +1,20 @@
 /** The coordinator that the rows are sent to: a real `serve`, on an embedded store of its own, watched from outside. */
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { newAuthority } from "../tls/certificates.js";
+import { writeTlsFiles } from "../tls/files.js";
 import type { Target } from "./row.js";
 
 export interface Setting {
   readonly share: number;
   readonly parameters?: readonly string[];
+  /** Speaks HTTPS, with a certificate that nobody knows. Default false. */
+  readonly isEncrypted?: boolean;
 }
 
 export class CoordinatorBeside {
@@ -20,7 +28,7 @@ export class CoordinatorBeside {
     this.#running = running;
   }
 
-  static async start({ share, parameters = [] }: Setting): Promise<CoordinatorBeside> {
+  static async start({ share, parameters = [], isEncrypted = false }: Setting): Promise<CoordinatorBeside> {
     const folder = await folderForTest();
     const tokensFile = join(folder, "tokens");
     const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
@@ -35,6 +43,7 @@ export class CoordinatorBeside {
       ...["--token-burst-runs", "none", "--holder-burst-runs", "none"],
       // Everything that it could say.
       ...["--log-level", "debug"],
+      ...(isEncrypted ? tlsParametersIn(folder) : []),
       ...parameters,
     );
     const { hostname: host, port } = new URL(running.url);
@@ -42,6 +51,7 @@ export class CoordinatorBeside {
       host,
       port: Number(port),
       share,
+      isEncrypted,
       leaseToken,
       operatorToken,
       foreignToken,
@@ -54,9 +64,19 @@ export class CoordinatorBeside {
 
   /** The store's high-water mark. */
   async mark(): Promise<number> {
-    const headers = { connection: "close", authorization: `Bearer ${this.target.operatorToken}` };
-    const answer = await fetch(`${this.#running.url}/v1/namespaces/main/status`, { headers });
-    return ((await answer.json()) as { highWaterMark: number }).highWaterMark;
+    const { host, port, isEncrypted, operatorToken } = this.target;
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const ask = isEncrypted ? https.get : http.get;
+    const asked = ask({
+      host,
+      port,
+      path: "/v1/namespaces/main/status",
+      headers,
+      agent: false,
+      rejectUnauthorized: false,
+    });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    return ((await json(answer)) as { highWaterMark: number }).highWaterMark;
   }
 
   get memoryKib(): number {
@@ -86,4 +106,9 @@ async function tokenIn(file: string, role: string, ...namespaces: readonly strin
   const { code, stdout, stderr } = await callnumber(words);
   if (code !== 0) throw new Error(`callnumber token create ended with ${code}: ${stderr}`);
   return stdout.trim();
+}
+
+function tlsParametersIn(folder: string): readonly string[] {
+  const { certificate, key } = writeTlsFiles(folder, newAuthority().issue());
+  return ["--tls-certificate", certificate, "--tls-key", key];
 }

@@ -7,6 +7,8 @@ export const SECRET = "SECRET-0123456789abcdef";
 
 /** Whom the rows are sent to. */
 export interface Target extends Place {
+  /** Whether it speaks HTTPS. */
+  readonly isEncrypted?: boolean;
   /** A token that may lease, and nothing else. */
   readonly leaseToken: string;
   /** A token that may look and change labels, and takes no run. */
