@@ -17,6 +17,10 @@ export interface Setting {
   readonly isEncrypted?: boolean;
 }
 
+/** The neighbour leases as fast as it can: what others do to it is to be seen, and no limit. */
+const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "none"];
+const SAYING_ALL = ["--log-level", "debug"];
+
 export class CoordinatorBeside {
   readonly #running: RunningCoordinator;
   #logLength = 0;
@@ -39,10 +43,8 @@ export class CoordinatorBeside {
       "--create",
       "--tokens-file",
       tokensFile,
-      // The neighbour leases as fast as it can: what others do to it is to be seen, and not a limit.
-      ...["--token-burst-runs", "none", "--holder-burst-runs", "none"],
-      // Everything that it could say.
-      ...["--log-level", "debug"],
+      ...WITHOUT_LIMITS,
+      ...SAYING_ALL,
       ...(isEncrypted ? tlsParametersIn(folder) : []),
       ...parameters,
     );
