@@ -30,6 +30,9 @@ afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end();
 });
 
+/** What stands in `Authorization` is not looked at where nobody is asked for a token. */
+const NOBODY_IS_ASKED = { leaseToken: "any", operatorToken: "any", foreignToken: "any" };
+
 async function served(strict: StrictOptions = {}) {
   const store = new GatedStore();
   const told: [level: string, event: string, fields: object][] = [];
@@ -41,7 +44,7 @@ async function served(strict: StrictOptions = {}) {
   const server: Server = await createServer({ coordinator, release: "0.0.0", events, strict });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
-  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
+  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1, ...NOBODY_IS_ASKED };
   const mark = async () => (await store.readNamespace("main")).highWaterMark;
   return { store, told, target, url, mark };
 }
