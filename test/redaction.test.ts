@@ -203,6 +203,9 @@ test("doctor shows the settings that serve would have, without secrets, and whet
   expect(inWords.stdout).toMatch(/^ {2}host +127\.0\.0\.9 \(environment\)$/m);
   expect(inWords.stdout).toMatch(/^core dumps: /m);
   expect(asJson.stdout + inWords.stdout).not.toContain(WRONG);
+  const away = await callnumber(["doctor", "--store", `sqlite:${folder}/none.db`], { env });
+  expect(away).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ {2}host +127\.0\.0\.9 \(environment\)$/m) });
+  expect(away.stderr).toContain("store_missing");
   const refused = await callnumber(["doctor", "--store", store], { env: { CALLNUMBER_PORT: "x" } });
   expect(refused).toMatchObject({
     code: 2,

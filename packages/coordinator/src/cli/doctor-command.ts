@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
-import { describeStore, parseStoreUrl } from "../stores/store-url.js";
+import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { coreDumps, settingsInWords, settingsOfServe } from "./doctor-settings.js";
 import { storeOption } from "./options.js";
 import { print, printJson } from "./print.js";
@@ -25,19 +25,32 @@ export function doctorCommand(): Command {
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(async ({ store: url, json }: Options) => {
       const address = parseStoreUrl(url);
-      const { store } = await openStore(address, { create: false });
-      try {
-        const findings = [...(await store.preflight({ asOperator: true })), ...(await findingsOfRecords(store))];
-        const isIll = findings.some(({ code }) => code !== undefined);
-        if (isIll) process.exitCode = 1;
-        const settings = await settingsOfServe();
-        const dumps = coreDumps();
-        if (json) printJson({ store: describeStore(address), isIll, findings, settings, coreDumps: dumps ?? null });
-        else print([describeStore(address), ...inWords(findings), ...settingsInWords(settings, dumps)].join("\n"));
-      } finally {
-        await store.close();
+      const settings = await settingsOfServe();
+      const dumps = coreDumps();
+      const sayRest = () => print(settingsInWords(settings, dumps).join("\n"));
+      const findings = await findingsAt(address).catch((error: unknown) => {
+        // Of a store that can't be looked at they are what is left to look at.
+        if (!json) sayRest();
+        throw error;
+      });
+      const isIll = findings.some(({ code }) => code !== undefined);
+      if (isIll) process.exitCode = 1;
+      if (json) {
+        printJson({ store: describeStore(address), isIll, findings, settings, coreDumps: dumps ?? null });
+        return;
       }
+      print([describeStore(address), ...inWords(findings)].join("\n"));
+      sayRest();
     });
+}
+
+async function findingsAt(address: StoreAddress): Promise<readonly Finding[]> {
+  const { store } = await openStore(address, { create: false });
+  try {
+    return [...(await store.preflight({ asOperator: true })), ...(await findingsOfRecords(store))];
+  } finally {
+    await store.close();
+  }
 }
 
 /** A record that can't be read is no reason for the server to be ill, and yet nothing is leased of it. */
