@@ -32,6 +32,7 @@ const COMMANDS: Readonly<
   backup: { words: ["/nonexistent/backup"] },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
+  token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
 test("the table names every command", async () => {

@@ -134,9 +134,10 @@ describe("the tokens of a file", () => {
   test("let others in on any address; without them it must be asked for, and not with them at once", async () => {
     const at = await place();
     await tokenFor(at, ...READ);
-    const coordinator = await serve(at.store, "--create", "--host", "0.0.0.0", "--tokens-file", at.tokensFile);
+    const anywhere = ["--host", "0.0.0.0", "--listen-without-tls"];
+    const coordinator = await serve(at.store, "--create", ...anywhere, "--tokens-file", at.tokensFile);
     expect(coordinator.output().stderr).not.toContain("nobody is asked");
-    const args = ["serve", "--port", "0", "--store", "memory:", "--host", "0.0.0.0"];
+    const args = ["serve", "--port", "0", "--store", "memory:", ...anywhere];
     expect(await callnumber(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("--tokens-file") });
     expect(await callnumber([...args, "--listen-without-tokens", "--tokens-file", at.tokensFile])).toMatchObject({
       code: 2,
