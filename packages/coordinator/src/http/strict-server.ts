@@ -96,7 +96,7 @@ export class StrictGate {
     server.setTimeout(SILENCE_MS);
     const pass = (request: IncomingMessage, response: ServerResponse) => this.#pass(request, response, handler);
     for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, pass);
-    server.on("connect", (_request, socket) => this.#refuse(socket as Socket, NO_TUNNEL));
+    server.on("connect", (_request, socket) => this.#refuseTunnel(socket as Socket));
     server.on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
     this.#watchConnections(server);
     return server;
@@ -145,6 +145,18 @@ export class StrictGate {
     const code = CODES_OF_PARSER[error.code ?? ""];
     if (socket.destroyed || !socket.writable) socket.destroy();
     else this.#refuse(socket, code === undefined ? NO_REQUEST : { code, message: MESSAGES[code] ?? code });
+  }
+
+  /**
+   * Node has let go of the connection: nobody else sees its errors, of which one would end the process, or that it is silent or gone. So it
+   * has a moment for the answers before, and no more: a stream before it has no end.
+   */
+  #refuseTunnel(socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+    socket.once("close", () => clearTimeout(timer));
+    this.#refuse(socket, NO_TUNNEL);
+    socket.resume();
   }
 
   /** Once those before it on the same connection have their answers: a broken request takes nothing from a good one. */
