@@ -246,13 +246,13 @@ test("a well-formed request may be turned away before any route sees it", async 
 describe("when there are too many connections", () => {
   const CONNECTIONS = 20;
 
-  test("those that never asked anything go first, then those that were idle for longest", async () => {
+  test("those that never leased anything go first, then those that were idle for longest", async () => {
     const { target } = await served({ connectionCountMax: CONNECTIONS });
     const silent = await Promise.all(Array.from({ length: 10 }, () => openedForTest(target)));
     const proved: Socket[] = [];
     for (let index = 0; index < 10; index++) {
       const socket = await openedForTest(target);
-      socket.write(health(target));
+      socket.write(right(target));
       await new Promise((resolve) => socket.once("data", resolve));
       proved.push(socket);
     }

@@ -99,7 +99,8 @@ export async function createServer({
   const refusals = refusalsTold(events);
   const sessions = signInTokens && new Sessions(signInTokens);
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
-  const app = newApp(refusals, new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events), tls);
+  const gate = new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events);
+  const app = newApp(refusals, gate, tls);
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
@@ -142,7 +143,7 @@ export async function createServer({
   });
   if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
   refuseStrayQueries(app, refusals);
-  keepDoor(app, wholeDoor, refusals);
+  keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();

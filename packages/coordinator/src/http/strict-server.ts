@@ -102,6 +102,12 @@ export class StrictGate {
     return server;
   }
 
+  /** Whoever asks is known, or nobody is asked: its connection is worth more than a stranger's. */
+  letIn(request: IncomingMessage): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection !== undefined) connection.isLetIn = true;
+  }
+
   #watchConnections(server: Server): void {
     const isEncrypted = "setSecureContext" in server;
     const waiting = new Map<string, Connection>();
