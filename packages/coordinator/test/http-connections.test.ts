@@ -1,0 +1,110 @@
+/** Connections that are made to last, to pile up or to die at the worst moment, over real sockets: none ends the process or keeps others out. */
+import type { Socket } from "node:net";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
+import { leaseBody, request, type Target } from "../../../test/hostile/row.js";
+import { Coordinator } from "../src/coordinator.js";
+import { createServer, type Server } from "../src/http/server.js";
+import type { StrictOptions } from "../src/http/strict-server.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+
+const toEnd: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const end of toEnd.splice(0).reverse()) await end();
+});
+
+async function served(strict: StrictOptions = {}) {
+  const store = new MemoryStore();
+  const coordinator = new Coordinator({ store, name: "test" });
+  await coordinator.initNamespace("main");
+  const server: Server = await createServer({ coordinator, release: "0.0.0", strict });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  toEnd.push(() => server.stop());
+  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
+  return { server, target, url, mark: async () => (await store.readNamespace("main")).highWaterMark };
+}
+
+const lease = (target: Target) => request(target, { body: leaseBody(), keepsAlive: true });
+const get = (target: Target, path: string) => request(target, { path, keepsAlive: true });
+const CONNECT = "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n";
+
+/** Open as long as the test. */
+async function openedForTest(place: Place): Promise<Socket> {
+  const socket = await opened(place);
+  toEnd.push(() => socket.destroy());
+  return socket;
+}
+
+/** Resolves to what came first. */
+async function answerTo(socket: Socket, bytes: Buffer | string): Promise<string> {
+  const answer = new Promise<string>((resolve) => {
+    socket.once("data", (data) => resolve(String(data)));
+    socket.once("close", () => resolve("closed"));
+  });
+  socket.write(bytes);
+  return await answer;
+}
+
+function isOver({ closed, readableEnded }: Socket): boolean {
+  return closed || readableEnded;
+}
+
+describe("behind an event stream", () => {
+  test("no lease is taken on the same connection, and others take theirs", async () => {
+    const { target, mark } = await served();
+    const socket = await openedForTest(target);
+    socket.write(Buffer.concat([get(target, "/v1/events"), lease(target), lease(target)]));
+    await pause(100);
+    expect((await sendBytes(target, [request(target, { body: leaseBody() })])).statuses).toEqual([201]);
+    expect(await mark()).toBe(1);
+  });
+
+  test("a request for a tunnel that breaks ends nothing but its connection", async () => {
+    const { target, url } = await served();
+    const ended: unknown[] = [];
+    const note = (error: unknown) => ended.push(error);
+    process.prependListener("uncaughtException", note);
+    toEnd.push(() => process.off("uncaughtException", note));
+    const socket = await openedForTest(target);
+    expect(await answerTo(socket, get(target, "/v1/events"))).toMatch(/^HTTP\/1\.1 200/);
+    socket.write(CONNECT);
+    await pause(50);
+    socket.resetAndDestroy();
+    await pause(100);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect(ended).toEqual([]);
+  });
+
+  test("a request for a tunnel holds the connection no longer, and a lease before one is answered", async () => {
+    const { target } = await served();
+    const { isClosed } = await sendBytes(target, [get(target, "/v1/events"), CONNECT]);
+    expect(isClosed).toBe(true);
+    expect((await sendBytes(target, [lease(target), CONNECT])).statuses).toEqual([201, 405]);
+  });
+});
+
+describe("when there are too many connections", () => {
+  const CONNECTIONS = 20;
+
+  test("one who has only just come gets in, in place of the one that was idle for longest", async () => {
+    const { target } = await served({ connectionCountMax: CONNECTIONS });
+    const idle = [];
+    for (let index = 0; index < CONNECTIONS; index++) {
+      idle.push(await openedForTest(target));
+      await answerTo(idle.at(-1) as Socket, get(target, "/v1/namespaces"));
+    }
+    expect(await answerTo(await openedForTest(target), lease(target))).toMatch(/^HTTP\/1\.1 201/);
+    await expect.poll(() => idle.map(isOver)).toEqual([true, ...Array(CONNECTIONS - 1).fill(false)]);
+  });
+
+  test("whoever asks only what everybody may goes before one who works", async () => {
+    const { target } = await served({ connectionCountMax: CONNECTIONS });
+    const working = await openedForTest(target);
+    await answerTo(working, lease(target));
+    for (let index = 0; index < 2 * CONNECTIONS; index++)
+      await answerTo(await openedForTest(target), get(target, "/healthz"));
+    expect(await answerTo(working, lease(target))).toMatch(/^HTTP\/1\.1 201/);
+  });
+});
