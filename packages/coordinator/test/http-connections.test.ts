@@ -39,9 +39,10 @@ async function openedForTest(place: Place): Promise<Socket> {
 
 /** Resolves to what came first. */
 async function answerTo(socket: Socket, bytes: Buffer | string): Promise<string> {
+  if (isOver(socket)) return "closed";
   const answer = new Promise<string>((resolve) => {
     socket.once("data", (data) => resolve(String(data)));
-    socket.once("close", () => resolve("closed"));
+    socket.once("end", () => resolve("closed")).once("close", () => resolve("closed"));
   });
   socket.write(bytes);
   return await answer;
