@@ -114,6 +114,7 @@ describe("what is refused", () => {
       const { text, isClosed } = await sendBytes(target, [request(target, { ...parts, keepsAlive: true })]);
       expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
       expect(text).toMatch(/\r\ncache-control: no-store\r\n(.*\r\n)*connection: close\r\n/i);
+      expect(text).toMatch(/\r\nx-content-type-options: nosniff\r\ncross-origin-resource-policy: same-origin\r\n/);
       expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toMatchObject({ code: "invalid_request" });
       expect(isClosed).toBe(true);
     }
