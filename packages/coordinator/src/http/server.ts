@@ -158,7 +158,7 @@ export async function createServer({
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, streams, wholeDoor);
+    eventsRoute(routes, { streams, door: wholeDoor, tls });
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events });
   });

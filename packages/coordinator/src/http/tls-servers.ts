@@ -61,16 +61,21 @@ export class TlsServers {
     server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#caChanges));
     server.prependListener("request", ({ socket }, response) => {
       // Let in by an authority that is believed no more: this is its last answer.
-      if (this.#letInAt.get(socket) !== this.#caChanges) response.shouldKeepAlive = false;
+      if (!this.believes(socket)) response.shouldKeepAlive = false;
     });
     server.on("connection", (socket: Socket) => this.#keep(socket));
     this.#servers.add(server);
     return server;
   };
 
+  /** Whether who was let in on this connection still would be, by the client CA. For answers that have no end. */
+  believes(socket: Socket): boolean {
+    return this.#letInAt.get(socket) === this.#caChanges;
+  }
+
   /**
    * From now on new connections get this certificate, and open ones go on. When the client CA is another they end: idle ones now, the
-   * others with the answer to the request that is under way.
+   * others with the answer to the request that is under way, event streams with their next word.
    */
   use(material: TlsMaterial): void {
     const isCaChanged = material.clientCa !== this.#material.clientCa;
