@@ -8,7 +8,7 @@ import { leaseBody, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { GatedStore, opensGate } from "./gated-store.js";
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -16,14 +16,14 @@ afterEach(async () => {
 });
 
 async function served(strict: StrictOptions = {}) {
-  const store = new MemoryStore();
+  const store = new GatedStore();
   const coordinator = new Coordinator({ store, name: "test" });
   await coordinator.initNamespace("main");
   const server: Server = await createServer({ coordinator, release: "0.0.0", strict });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
   const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
-  return { server, target, url, mark: async () => (await store.readNamespace("main")).highWaterMark };
+  return { server, store, target, url, mark: async () => (await store.readNamespace("main")).highWaterMark };
 }
 
 const lease = (target: Target) => request(target, { body: leaseBody(), keepsAlive: true });
@@ -84,6 +84,21 @@ describe("behind an event stream", () => {
     expect(isClosed).toBe(true);
     expect((await sendBytes(target, [lease(target), CONNECT])).statuses).toEqual([201, 405]);
   });
+});
+
+test("a request that does not arrive holds up no stop, which waits for one that is being answered", async () => {
+  const { server, store, target } = await served();
+  const open = opensGate(store);
+  const answered = sendBytes(target, [lease(target)]);
+  await expect.poll(() => store.askedCount).toBe(1);
+  const half = await openedForTest(target);
+  half.write(lease(target).subarray(0, -5));
+  await pause(50);
+  const stopped = server.stop();
+  await new Promise((resolve) => half.once("close", resolve).once("end", resolve).resume());
+  open();
+  expect((await answered).statuses).toEqual([201]);
+  await stopped;
 });
 
 describe("when there are too many connections", () => {

@@ -9,21 +9,7 @@ import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
 import type { Log } from "../src/log.js";
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-
-/** Leases wait until they are let go. */
-class GatedStore extends MemoryStore {
-  gate: Promise<unknown> = Promise.resolve();
-  askedCount = 0;
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    if (command.step === "lease") {
-      this.askedCount++;
-      await this.gate;
-    }
-    return super.step(namespace, command);
-  }
-}
+import { GatedStore, opensGate } from "./gated-store.js";
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -54,14 +40,6 @@ async function openedForTest(place: Place): Promise<Socket> {
   const socket = await opened(place);
   toEnd.push(() => socket.destroy());
   return socket.resume();
-}
-
-function opensGate(store: GatedStore): () => void {
-  let open = () => {};
-  store.gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return open;
 }
 
 describe("requests on one connection", () => {
