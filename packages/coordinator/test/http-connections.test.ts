@@ -106,10 +106,10 @@ describe("when there are too many connections", () => {
 
   test("one who has only just come gets in, in place of the one that was idle for longest", async () => {
     const { target } = await served({ connectionCountMax: CONNECTIONS });
-    const idle = [];
+    const idle: Socket[] = [];
     for (let index = 0; index < CONNECTIONS; index++) {
       idle.push(await openedForTest(target));
-      await answerTo(idle.at(-1) as Socket, get(target, "/v1/namespaces"));
+      await answerTo(idle[index] as Socket, get(target, "/v1/namespaces"));
     }
     expect(await answerTo(await openedForTest(target), lease(target))).toMatch(/^HTTP\/1\.1 201/);
     await expect.poll(() => idle.map(isOver)).toEqual([true, ...Array(CONNECTIONS - 1).fill(false)]);

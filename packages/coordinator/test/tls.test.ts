@@ -186,6 +186,23 @@ describe("with a client CA", () => {
     expect(answers.at(-1)).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
   });
 
+  test("a handshake that began before its authority was taken away is worth one answer", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { certificate: cert, key } = clients.issue();
+    const raw = connectPlainly({ port, host: "127.0.0.1" });
+    await once(raw, "connect");
+    // By then the server has taken the connection.
+    expect(await health(port, { cert, key })).toBe(200);
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    const socket = connect({ socket: raw, ca: authority.certificate, cert, key, host: "127.0.0.1" });
+    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    const [answer] = await once(socket.setEncoding("latin1"), "data");
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
+    socket.destroy();
+  });
+
   test("an event stream of an authority that was taken away ends with its next word", async () => {
     const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
     const { port, look, recent } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });

@@ -16,6 +16,7 @@ import type { Log } from "../log.js";
 import { type Connection, Connections } from "./connections.js";
 import { type ConstantRefusal, refusalAnswer, refusalText } from "./constant-refusals.js";
 import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
+import { endsOf } from "./socket-ends.js";
 
 /** Request line and headers together. */
 const HEADER_BYTES_MAX = 8192;
@@ -114,7 +115,6 @@ export class StrictGate {
     server.on("connection", (socket) => {
       const connection = this.#connections.open(socket, !isEncrypted);
       if (!isEncrypted) return;
-      // The encrypted socket does not tell what it stands on, but it has the same ends.
       const ends = endsOf(socket);
       waiting.set(ends, connection);
       socket.once("close", () => waiting.delete(ends));
@@ -203,10 +203,6 @@ function isUsedUp({ requestCount, underWayCount }: Connection): boolean {
 
 function allowsNone(): boolean {
   return false;
-}
-
-function endsOf({ remoteAddress, remotePort, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localPort}`;
 }
 
 /** Says it, and gives the other end a moment to read it: a connection that is cut while bytes arrive loses what was said. */
