@@ -101,6 +101,28 @@ test("a request that does not arrive holds up no stop, which waits for one that 
   await stopped;
 });
 
+test("strangers who ask together whether it is ready cost the store one look", async () => {
+  const { store, target } = await served();
+  const asked = () => sendBytes(target, [request(target, { path: "/readyz" })]);
+  let lookCount = 0;
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  store.listNamespaces = async () => {
+    lookCount++;
+    await gate;
+    return ["main"];
+  };
+  const answers = Array.from({ length: 30 }, asked);
+  await pause(300);
+  open();
+  for (const answer of answers) expect((await answer).statuses).toEqual([200]);
+  expect(lookCount).toBe(1);
+  expect((await asked()).statuses).toEqual([200]);
+  expect(lookCount).toBe(2);
+});
+
 describe("when there are too many connections", () => {
   const CONNECTIONS = 20;
 
