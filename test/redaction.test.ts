@@ -33,6 +33,7 @@ const COMMANDS: Readonly<
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
+  token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
 test("the table names every command", async () => {

@@ -151,7 +151,7 @@ describe("the tokens of a file", () => {
     const anywhere = ["--host", "0.0.0.0", "--listen-without-tls"];
     const coordinator = await serve(at.store, "--create", ...anywhere, "--tokens-file", at.tokensFile);
     expect(coordinator.output().stderr).not.toContain("nobody is asked");
-    const args = ["serve", "--port", "0", "--store", "memory:", "--host", "0.0.0.0"];
+    const args = ["serve", "--port", "0", "--store", "memory:", ...anywhere];
     expect(await callnumber(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("--tokens-file") });
     expect(await callnumber([...args, "--listen-without-tokens", "--tokens-file", at.tokensFile])).toMatchObject({
       code: 2,

@@ -9,21 +9,7 @@ import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
 import type { Log } from "../src/log.js";
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-
-/** Leases wait until they are let go. */
-class GatedStore extends MemoryStore {
-  gate: Promise<unknown> = Promise.resolve();
-  askedCount = 0;
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    if (command.step === "lease") {
-      this.askedCount++;
-      await this.gate;
-    }
-    return super.step(namespace, command);
-  }
-}
+import { GatedStore, opensGate } from "./gated-store.js";
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -57,14 +43,6 @@ async function openedForTest(place: Place): Promise<Socket> {
   const socket = await opened(place);
   toEnd.push(() => socket.destroy());
   return socket.resume();
-}
-
-function opensGate(store: GatedStore): () => void {
-  let open = () => {};
-  store.gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return open;
 }
 
 describe("requests on one connection", () => {
@@ -117,6 +95,7 @@ describe("what is refused", () => {
       const { text, isClosed } = await sendBytes(target, [request(target, { ...parts, keepsAlive: true })]);
       expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
       expect(text).toMatch(/\r\ncache-control: no-store\r\n(.*\r\n)*connection: close\r\n/i);
+      expect(text).toMatch(/\r\nx-content-type-options: nosniff\r\ncross-origin-resource-policy: same-origin\r\n/);
       expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toMatchObject({ code: "invalid_request" });
       expect(isClosed).toBe(true);
     }
@@ -249,13 +228,13 @@ test("a well-formed request may be turned away before any route sees it", async 
 describe("when there are too many connections", () => {
   const CONNECTIONS = 20;
 
-  test("those that never asked anything go first, then those that were idle for longest", async () => {
+  test("those that never leased anything go first, then those that were idle for longest", async () => {
     const { target } = await served({ connectionCountMax: CONNECTIONS });
     const silent = await Promise.all(Array.from({ length: 10 }, () => openedForTest(target)));
     const proved: Socket[] = [];
     for (let index = 0; index < 10; index++) {
       const socket = await openedForTest(target);
-      socket.write(health(target));
+      socket.write(right(target));
       await new Promise((resolve) => socket.once("data", resolve));
       proved.push(socket);
     }

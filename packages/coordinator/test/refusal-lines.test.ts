@@ -60,6 +60,16 @@ test("those of the level of debugging are bounded, too", () => {
   expect(lines).toHaveLength(LINES_PER_SECOND_MAX);
 });
 
+test("a flood of those that only debuggers read takes no line from the others, and has its sum where it stands itself", () => {
+  for (let index = 0; index < 100; index++) bounded.debug({ code: "forbidden" }, "refusal");
+  refuse(LINES_PER_SECOND_MAX, "forbidden");
+  expect(lines.filter(([level]) => level === "info")).toHaveLength(LINES_PER_SECOND_MAX);
+  vi.advanceTimersByTime(1_000);
+  expect(lines.filter(([, event]) => event === "refusals_unlogged")).toEqual([
+    ["debug", "refusals_unlogged", { code: "forbidden", refusalCount: 100 - LINES_PER_SECOND_MAX }],
+  ]);
+});
+
 test("a sum that is pending is told at the end", () => {
   refuse(LINES_PER_SECOND_MAX + 5, "unauthorized");
   bounded.close();

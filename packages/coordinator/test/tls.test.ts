@@ -16,6 +16,7 @@ import { readTlsMaterial, type TlsPaths } from "../src/http/tls-files.js";
 import { TlsReload } from "../src/http/tls-reload.js";
 import { TlsServers } from "../src/http/tls-servers.js";
 import type { Log } from "../src/log.js";
+import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 
 const DAY_MS = 24 * 3_600_000;
@@ -48,9 +49,11 @@ async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 
     reload.stop();
   };
   look();
+  const recent = new RecentEvents();
   const server = await createServer({
     coordinator: new Coordinator({ store: new MemoryStore(), name: "c" }),
     release: "0",
+    recentEvents: recent,
     tls: servers,
   });
   const url = await server.listen({ host, port: 0 });
@@ -61,7 +64,7 @@ async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 
   };
   onTestFinished(stop);
   const told = () => lines.splice(0).map(({ level, event }) => `${level} ${event}`);
-  return { url, port: Number(new URL(url).port), reload, look, lines, told, clock, stop };
+  return { url, port: Number(new URL(url).port), reload, look, lines, told, clock, recent, stop };
 }
 
 /** What /healthz answers, over a connection of its own. */
@@ -181,6 +184,43 @@ describe("with a client CA", () => {
     busy.write("host: x\r\n\r\n");
     await ends[1];
     expect(answers.at(-1)).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
+  });
+
+  test("a handshake that began before its authority was taken away is worth one answer", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { certificate: cert, key } = clients.issue();
+    const raw = connectPlainly({ port, host: "127.0.0.1" });
+    await once(raw, "connect");
+    // By then the server has taken the connection.
+    expect(await health(port, { cert, key })).toBe(200);
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    const socket = connect({ socket: raw, ca: authority.certificate, cert, key, host: "127.0.0.1" });
+    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    const [answer] = await once(socket.setEncoding("latin1"), "data");
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
+    socket.destroy();
+  });
+
+  test("an event stream of an authority that was taken away ends with its next word", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look, recent } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { certificate: cert, key } = clients.issue();
+    const socket = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
+    socket.setEncoding("latin1").on("error", () => {});
+    let text = "";
+    socket.on("data", (chunk: string) => {
+      text += chunk;
+    });
+    socket.write("GET /v1/events HTTP/1.1\r\nhost: x\r\n\r\n");
+    await expect.poll(() => text).toContain("retry:");
+    const closed = once(socket, "close");
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    recent.take({ level: "info", event: "secret", fields: {} });
+    await closed;
+    expect(text).not.toContain("secret");
   });
 
   test.each(["TLSv1.2", "TLSv1.3"] as const)(

@@ -2,6 +2,7 @@
  * Who may ask at each route: written at the route, and at every route; checked before anything of the request is read but its head.
  * A path with `:namespace` is about that one namespace, every other path about all of them.
  */
+import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
 import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
@@ -31,16 +32,27 @@ export const OPEN_DOOR: Door = { callerOf: () => ANYBODY, knows: () => true };
 /** What one is told whose token is known. */
 export const OUT_OF_REACH = "the token is not good for this: another role or another namespace is needed";
 
+export interface Keeping {
+  readonly door: Door;
+  readonly refusals: Refusals;
+  /** Told of each request that was let in where not everybody is. */
+  readonly onLetIn: (request: IncomingMessage) => void;
+}
+
 /** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
-export function keepDoor(app: TypedApp, door: Door, refusals: Refusals): void {
+export function keepDoor(app: TypedApp, { door, refusals, onLetIn }: Keeping): void {
   app.decorateRequest("caller", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined) throw new Error(`broken invariant: ${method} ${url} does not say who may ask`);
   });
   app.addHook("onRequest", (request, reply, done) => {
     const refusal = refusalOf(request, reply, door);
-    if (refusal === undefined) done();
-    else reply.send(refusals.refuse(refusal, request, reply));
+    if (refusal !== undefined) {
+      reply.send(refusals.refuse(refusal, request, reply));
+      return;
+    }
+    if ((request.routeOptions.config.access ?? "public") !== "public") onLetIn(request.raw);
+    done();
   });
 }
 

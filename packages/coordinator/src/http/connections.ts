@@ -1,7 +1,7 @@
 /**
- * The open connections, and which of them must go when there are too many. First those that never sent a whole request that was
- * answered well, of the address that has most of them, oldest first; then those that have been idle for longest; never one whose
- * request is being answered: a run may be leased for it. So a flood of sockets stops nobody who works.
+ * The open connections, and which of them must go when there are too many. First those that never got a good answer to what not
+ * everybody may ask, of the address that has most of them, oldest first; then those that have been idle for longest; the newest only when
+ * there is no other; never one whose request is being answered: a run may be leased for it. So a flood of sockets stops nobody who works.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -11,7 +11,11 @@ export class Connection {
   /** Nothing more of it is looked at: what follows a refused request may be a part of it. */
   isRefused = false;
   requestCount = 0;
+  /** Who asks on it was let in where not everybody is. */
+  isLetIn = false;
   hasProved = false;
+  /** Told to go, and not closed yet. */
+  isDropped = false;
   /** Where answers are written; undefined while the connection is not ready for them. */
   speaking: Socket | undefined;
   readonly #underWay = new Set<IncomingMessage>();
@@ -87,7 +91,7 @@ export class Connections {
     if (crowd === undefined) this.#unproved.set(connection.address, new Set([connection]));
     else crowd.add(connection);
     socket.once("close", () => this.#close(connection));
-    if (this.#count > this.#options.countMax) this.#options.drop(this.#weakest() ?? connection);
+    if (this.#count > this.#options.countMax) this.#drop(this.#weakestBut(connection) ?? connection);
     return connection;
   }
 
@@ -105,7 +109,8 @@ export class Connections {
   begin(connection: Connection, request: IncomingMessage, response: ServerResponse, act: () => void): void {
     response.once("close", () => {
       connection.end(request);
-      if (request.complete && response.writableFinished && response.statusCode < 400) this.#prove(connection);
+      const isGood = request.complete && response.writableFinished && response.statusCode < 400;
+      if (isGood && connection.isLetIn) this.#prove(connection);
     });
     connection.begin(request, act);
   }
@@ -130,13 +135,22 @@ export class Connections {
     if (crowd?.size === 0) this.#unproved.delete(connection.address);
   }
 
-  #weakest(): Connection | undefined {
+  #drop(connection: Connection): void {
+    connection.isDropped = true;
+    this.#options.drop(connection);
+  }
+
+  /** Who has only just come could not ask yet, and would never get in beside those who work. */
+  #weakestBut(newest: Connection): Connection | undefined {
     let largest: Set<Connection> | undefined;
     for (const crowd of this.#unproved.values()) if (crowd.size > (largest?.size ?? 0)) largest = crowd;
     const crowds = [...(largest === undefined ? [] : [largest]), ...this.#unproved.values(), this.#proved];
     for (const crowd of crowds) {
-      // One that is refused or on its way out counts no more than one that is open: it is closing already.
-      for (const connection of crowd) if (!connection.isBusy && !connection.socket.destroyed) return connection;
+      for (const connection of crowd) {
+        // One that was dropped makes room once.
+        const isClosing = connection.isDropped || connection.socket.destroyed;
+        if (connection !== newest && !connection.isBusy && !isClosing) return connection;
+      }
     }
     return undefined;
   }

@@ -4,6 +4,7 @@
  */
 import { STATUS_CODES } from "node:http";
 import { ERROR_RULES, type ErrorAnswer, type ErrorCode } from "@callnumber/protocol/wire";
+import { FOR_OWN_PAGES } from "./own-page.js";
 
 const RETRY_AFTER_MS = 1_000;
 
@@ -31,6 +32,7 @@ export function refusalAnswer({ code, message, retryAfterMs, headers }: Constant
   return {
     status: httpStatus,
     headers: {
+      ...FOR_OWN_PAGES,
       "content-type": "application/json; charset=utf-8",
       "cache-control": "no-store",
       ...(waitMs === undefined ? {} : { "retry-after": Math.ceil(waitMs / 1000) }),

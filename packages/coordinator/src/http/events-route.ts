@@ -9,8 +9,16 @@ import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
 import { FOR_OWN_PAGES } from "./own-page.js";
+import type { TlsServers } from "./tls-servers.js";
 
-export function eventsRoute(app: TypedApp, streams: EventStreams, door: Door): void {
+interface EventsRouteOptions {
+  readonly streams: EventStreams;
+  readonly door: Door;
+  /** Undefined where HTTP is spoken. */
+  readonly tls: Pick<TlsServers, "believes"> | undefined;
+}
+
+export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOptions): void {
   app.get(
     OPERATOR_ROUTES.events,
     {
@@ -46,7 +54,7 @@ export function eventsRoute(app: TypedApp, streams: EventStreams, door: Door): v
       streams.begin(reply.raw, {
         namespace,
         caller,
-        isStillKnown: () => door.knows(caller),
+        isStillKnown: () => door.knows(caller) && (tls === undefined || tls.believes(request.raw.socket)),
         lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
         wantsRecent: recent === "yes",
       });

@@ -8,6 +8,7 @@ import { type Caller, maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
+  let looking: Promise<readonly string[]> | undefined;
   app.get(
     ROUTES.health,
     {
@@ -29,16 +30,20 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
       },
     },
     async ({ caller }) => {
-      const namespaces = await readyNamespaces(coordinator, caller);
+      // Those who ask at the same time share one look: strangers may ask, and each look asks the store.
+      looking ??= coordinator.mustBeReady().finally(() => {
+        looking = undefined;
+      });
+      const namespaces = await readyNamespaces(looking, caller);
       return { ready: true as const, namespaces: namespaces.filter((namespace) => maySee(caller, namespace)) };
     },
   );
 }
 
 /** Anybody may hear that it is not ready; what stands against it names namespaces and the store. */
-async function readyNamespaces(coordinator: Coordinator, caller: Caller): Promise<readonly string[]> {
+async function readyNamespaces(looking: Promise<readonly string[]>, caller: Caller): Promise<readonly string[]> {
   try {
-    return await coordinator.mustBeReady();
+    return await looking;
   } catch (error) {
     if (caller.namespaces === "all" || !(error instanceof CoordinatorError)) throw error;
     const { code, retryAfterMs } = error;

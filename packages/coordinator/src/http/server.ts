@@ -48,6 +48,8 @@ import { turnAwayWhenFull } from "./turn-away.js";
 export const LEASES_AT_ONCE_DEFAULT = 64;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
+/** How long it waits for what has begun to arrive: a request of ours is one packet, or two. */
+const ARRIVAL_TIMEOUT_MS = 1_000;
 
 export interface ServerOptions {
   readonly coordinator: Coordinator;
@@ -99,7 +101,8 @@ export async function createServer({
   const refusals = refusalsTold(events);
   const sessions = signInTokens && new Sessions(signInTokens);
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
-  const app = newApp(refusals, new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events), tls);
+  const gate = new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events);
+  const app = newApp(refusals, gate, tls);
   const metrics = new Metrics({ coordinator, events, release });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
@@ -113,7 +116,7 @@ export async function createServer({
   const tellTurnedAway = turnAwayWhenFull(app, underWay, events);
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
-    inFlight.begin(reply.raw);
+    inFlight.begin(request.raw, reply.raw);
     reply.headers(FOR_OWN_PAGES).header("cache-control", "no-store");
     if (!isStopping || request.url === ROUTES.health) {
       done();
@@ -142,7 +145,7 @@ export async function createServer({
   });
   if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
   refuseStrayQueries(app, refusals);
-  keepDoor(app, wholeDoor, refusals);
+  keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
@@ -157,7 +160,7 @@ export async function createServer({
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, streams, wholeDoor);
+    eventsRoute(routes, { streams, door: wholeDoor, tls });
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events });
   });
@@ -175,7 +178,7 @@ export async function createServer({
       isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
-      await inFlight.untilNone(DRAIN_TIMEOUT_MS);
+      await inFlight.untilNone({ timeoutMs: DRAIN_TIMEOUT_MS, arrivalMs: ARRIVAL_TIMEOUT_MS });
       tls?.endConnections();
       await app.close();
       tellTurnedAway();

@@ -16,6 +16,7 @@ import type { Log } from "../log.js";
 import { type Connection, Connections } from "./connections.js";
 import { type ConstantRefusal, refusalAnswer, refusalText } from "./constant-refusals.js";
 import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
+import { endsOf } from "./socket-ends.js";
 
 /** Request line and headers together. */
 const HEADER_BYTES_MAX = 8192;
@@ -96,10 +97,16 @@ export class StrictGate {
     server.setTimeout(SILENCE_MS);
     const pass = (request: IncomingMessage, response: ServerResponse) => this.#pass(request, response, handler);
     for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, pass);
-    server.on("connect", (_request, socket) => this.#refuse(socket as Socket, NO_TUNNEL));
+    server.on("connect", (_request, socket) => this.#refuseTunnel(socket as Socket));
     server.on("clientError", (error, socket) => this.#refuseBroken(error, socket as Socket));
     this.#watchConnections(server);
     return server;
+  }
+
+  /** Whoever asks is known, or nobody is asked: its connection is worth more than a stranger's. */
+  letIn(request: IncomingMessage): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection !== undefined) connection.isLetIn = true;
   }
 
   #watchConnections(server: Server): void {
@@ -108,7 +115,6 @@ export class StrictGate {
     server.on("connection", (socket) => {
       const connection = this.#connections.open(socket, !isEncrypted);
       if (!isEncrypted) return;
-      // The encrypted socket does not tell what it stands on, but it has the same ends.
       const ends = endsOf(socket);
       waiting.set(ends, connection);
       socket.once("close", () => waiting.delete(ends));
@@ -145,6 +151,18 @@ export class StrictGate {
     const code = CODES_OF_PARSER[error.code ?? ""];
     if (socket.destroyed || !socket.writable) socket.destroy();
     else this.#refuse(socket, code === undefined ? NO_REQUEST : { code, message: MESSAGES[code] ?? code });
+  }
+
+  /**
+   * Node has let go of the connection: nobody else sees its errors, of which one would end the process, or that it is silent or gone. So it
+   * has a moment for the answers before, and no more: a stream before it has no end.
+   */
+  #refuseTunnel(socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+    socket.once("close", () => clearTimeout(timer));
+    this.#refuse(socket, NO_TUNNEL);
+    socket.resume();
   }
 
   /** Once those before it on the same connection have their answers: a broken request takes nothing from a good one. */
@@ -185,10 +203,6 @@ function isUsedUp({ requestCount, underWayCount }: Connection): boolean {
 
 function allowsNone(): boolean {
   return false;
-}
-
-function endsOf({ remoteAddress, remotePort, localPort }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localPort}`;
 }
 
 /** Says it, and gives the other end a moment to read it: a connection that is cut while bytes arrive loses what was said. */

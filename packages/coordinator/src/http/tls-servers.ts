@@ -7,6 +7,7 @@ import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Log } from "../log.js";
+import { endsOf } from "./socket-ends.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
 
 /** How long a caller may take until the connection is encrypted; the platform's default is two minutes. */
@@ -21,6 +22,8 @@ export class TlsServers {
   /** How often the client CA has changed; and how often it had when a connection was let in. */
   #caChanges = 0;
   readonly #letInAt = new WeakMap<Socket, number>();
+  /** The same for connections by their ends, from before they are encrypted: by then it is settled who is believed. */
+  readonly #begunAt = new Map<string, number>();
   #isEnded = false;
 
   /** `handshakeTimeoutMs`: default 10,000. */
@@ -58,19 +61,24 @@ export class TlsServers {
       socket.destroy();
       this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
     });
-    server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#caChanges));
+    server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#begunAt.get(endsOf(socket)) ?? -1));
     server.prependListener("request", ({ socket }, response) => {
       // Let in by an authority that is believed no more: this is its last answer.
-      if (this.#letInAt.get(socket) !== this.#caChanges) response.shouldKeepAlive = false;
+      if (!this.believes(socket)) response.shouldKeepAlive = false;
     });
     server.on("connection", (socket: Socket) => this.#keep(socket));
     this.#servers.add(server);
     return server;
   };
 
+  /** Whether who was let in on this connection still would be, by the client CA. For answers that have no end. */
+  believes(socket: Socket): boolean {
+    return this.#letInAt.get(socket) === this.#caChanges;
+  }
+
   /**
    * From now on new connections get this certificate, and open ones go on. When the client CA is another they end: idle ones now, the
-   * others with the answer to the request that is under way.
+   * others with the answer to the request that is under way, event streams with their next word.
    */
   use(material: TlsMaterial): void {
     const isCaChanged = material.clientCa !== this.#material.clientCa;
@@ -93,7 +101,12 @@ export class TlsServers {
       socket.destroy();
       return;
     }
+    const ends = endsOf(socket);
     this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    this.#begunAt.set(ends, this.#caChanges);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      this.#begunAt.delete(ends);
+    });
   }
 }

@@ -6,6 +6,7 @@ import { ERROR_RULES, type ErrorAnswer } from "@callnumber/protocol/wire";
 import { OVERLOADED_MESSAGE, OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
+import { FOR_OWN_PAGES } from "./own-page.js";
 
 const SUM_EVERY_MS = 1_000;
 
@@ -17,6 +18,7 @@ const ANSWER: ErrorAnswer = {
 const BODY = Buffer.from(JSON.stringify(ANSWER));
 /** Names and values in turns, as Node takes them with the least work. */
 const HEADERS = Object.entries({
+  ...FOR_OWN_PAGES,
   "content-type": "application/json; charset=utf-8",
   "content-length": String(BODY.length),
   "cache-control": "no-store",

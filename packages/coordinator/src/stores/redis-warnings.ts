@@ -1,4 +1,5 @@
 /** What an operator should know of a Redis server, although leasing goes on: each with the line that ends it. Pure. */
+import { isLoopback } from "../loopback.js";
 import type { Finding } from "../store.js";
 import { type CONFIG_NAMES, evictingPolicy, type Facts, hasMemoryLimit } from "./redis-facts.js";
 
@@ -93,8 +94,4 @@ export const OPERATORS_WARNINGS: readonly Rule[] = [
 function configIs(name: (typeof CONFIG_NAMES)[number], value: string, told: Omit<Verdict, "code">): Rule {
   // Without the file its settings say nothing.
   return ({ config, info }) => config?.[name] === value && info("aof_enabled") !== "0" && { code: undefined, ...told };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -1,0 +1,148 @@
+/** Connections that are made to last, to pile up or to die at the worst moment, over real sockets: none ends the process or keeps others out. */
+import type { Socket } from "node:net";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterEach, describe, expect, test } from "vitest";
+import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
+import { leaseBody, request, type Target } from "../../../test/hostile/row.js";
+import { Coordinator } from "../src/coordinator.js";
+import { createServer, type Server } from "../src/http/server.js";
+import type { StrictOptions } from "../src/http/strict-server.js";
+import { GatedStore, opensGate } from "./gated-store.js";
+
+const toEnd: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const end of toEnd.splice(0).reverse()) await end();
+});
+
+async function served(strict: StrictOptions = {}) {
+  const store = new GatedStore();
+  const coordinator = new Coordinator({ store, name: "test" });
+  await coordinator.initNamespace("main");
+  const server: Server = await createServer({ coordinator, release: "0.0.0", strict });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  toEnd.push(() => server.stop());
+  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
+  return { server, store, target, url, mark: async () => (await store.readNamespace("main")).highWaterMark };
+}
+
+const lease = (target: Target) => request(target, { body: leaseBody(), keepsAlive: true });
+const get = (target: Target, path: string) => request(target, { path, keepsAlive: true });
+const CONNECT = "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n";
+
+/** Open as long as the test. */
+async function openedForTest(place: Place): Promise<Socket> {
+  const socket = await opened(place);
+  toEnd.push(() => socket.destroy());
+  return socket;
+}
+
+/** Resolves to what came first. */
+async function answerTo(socket: Socket, bytes: Buffer | string): Promise<string> {
+  if (isOver(socket)) return "closed";
+  const answer = new Promise<string>((resolve) => {
+    socket.once("data", (data) => resolve(String(data)));
+    socket.once("end", () => resolve("closed")).once("close", () => resolve("closed"));
+  });
+  socket.write(bytes);
+  return await answer;
+}
+
+function isOver({ closed, readableEnded }: Socket): boolean {
+  return closed || readableEnded;
+}
+
+describe("behind an event stream", () => {
+  test("no lease is taken on the same connection, and others take theirs", async () => {
+    const { target, mark } = await served();
+    const socket = await openedForTest(target);
+    socket.write(Buffer.concat([get(target, "/v1/events"), lease(target), lease(target)]));
+    await pause(100);
+    expect((await sendBytes(target, [request(target, { body: leaseBody() })])).statuses).toEqual([201]);
+    expect(await mark()).toBe(1);
+  });
+
+  test("a request for a tunnel that breaks ends nothing but its connection", async () => {
+    const { target, url } = await served();
+    const ended: unknown[] = [];
+    const note = (error: unknown) => ended.push(error);
+    process.prependListener("uncaughtException", note);
+    toEnd.push(() => process.off("uncaughtException", note));
+    const socket = await openedForTest(target);
+    expect(await answerTo(socket, get(target, "/v1/events"))).toMatch(/^HTTP\/1\.1 200/);
+    socket.write(CONNECT);
+    await pause(50);
+    socket.resetAndDestroy();
+    await pause(100);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect(ended).toEqual([]);
+  });
+
+  test("a request for a tunnel holds the connection no longer, and a lease before one is answered", async () => {
+    const { target } = await served();
+    const { isClosed } = await sendBytes(target, [get(target, "/v1/events"), CONNECT]);
+    expect(isClosed).toBe(true);
+    expect((await sendBytes(target, [lease(target), CONNECT])).statuses).toEqual([201, 405]);
+  });
+});
+
+test("a request that does not arrive holds up no stop, which waits for one that is being answered", async () => {
+  const { server, store, target } = await served();
+  const open = opensGate(store);
+  const answered = sendBytes(target, [lease(target)]);
+  await expect.poll(() => store.askedCount).toBe(1);
+  const half = await openedForTest(target);
+  half.write(lease(target).subarray(0, -5));
+  await pause(50);
+  const stopped = server.stop();
+  await new Promise((resolve) => half.once("close", resolve).once("end", resolve).resume());
+  open();
+  expect((await answered).statuses).toEqual([201]);
+  await stopped;
+});
+
+test("strangers who ask together whether it is ready cost the store one look", async () => {
+  const { store, target } = await served();
+  const asked = () => sendBytes(target, [request(target, { path: "/readyz" })]);
+  let lookCount = 0;
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  store.listNamespaces = async () => {
+    lookCount++;
+    await gate;
+    return ["main"];
+  };
+  const answers = Array.from({ length: 30 }, asked);
+  await pause(300);
+  open();
+  for (const answer of answers) expect((await answer).statuses).toEqual([200]);
+  expect(lookCount).toBe(1);
+  expect((await asked()).statuses).toEqual([200]);
+  expect(lookCount).toBe(2);
+});
+
+describe("when there are too many connections", () => {
+  const CONNECTIONS = 20;
+
+  test("one who has only just come gets in, in place of the one that was idle for longest", async () => {
+    const { target } = await served({ connectionCountMax: CONNECTIONS });
+    const idle: Socket[] = [];
+    for (let index = 0; index < CONNECTIONS; index++) {
+      idle.push(await openedForTest(target));
+      await answerTo(idle[index] as Socket, get(target, "/v1/namespaces"));
+    }
+    expect(await answerTo(await openedForTest(target), lease(target))).toMatch(/^HTTP\/1\.1 201/);
+    await expect.poll(() => idle.map(isOver)).toEqual([true, ...Array(CONNECTIONS - 1).fill(false)]);
+  });
+
+  test("whoever asks only what everybody may goes before one who works", async () => {
+    const { target } = await served({ connectionCountMax: CONNECTIONS });
+    const working = await openedForTest(target);
+    await answerTo(working, lease(target));
+    for (let index = 0; index < 2 * CONNECTIONS; index++)
+      await answerTo(await openedForTest(target), get(target, "/healthz"));
+    expect(await answerTo(working, lease(target))).toMatch(/^HTTP\/1\.1 201/);
+  });
+});
