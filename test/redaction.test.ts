@@ -30,7 +30,6 @@ const COMMANDS: Readonly<
   "advance-version": { words: ["--before-its-end"] },
   doctor: { words: [] },
   backup: { words: ["/nonexistent/backup"] },
-  token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },

@@ -19,6 +19,9 @@ export interface Target extends Place {
   readonly share: number;
 }
 
+/** For a coordinator that asks nobody for a token: what stands in `Authorization` is not looked at. */
+export const NOBODY_IS_ASKED = { leaseToken: "any", operatorToken: "any", foreignToken: "any" } as const;
+
 export interface Row {
   readonly family: string;
   /** What is sent, in words. */

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
-import { LEASES, leaseBody, request, type Target } from "../../../test/hostile/row.js";
+import { LEASES, leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
@@ -15,9 +15,6 @@ const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
   for (const end of toEnd.splice(0).reverse()) await end();
 });
-
-/** What stands in `Authorization` is not looked at where nobody is asked for a token. */
-const NOBODY_IS_ASKED = { leaseToken: "any", operatorToken: "any", foreignToken: "any" };
 
 async function served(strict: StrictOptions = {}) {
   const store = new GatedStore();
