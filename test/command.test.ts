@@ -294,6 +294,12 @@ describe("mistakes", () => {
     [["serve", "--store", "redis://127.0.0.1:1"], {}, 1, /Redis at 127\.0\.0\.1:1 can't be reached.*ECONNREFUSED/],
     [["serve", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
     [["serve", "--host", "0.0.0.0", "--listen-without-tokens"], {}, 2, /--tls-certificate.*--listen-without-tls/],
+    [
+      ["serve", "--host", "192.0.2.1", "--listen-without-tokens", "--listen-without-tls"],
+      {},
+      2,
+      /no such address.*--host/,
+    ],
     [["serve", "--tls-key", "/nonexistent/key"], {}, 2, /both --tls-certificate and --tls-key/],
     [["serve"], { CALLNUMBER_TLS_CLIENT_CA: "/nonexistent/ca" }, 2, /both --tls-certificate and --tls-key/],
     [

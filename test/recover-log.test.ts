@@ -73,19 +73,19 @@ describe("with nothing left but the logs", () => {
     const logs = ["--scan", older, "--scan", `log:${newer}`];
 
     const looked = await callnumber([...recover, ...logs]);
-    expect(looked).toMatchObject({ code: 0, stderr: expect.stringContaining(`Reading ${newer}`) });
+    expect(looked, looked.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining(`Reading ${newer}`) });
     expect(looked.stdout).toContain(`store id ${storeId}`);
     expect(looked.stdout).toMatch(new RegExp(`greatest run ${Math.max(...leased)} \\(lease, line \\d+\\)`));
     expect(looked.stdout).toMatch(/1 line that can't be read was passed over/);
     const line = looked.stdout.split("\n").find((one) => one.startsWith("  callnumber recover ")) as string;
     expect(line).toContain(` --store-id ${storeId} --apply`);
     const applied = await shell(line.replace("callnumber", "$CALLNUMBER"));
-    expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
+    expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
 
     const after = await serve(url, "--witness-folder", join(folder, "new-witness"));
     for (let count = 0; count < 2; count++) {
       const again = await callnumber(["next", "--coordinator", after.url]);
-      expect(again).toMatchObject({ code: 0 });
+      expect(again, again.stderr).toMatchObject({ code: 0 });
       const [, run] = (await callnumber(["decode", again.stdout.trim()])).stdout.split(",");
       expect(leased.has(Number(run))).toBe(false);
       expect(Number(run)).toBeGreaterThan(Math.max(...leased));

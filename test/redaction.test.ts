@@ -32,6 +32,7 @@ const COMMANDS: Readonly<
   backup: { words: ["/nonexistent/backup"] },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
+  token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
 test("the table names every command", async () => {
@@ -188,6 +189,11 @@ test("doctor shows the settings that serve would have, without secrets, and whet
   expect(settings).toContainEqual({ name: "host", value: "127.0.0.9", from: "environment" });
   expect(settings).toContainEqual({ name: "tls-key", value: "/etc/callnumber/tls.key", from: "environment" });
   expect(settings).toContainEqual({ name: "ledger-folder", value: null, from: "default" });
+  expect(settings).toContainEqual({
+    name: "token-burst-runs",
+    value: "256, none on loopback without tokens",
+    from: "default",
+  });
   expect(settings).toContainEqual({ name: "name", value: "redis://me:***@h", from: "environment" });
   const names = settings.map(({ name }: { name: string }) => name);
   for (const name of ["host", "port", "witness-folder", "tls-certificate", "listen-without-tls"])

@@ -1,8 +1,10 @@
 /** `callnumber token` as an operator types it: what it prints where, what it leaves in the file, and the mistakes. */
+import { spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest } from "./processes/command.js";
+import { COMMAND, callnumber, folderForTest } from "./processes/command.js";
 
 const TOKEN = /^cn_[A-Za-z0-9_-]{43}$/;
 
@@ -33,6 +35,25 @@ describe("create", () => {
     expect(stderr).toContain("SIGHUP");
     expect(stderr).not.toContain(token);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  test("says so when the file that it is sent to can be read by others", async () => {
+    const file = await tokensFile();
+    const into = (mode: number) => {
+      const output = openSync(`${file}.${mode}.token`, "w", mode);
+      try {
+        const words = ["token", "create", "--tokens-file", file, "--role", "lease", "--namespace", "main"];
+        return spawnSync(process.execPath, [COMMAND, ...words], {
+          stdio: ["ignore", output, "pipe"],
+          encoding: "utf8",
+        });
+      } finally {
+        closeSync(output);
+      }
+    };
+    expect(into(0o644).stderr).toContain("CAN BE READ BY OTHERS: chmod 600");
+    const { status, stderr } = into(0o600);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining("BY OTHERS") });
   });
 
   test("with --json prints an object, and nothing beside it", async () => {

@@ -35,8 +35,9 @@ operator="$coordinator
   +@read +@connection +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
   +persist +bgsave +bgrewriteaof +lastsave +shutdown"
 
-# Everybody is the default user until they log in.
-echo "user default off resetpass resetkeys resetchannels -@all"
+# Everybody is the default user until they log in, and nobody can log in as it: it is off and has no password. Its rights are those of
+# the append-only file: Redis 7.0 replays it as this user, and drops without a word every transaction in it that the user may not do.
+echo "user default off resetpass ~* &* +@all"
 # Unquoted, so that line breaks become spaces: an ACL file has one line for each user.
 echo user callnumber on resetpass "#$coordinator_hash" resetkeys "~callnumber:*" resetchannels -@all $coordinator
 echo user operator on resetpass "#$operator_hash" resetkeys "~callnumber:*" resetchannels -@all $operator

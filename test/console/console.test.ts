@@ -355,6 +355,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
       await visit(places[place]);
       // A reload, so that nothing is left of the place before.
       await page.reload({ waitUntil: "load" });
+      await heading(page).waitFor();
       await page.locator("main .pending").first().waitFor({ state: "detached" });
       if (place === "overview") await page.locator(".plot canvas").waitFor();
       await mustBeAccessible(page);

@@ -1,50 +1,63 @@
 /** The coordinator that the rows are sent to: a real `serve`, on an embedded store of its own, watched from outside. */
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
 import { join } from "node:path";
-import { folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { json } from "node:stream/consumers";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { newAuthority } from "../tls/certificates.js";
+import { writeTlsFiles } from "../tls/files.js";
 import type { Target } from "./row.js";
-
-/** How callers are known; without it nobody is asked. */
-interface Tokens {
-  readonly lease: string;
-  readonly read: string;
-  /** For `serve`, so that it knows them. */
-  readonly parameters: readonly string[];
-}
 
 export interface Setting {
   readonly share: number;
-  readonly tokens?: Tokens;
   readonly parameters?: readonly string[];
+  /** Speaks HTTPS, with a certificate that nobody knows. Default false. */
+  readonly isEncrypted?: boolean;
 }
+
+/** The neighbour leases as fast as it can: what others do to it is to be seen, and no limit. */
+const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "none"];
+const SAYING_ALL = ["--log-level", "debug"];
 
 export class CoordinatorBeside {
   readonly #running: RunningCoordinator;
-  readonly #readToken: string | undefined;
   #logLength = 0;
 
   private constructor(
     running: RunningCoordinator,
     readonly target: Target,
-    readToken: string | undefined,
   ) {
     this.#running = running;
-    this.#readToken = readToken;
   }
 
-  static async start({ share, tokens, parameters = [] }: Setting): Promise<CoordinatorBeside> {
-    const store = `sqlite:${join(await folderForTest(), "store.db")}`;
-    // Everything that it could say.
+  static async start({ share, parameters = [], isEncrypted = false }: Setting): Promise<CoordinatorBeside> {
+    const folder = await folderForTest();
+    const tokensFile = join(folder, "tokens");
+    const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
+    const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
+    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", "elsewhere");
     const running = await serve(
-      store,
+      `sqlite:${join(folder, "store.db")}`,
       "--create",
-      "--log-level",
-      "debug",
-      ...(tokens?.parameters ?? []),
+      "--tokens-file",
+      tokensFile,
+      ...WITHOUT_LIMITS,
+      ...SAYING_ALL,
+      ...(isEncrypted ? tlsParametersIn(folder) : []),
       ...parameters,
     );
     const { hostname: host, port } = new URL(running.url);
-    return new CoordinatorBeside(running, { host, port: Number(port), share, token: tokens?.lease }, tokens?.read);
+    return new CoordinatorBeside(running, {
+      host,
+      port: Number(port),
+      share,
+      isEncrypted,
+      leaseToken,
+      operatorToken,
+      foreignToken,
+    });
   }
 
   get isAlive(): boolean {
@@ -53,10 +66,19 @@ export class CoordinatorBeside {
 
   /** The store's high-water mark. */
   async mark(): Promise<number> {
-    const headers: Record<string, string> = { connection: "close" };
-    if (this.#readToken !== undefined) headers["authorization"] = `Bearer ${this.#readToken}`;
-    const answer = await fetch(`${this.#running.url}/v1/namespaces/main/status`, { headers });
-    return ((await answer.json()) as { highWaterMark: number }).highWaterMark;
+    const { host, port, isEncrypted, operatorToken } = this.target;
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const ask = isEncrypted ? https.get : http.get;
+    const asked = ask({
+      host,
+      port,
+      path: "/v1/namespaces/main/status",
+      headers,
+      agent: false,
+      rejectUnauthorized: false,
+    });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    return ((await json(answer)) as { highWaterMark: number }).highWaterMark;
   }
 
   get memoryKib(): number {
@@ -68,16 +90,27 @@ export class CoordinatorBeside {
     return readdirSync(`/proc/${this.#pid}/fd`).length;
   }
 
-  /** What it wrote since this was asked last, log and words for people. */
+  /** The log since this was asked last, and the words for people. */
   newOutput(): string {
     const { stdout, stderr } = this.#running.output();
-    const all = stdout + stderr;
     const text = stdout.slice(this.#logLength) + stderr;
     this.#logLength = stdout.length;
-    return all === "" ? "" : text;
+    return text;
   }
 
   get #pid(): number {
     return this.#running.child.pid as number;
   }
+}
+
+async function tokenIn(file: string, role: string, ...namespaces: readonly string[]): Promise<string> {
+  const words = ["token", "create", "--tokens-file", file, "--role", role, ...namespaces];
+  const { code, stdout, stderr } = await callnumber(words);
+  if (code !== 0) throw new Error(`callnumber token create ended with ${code}: ${stderr}`);
+  return stdout.trim();
+}
+
+function tlsParametersIn(folder: string): readonly string[] {
+  const { certificate, key } = writeTlsFiles(folder, newAuthority().issue());
+  return ["--tls-certificate", certificate, "--tls-key", key];
 }

@@ -1,5 +1,6 @@
 /** Headers that no caller of ours sends, or that two programs read differently; and what browsers send for pages of other sites. */
-import { leaseBody, type RequestParts, type Row, request, rowOf, SECRET } from "./row.js";
+import { createHash } from "node:crypto";
+import { leaseBody, type RequestParts, type Row, request, rowOf, SECRET, type Target } from "./row.js";
 
 const body = () => leaseBody();
 
@@ -74,28 +75,42 @@ const AUTHORIZATIONS: readonly [input: string, authorization: string | null, sta
   ["the hash of a token", `Bearer ${"0123456789abcdef".repeat(4)}`],
 ];
 
+/** Tokens that are good for something else, and what comes near to a good one. */
+const OTHERS: readonly [input: string, tokenOf: (target: Target) => string, status: number][] = [
+  ["a token that is cut short", ({ leaseToken }) => leaseToken.slice(0, -1), 401],
+  ["a token with one character more", ({ leaseToken }) => `${leaseToken}A`, 401],
+  ["a token in another case", ({ leaseToken }) => swapped(leaseToken), 401],
+  ["a token without its prefix", ({ leaseToken }) => leaseToken.slice(3), 401],
+  ["the SHA-256 of a good token", ({ leaseToken }) => createHash("sha256").update(leaseToken).digest("hex"), 401],
+  ["a token that may look, and takes no run", ({ operatorToken }) => operatorToken, 403],
+  ["a token of another namespace", ({ foreignToken }) => foreignToken, 403],
+];
+
 export const AUTHORIZATION_ROWS: readonly Row[] = [
   ...AUTHORIZATIONS.map(([input, authorization, status = 401]) =>
-    rowOf("authorization", input, status, (target) => request(target, { body: body(), authorization }), {
-      needsTokens: true,
+    rowOf("authorization", input, status, (target) => request(target, { body: body(), authorization })),
+  ),
+  ...OTHERS.map(([input, tokenOf, status]) =>
+    rowOf("authorization", input, status, (target) =>
+      request(target, { body: body(), authorization: `Bearer ${tokenOf(target)}` }),
+    ),
+  ),
+  rowOf("authorization", "a token that leases, and shows nothing", 403, (target) =>
+    request(target, { path: "/v1/namespaces/main/runs", authorization: `Bearer ${target.leaseToken}` }),
+  ),
+  rowOf("authorization", "labels by a token that leases", 403, (target) =>
+    request(target, {
+      path: "/v1/namespaces/main/labels",
+      body: JSON.stringify({ labels: {} }),
+      authorization: `Bearer ${target.leaseToken}`,
     }),
   ),
-  rowOf(
-    "authorization",
-    "a token that is cut short",
-    401,
-    (target) => request(target, { body: body(), authorization: `Bearer ${target.token?.slice(0, -1)}` }),
-    { needsTokens: true },
-  ),
-  rowOf(
-    "authorization",
-    "a token in another case",
-    401,
-    (target) => request(target, { body: body(), authorization: `Bearer ${swapped(target.token ?? "")}` }),
-    { needsTokens: true },
-  ),
   rowOf("authorization", "a token in the query", 400, (target) =>
-    request(target, { body: body(), authorization: null, path: `/v1/namespaces/main/leases?token=${target.token}` }),
+    request(target, {
+      body: body(),
+      authorization: null,
+      path: `/v1/namespaces/main/leases?token=${target.leaseToken}`,
+    }),
   ),
 ];
 

@@ -4,6 +4,8 @@ import { SHORT_ROWS } from "./all-rows.js";
 import { CoordinatorBeside } from "./coordinator-beside.js";
 import { Neighbour } from "./neighbour.js";
 import { playRow } from "./play-row.js";
+import type { Row } from "./row.js";
+import { TLS_ROWS } from "./tls-rows.js";
 
 const SHARE = 0.03;
 /** Some three hundred rows, each with several turns between processes: a safety net for a busy machine. */
@@ -12,16 +14,24 @@ const TIMEOUT_MS = 600_000;
 test(
   "no bad input burns a run, is taken for a good one, or leaves a trace that hurts; another caller goes on leasing",
   async () => {
+    expect(SHORT_ROWS.length).toBeGreaterThanOrEqual(120);
     const coordinator = await CoordinatorBeside.start({ share: SHARE, parameters: ["--connections", "100"] });
-    const neighbour = new Neighbour(coordinator.target);
-    const rows = SHORT_ROWS.filter(({ needsTokens }) => !needsTokens || coordinator.target.token !== undefined);
-    expect(rows.length).toBeGreaterThanOrEqual(120);
-    const told: string[] = [];
-    for (const row of rows) {
-      const { problems } = await playRow(row, coordinator, neighbour, { forMs: 0, turnCount: 1 });
-      if (problems.length > 0) told.push(`${row.family}: ${row.input}: ${problems.join("; ")}`);
-    }
-    expect(told).toEqual([]);
+    expect(await problemsOf(SHORT_ROWS, coordinator)).toEqual([]);
   },
   TIMEOUT_MS,
 );
+
+test("what is no TLS ends at the port where TLS is spoken, and costs nothing", async () => {
+  const coordinator = await CoordinatorBeside.start({ share: SHARE, isEncrypted: true });
+  expect(await problemsOf(TLS_ROWS, coordinator)).toEqual([]);
+});
+
+async function problemsOf(rows: readonly Row[], coordinator: CoordinatorBeside): Promise<readonly string[]> {
+  const neighbour = new Neighbour(coordinator.target);
+  const told: string[] = [];
+  for (const row of rows) {
+    const { problems } = await playRow(row, coordinator, neighbour, { forMs: 0, turnCount: 1 });
+    if (problems.length > 0) told.push(`${row.family}: ${row.input}: ${problems.join("; ")}`);
+  }
+  return told;
+}

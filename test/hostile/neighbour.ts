@@ -18,8 +18,8 @@ export interface Worked {
 export class Neighbour {
   readonly #process: ChildProcess;
 
-  constructor({ host, port, token }: Target) {
-    const words = [PROGRAM, host, String(port), ...(token === undefined ? [] : [token])];
+  constructor({ host, port, isEncrypted = false, leaseToken }: Target) {
+    const words = [PROGRAM, isEncrypted ? "https" : "http", host, String(port), leaseToken];
     this.#process = spawn(process.execPath, words, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     onTestFinished(async () => {
       this.#process.kill("SIGKILL");

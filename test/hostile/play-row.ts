@@ -52,8 +52,8 @@ export async function playRow(
   for (const failure of both.flatMap(({ failures }) => failures))
     problems.push(`the other caller was refused: ${failure}`);
   if (!coordinator.isAlive) problems.push("the coordinator has ended");
-  const { token } = coordinator.target;
-  problems.push(...faultsOfLog(coordinator.newOutput(), token === undefined ? [SECRET] : [SECRET, token]));
+  const { leaseToken, operatorToken, foreignToken } = coordinator.target;
+  problems.push(...faultsOfLog(coordinator.newOutput(), [SECRET, leaseToken, operatorToken, foreignToken]));
   return {
     row,
     times: received.length,

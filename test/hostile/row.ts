@@ -7,11 +7,20 @@ export const SECRET = "SECRET-0123456789abcdef";
 
 /** Whom the rows are sent to. */
 export interface Target extends Place {
-  /** A token that may lease; undefined where nobody is asked for one. */
-  readonly token?: string | undefined;
+  /** Whether it speaks HTTPS. */
+  readonly isEncrypted?: boolean;
+  /** A token that may lease, and nothing else. */
+  readonly leaseToken: string;
+  /** A token that may look and change labels, and takes no run. */
+  readonly operatorToken: string;
+  /** A token that may lease in another namespace only. */
+  readonly foreignToken: string;
   /** How many sockets and repeats the greedy rows take: 1 for all that the table is about. */
   readonly share: number;
 }
+
+/** For a coordinator that asks nobody for a token: what stands in `Authorization` is not looked at. */
+export const NOBODY_IS_ASKED = { leaseToken: "any", operatorToken: "any", foreignToken: "any" } as const;
 
 export interface Row {
   readonly family: string;
@@ -25,8 +34,6 @@ export interface Row {
   readonly isAnswered?: boolean;
   /** Takes long, by its nature: not repeated. */
   readonly isOnce?: boolean;
-  /** Only where callers are asked for tokens. */
-  readonly needsTokens?: boolean;
   readonly act: (target: Target) => Promise<Received>;
 }
 
@@ -52,16 +59,21 @@ export function request(target: Target, parts: RequestParts = {}): Buffer {
   const { body, method = body === undefined ? "GET" : "POST", path = LEASES, version = "HTTP/1.1" } = parts;
   const bytes = body === undefined ? undefined : Buffer.from(body as string);
   const { host = "coordinator", type = bytes && "application/json", length = bytes?.length } = parts;
-  const { authorization = target.token && `Bearer ${target.token}` } = parts;
+  const { authorization = `Bearer ${tokenFor(target, method, path)}` } = parts;
   const lines = [`${method} ${path} ${version}`];
   if (host !== null) lines.push(`Host: ${host}`);
-  if (authorization !== null && authorization !== undefined) lines.push(`Authorization: ${authorization}`);
+  if (authorization !== null) lines.push(`Authorization: ${authorization}`);
   if (type !== null && type !== undefined) lines.push(`Content-Type: ${type}`);
   if (length !== null && length !== undefined) lines.push(`Content-Length: ${length}`);
   if (!parts.keepsAlive) lines.push("Connection: close");
   lines.push(...(parts.lines ?? []));
   // A char is a byte: rows put any byte into a header.
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), bytes ?? Buffer.alloc(0)]);
+}
+
+/** The one that is good for the route: nothing is refused for want of a right where something else is wrong. */
+function tokenFor({ leaseToken, operatorToken }: Target, method: string, path: string): string {
+  return method === "POST" && !path.includes("/labels") ? leaseToken : operatorToken;
 }
 
 /** A request for one run as an importer sends it, with something changed. */

@@ -16,7 +16,7 @@ export function tableOf(results: readonly RowResult[]): string {
     .join("\n");
 }
 
-export function totalsOf(results: readonly RowResult[], notPlayed: number): string {
+export function totalsOf(results: readonly RowResult[]): string {
   const ratios = results
     .map(({ latencyRatio }) => latencyRatio)
     .filter(Number.isFinite)
@@ -29,7 +29,6 @@ export function totalsOf(results: readonly RowResult[], notPlayed: number): stri
     `with a problem: ${results.filter(({ problems }) => problems.length > 0).length}`,
     `others' latency: median ${(ratios[Math.floor(ratios.length / 2)] ?? 0).toFixed(2)}, worst ${(ratios.at(-1) ?? 0).toFixed(2)} times`,
     `memory: ${sum(({ memoryKib }) => memoryKib)} KiB`,
-    `not played for want of tokens: ${notPlayed}`,
   ].join("; ");
 }
 

@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../markers-of-stores.js";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
-const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+export const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
 
 export interface Finished {
   readonly code: number | null;

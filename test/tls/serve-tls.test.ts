@@ -42,11 +42,27 @@ test("without that CA nobody asks it anything, and is told what to set", async (
     code: 1,
     stderr: expect.stringMatching(/nobody known here has signed its certificate: .*NODE_EXTRA_CA_CERTS/),
   });
-  expect(await callnumber(["next", "--coordinator", url])).toMatchObject({ code: 1, stdout: "" });
+  expect(await callnumber(["next", "--coordinator", url])).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/nobody known here has signed its certificate: .*NODE_EXTRA_CA_CERTS/),
+  });
   const other = replaceFile(join(folder, "other.crt"), newAuthority().certificate);
   const env = { NODE_EXTRA_CA_CERTS: other };
   expect(await callnumber(["next", "--coordinator", url], { env })).toMatchObject({ code: 1, stdout: "" });
   expect(output().stdout).not.toContain('"lease"');
+});
+
+test("whoever says http for https, or https for http, is told which to say", async () => {
+  const { url } = await serve("memory:", ...tlsFlags());
+  const { url: plainUrl } = await serve("memory:");
+  for (const command of ["next", "status"]) {
+    const asked = await callnumber([command, "--coordinator", url.replace("https:", "http:")]);
+    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("Say https://") });
+    const other = await callnumber([command, "--coordinator", plainUrl.replace("http:", "https:")]);
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("say http://") });
+    expect(other.stderr).not.toContain("openssl");
+  }
 });
 
 test("a certificate for another host, or one that has ended, is not believed", async () => {
@@ -68,6 +84,18 @@ test("with a client CA a caller without a certificate of it leases nothing", asy
 });
 
 describe("its start", () => {
+  test("says where it is reached from, and that nothing is encrypted when nothing is", async () => {
+    const anywhere = ["--host", "0.0.0.0", "--listen-without-tokens"];
+    const open = (await serve("memory:", ...anywhere, "--listen-without-tls")).output().stderr;
+    expect(open).toMatch(/^--host 0\.0\.0\.0: every address of this machine is listened to$/m);
+    expect(open).toMatch(/^nothing is encrypted: .*--listen-without-tls/m);
+    const encrypted = (await serve("memory:", ...anywhere, ...tlsFlags())).output().stderr;
+    expect(encrypted).toContain("every address");
+    expect(encrypted).not.toContain("nothing is encrypted");
+    const own = (await serve("memory:")).output().stderr;
+    expect(own).not.toMatch(/every address|encrypted/);
+  });
+
   test.each<[string, () => TlsFiles, RegExp]>([
     [
       "a certificate that has ended",

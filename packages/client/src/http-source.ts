@@ -5,6 +5,7 @@
 import { type ErrorAnswer, isErrorCode, type Lease, pathOf } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
 import type { CallOptions, LeaseSource } from "./lease-source.js";
+import { unreachableReason } from "./unreachable-reason.js";
 
 /** The part of `fetch` that is used; a test or a proxy-aware program passes its own. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -87,17 +88,9 @@ function unreachable(base: string, error: unknown): ClientError {
       cause: error,
     });
   }
-  const reason = reasonOf(error);
+  const reason = unreachableReason(base, error);
   const message = `no coordinator answers at ${base} (${reason}); is "callnumber serve" running there?`;
   return new ClientError("coordinator_unreachable", message, { cause: error });
-}
-
-/** The platform says "fetch failed" and keeps the reason in the cause. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return String(cause);
-  const { code } = cause as { code?: unknown };
-  return cause.message || (typeof code === "string" ? code : cause.name);
 }
 
 function refusal(base: string, response: Response, answer: unknown): ClientError {

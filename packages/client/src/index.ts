@@ -5,3 +5,4 @@ export { ClientError } from "./client-error.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
 export type { CallOptions, LeaseSource } from "./lease-source.js";
 export type { ClientHooks, ClientOptions } from "./options.js";
+export { unreachableReason } from "./unreachable-reason.js";

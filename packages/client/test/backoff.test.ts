@@ -28,7 +28,8 @@ describe("the delay before the next try", () => {
     expect(Math.max(...delays(1, 2 ** 31))).toBeLessThanOrEqual(70_000);
   });
 
-  test("spreads those who were told to wait over as long again: they were all told the same", () => {
+  test("spreads those who were told to wait over as long again, and over a second at the most: they were all told the same", () => {
+    expect(Math.max(...delays(1, 4_000))).toBeLessThanOrEqual(5_000);
     const drawn = delays(1, 1_000);
     for (const fromMs of [1_000, 1_250, 1_500, 1_750]) {
       const inQuarter = drawn.filter((delayMs) => delayMs >= fromMs && delayMs < fromMs + 250).length;

@@ -17,14 +17,17 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "sign_out",
 ]);
 
+const REFUSALS: Tell = ({ refusalCount }, { code }) =>
+  `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`;
+
 const SENTENCES: Readonly<Record<string, Tell>> = {
   lease: ({ firstRun, runCount, holder }) =>
     `${runs(number(firstRun), number(runCount))} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
   leases: ({ leaseCount, runCount }) =>
     `${counted(number(leaseCount), "more lease")} in the same second, ${counted(number(runCount), "run")}`,
   refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
-  refusals: ({ refusalCount }, { code }) =>
-    `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
+  refusals: REFUSALS,
+  refusals_unlogged: REFUSALS,
   in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
   fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
   open: () => "leasing is open",
@@ -55,8 +58,9 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
   tokens_reread: ({ tokenCount }) => `the tokens were read again: ${counted(number(tokenCount), "token")}`,
   tokens_not_reread: ({ reason }) => `the tokens could not be read again: ${text(reason)}`,
-  refusals_unlogged: ({ refusalCount }, { code }) =>
-    `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
+  certificate_reloaded: ({ endsAt }) => `a new TLS certificate is in use, until ${text(endsAt)}`,
+  certificate_not_reloaded: ({ reason }) => `the new TLS certificate can’t be used: ${text(reason)}`,
+  certificate_ends_soon: ({ daysLeft }) => `the TLS certificate ends in ${counted(number(daysLeft), "day")}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
 };

@@ -9,6 +9,7 @@ import { unusedRunCounts } from "./capacity-holders.js";
 import { type Look, runCountOf } from "./capacity-look.js";
 import { ROOM_SHARE } from "./guard/bounds.js";
 import { type RunSpace, runSpaceOf } from "./run-space.js";
+import { shellWord } from "./shell-word.js";
 import type { NamespaceRecord } from "./store.js";
 
 const HOUR_MS = 3_600_000;
@@ -154,7 +155,7 @@ function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefin
     explanation:
       `in the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
-      `"callnumber runs --holder ${JSON.stringify(name)}" shows its leases`,
+      `callnumber runs --holder ${shellWord(name)} shows its leases`,
   };
 }
 
@@ -166,11 +167,16 @@ function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> 
   return {
     severity: "warning",
     explanation:
-      `"${holder.name}" on ${holder.host} was started ${startCount} times within ${Math.max(Math.ceil(forMs / 60_000), 1)} minutes, and no process of it ` +
+      `"${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
       `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
       `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. See why it ends: ` +
-      `"callnumber runs --holder ${JSON.stringify(holder.name)}" shows its leases`,
+      `callnumber runs --holder ${shellWord(holder.name)} shows its leases`,
   };
+}
+
+function minutesIn(ms: number): string {
+  const minutes = Math.max(Math.ceil(ms / 60_000), 1);
+  return minutes === 1 ? "a minute" : `${minutes} minutes`;
 }
 
 function percent(share: number): string {

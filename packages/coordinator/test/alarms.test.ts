@@ -169,6 +169,16 @@ describe("a holder that starts again and again", () => {
     expect(alarm?.explanation).toMatch(/"letters" on mail-1 was started 96 times within 5 minutes.*waits 16 s/);
   });
 
+  test("is named by a command that can be copied into a shell, whatever the importer calls itself", () => {
+    const commandFor = (name: string) => {
+      const [alarm] = alarmsOf(subjectOf({ startLoops: [{ ...loop, holder: { name, host: "mail-1" } }] }));
+      return /callnumber runs .*(?= shows)/.exec(alarm?.explanation ?? "")?.[0];
+    };
+    expect(commandFor("letters")).toBe("callnumber runs --holder letters");
+    expect(commandFor("$(reboot)")).toBe("callnumber runs --holder '$(reboot)'");
+    expect(commandFor("it's")).toBe("callnumber runs --holder 'it'\\''s'");
+  });
+
   test("is named also where nothing slows it down; of several the worst", () => {
     const other = { ...loop, holder: { name: "lists", host: "mail-2" } };
     const [alarm, ...more] = alarmsOf(subjectOf({ startLoops: [{ ...loop, pauseMs: 0 }, other] }));

@@ -4,7 +4,7 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
-import { leaseBody, request, type Target } from "../../../test/hostile/row.js";
+import { leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
@@ -22,7 +22,7 @@ async function served(strict: StrictOptions = {}) {
   const server: Server = await createServer({ coordinator, release: "0.0.0", strict });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
-  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
+  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1, ...NOBODY_IS_ASKED };
   return { server, store, target, url, mark: async () => (await store.readNamespace("main")).highWaterMark };
 }
 

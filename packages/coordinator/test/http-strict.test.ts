@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
-import { LEASES, leaseBody, request, type Target } from "../../../test/hostile/row.js";
+import { LEASES, leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
@@ -27,7 +27,7 @@ async function served(strict: StrictOptions = {}) {
   const server: Server = await createServer({ coordinator, release: "0.0.0", events, strict });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
-  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1 };
+  const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1, ...NOBODY_IS_ASKED };
   const mark = async () => (await store.readNamespace("main")).highWaterMark;
   return { store, told, target, url, mark };
 }

@@ -108,9 +108,6 @@ describe("a wrong token", () => {
       [`authorization: Bearer ${good.toUpperCase()}`],
       [`authorization: Bearer ${tokens.readAll.record.id}`],
       [`authorization: Bearer ${tokens.readAll.record.sha256}`],
-      [`authorization: Bearer ${good}`, `authorization: Bearer ${good}`],
-      [`authorization: Bearer ${good}`, "authorization: Basic eDp5"],
-      ["authorization: Bearer x", `Authorization: Bearer ${good}`],
       [`proxy-authorization: Bearer ${good}`],
       [`x-authorization: Bearer ${good}`],
       [`cookie: token=${good}`],
@@ -120,6 +117,12 @@ describe("a wrong token", () => {
     const answers = new Set<string>();
     for (const head of wrong) answers.add(await answerTo(port, [status, ...head]));
     expect([...answers]).toEqual([expect.stringMatching(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n/is)]);
+    const twice = [
+      [`authorization: Bearer ${good}`, `authorization: Bearer ${good}`],
+      [`authorization: Bearer ${good}`, "authorization: Basic eDp5"],
+      ["authorization: Bearer x", `Authorization: Bearer ${good}`],
+    ];
+    for (const head of twice) expect(await answerTo(port, [status, ...head])).toMatch(/^HTTP\/1\.1 400 .*came twice/s);
   });
 
   test("in the address lets nobody in, and is not written into the log or the answer", async () => {
@@ -127,7 +130,7 @@ describe("a wrong token", () => {
     const { token } = tokens.readAll;
     for (const path of [`/v1/namespaces?access_token=${token}`, `/v1/${token}`, `/${"x".repeat(230)}${token}`]) {
       const answer = await fetch(url + path);
-      expect([401, 404]).toContain(answer.status);
+      expect([400, 404]).toContain(answer.status);
       expect(await answer.text()).not.toContain(token.slice(0, 24));
     }
     expect(told.filter(({ event }) => event === "refusal")).toHaveLength(3);

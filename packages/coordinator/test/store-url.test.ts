@@ -135,6 +135,8 @@ describe("a store's URL", () => {
     ["redis://h:65536", /host or its port/],
     ["redis://h:x", /host or its port/],
     ["redis://a,b", /redis-sentinel:\/\//],
+    ["redis://[%]", /host or its port can't be read/],
+    ["redis://[1.2.3.4]", /host or its port can't be read/],
     ["redis://h/x", /database must be a number, not "x"/],
     ["redis://h/0/1", /one number/],
     ["redis://h?db=3", /no setting "db"; only prefix, ca/],

@@ -1,10 +1,10 @@
 /** Questions to a coordinator over HTTP. The answers are checked by the same schemas that the coordinator answers by. */
 import { Readable } from "node:stream";
+import { unreachableReason } from "@callnumber/client";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
 import type { z } from "zod";
 import { AskError } from "./ask-error.js";
 import { bearerToken } from "./bearer-token.js";
-import { tlsReasonOf } from "./tls-reasons.js";
 
 const TIMEOUT_MS = 10_000;
 
@@ -91,8 +91,7 @@ function refusalIn(base: string, status: number, body: unknown): AskError {
 }
 
 function unreachable(base: string, error: unknown): AskError {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason = tlsReasonOf(cause) ?? (cause instanceof Error ? cause.message || cause.name : String(cause));
+  const reason = unreachableReason(base, error);
   return new AskError(
     "coordinator_unreachable",
     `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,

@@ -33,7 +33,7 @@ export async function settingsOfServe(): Promise<readonly Setting[]> {
     .map((option) => {
       const value: unknown = command.getOptionValue(option.attributeName());
       const from = command.getOptionValueSource(option.attributeName()) === "env" ? "environment" : "default";
-      return { name: option.name(), value: shown(value), from };
+      return { name: option.name(), value: shown(value) ?? option.defaultValueDescription ?? null, from };
     });
 }
 

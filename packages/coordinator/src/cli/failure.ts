@@ -4,6 +4,14 @@ interface Told {
   readonly message?: unknown;
 }
 
+/** What the coordinator may not say: its answer is one for all callers, whatever is wrong. Here somebody sits who can do something. */
+const ADVICE: Readonly<Record<string, string>> = {
+  unauthorized: "Give one that it knows: --token-file FILE, or CALLNUMBER_TOKEN_FILE",
+  forbidden:
+    "Tokens of role lease make call numbers, those of role read or operator look, each in its own namespaces: " +
+    "give another --token-file or --namespace",
+};
+
 /** What the option parser says of a wrong command line, as the other failures are told with --json. */
 export function misuseAsJson(text: string): string {
   return `${JSON.stringify({ code: "misuse", message: text.replace(/^error: /, "").trim() })}\n`;
@@ -17,5 +25,6 @@ export function failureOf(error: unknown, asJson: boolean): string {
     return `${JSON.stringify({ code: typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error", message: String(message ?? error) })}\n`;
   }
   if (!isForeseen) return `callnumber: a fault of our own: ${error instanceof Error ? error.stack : String(error)}\n`;
-  return `callnumber: ${String(message)}${typeof code === "string" ? ` (${code})` : ""}\n`;
+  const advice = typeof code === "string" && Object.hasOwn(ADVICE, code) ? `. ${ADVICE[code]}` : "";
+  return `callnumber: ${String(message)}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`;
 }

@@ -7,7 +7,7 @@ import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { print } from "./print.js";
 
-const WAIT_TIMEOUT_MS = 5_000;
+const WAIT_TIMEOUT_MS = 10_000;
 
 interface Options {
   readonly count: number;

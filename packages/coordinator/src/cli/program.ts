@@ -12,7 +12,7 @@ const EXIT_MISUSED = 2;
 
 const PASSWORD_TYPED =
   "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
-  "Put the URL into a file (--store-file), or into CALLNUMBER_STORE";
+  "Put a store's URL into a file (--store-file), or into CALLNUMBER_STORE";
 
 /** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

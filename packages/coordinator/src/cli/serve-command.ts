@@ -36,7 +36,7 @@ import {
 import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
-import { startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
+import { exposureOf, startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
@@ -172,6 +172,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
+    for (const text of exposureOf(options, tls !== undefined)) say(text);
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
@@ -220,7 +221,7 @@ async function mustBeFree(host: string, port: number): Promise<void> {
   const probe = createProbe();
   await new Promise<void>((resolve, reject) => {
     probe.once("error", (error: NodeJS.ErrnoException) =>
-      reject(error.code === "EADDRINUSE" ? portTaken(host, port, error) : error),
+      reject(error.code === "EADDRINUSE" ? portTaken(host, port, error) : cannotListen(host, port, error)),
     );
     probe.listen(port, host, () => probe.close(() => resolve()));
   });
@@ -229,4 +230,17 @@ async function mustBeFree(host: string, port: number): Promise<void> {
 function portTaken(host: string, port: number, cause: Error): Error {
   const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
   return Object.assign(new Error(message, { cause }), { code: "port_taken" });
+}
+
+/** What a start fails by, beside a port that is taken. */
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "this machine has no such address; say --host with one of its own, or 0.0.0.0 for all of them",
+  ENOTFOUND: "nobody knows that name; say --host with an address of this machine",
+  EACCES: "this user may not listen there; say --port with one above 1023",
+};
+
+function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): Error {
+  const { code = "" } = cause;
+  if (!Object.hasOwn(LISTEN_FAULTS, code)) return cause;
+  return new TypeError(`can't listen on ${host}, port ${port}: ${LISTEN_FAULTS[code]}`, { cause });
 }

@@ -71,9 +71,8 @@ function allowanceOf(
 
 function limitOption(flags: string, description: string, byDefault: number, max: number): Option {
   const number = z.preprocess((text) => (text === "none" ? String(NONE) : text), wholeNumber(NONE, max));
-  return checkedOption(
-    flags,
-    `${description}; none or 0: no limit (default: ${byDefault}, none on loopback without tokens)`,
-    number,
-  );
+  const whenUnset = `${byDefault}, none on loopback without tokens`;
+  const option = checkedOption(flags, `${description}; none or 0: no limit (default: ${whenUnset})`, number);
+  // Its words alone, for doctor: which it is follows from other options.
+  return option.default(undefined, whenUnset);
 }

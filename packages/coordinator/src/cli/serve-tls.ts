@@ -45,6 +45,22 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
   );
 }
 
+/** What an operator should hear at the start of where it listens; nothing where all is as anybody expects. */
+export function exposureOf({ host }: TlsOptions, isEncrypted: boolean): readonly string[] {
+  if (isLoopback(host)) return [];
+  return [
+    ...(isEveryAddress(host) ? [`--host ${host}: every address of this machine is listened to`] : []),
+    ...(isEncrypted
+      ? []
+      : ["nothing is encrypted: whoever is on the way reads tokens and answers (--listen-without-tls)"]),
+  ];
+}
+
+/** `0.0.0.0`, `::`, and however else they are spelt. */
+function isEveryAddress(host: string): boolean {
+  return /^\[?[0:.]+\]?$/.test(host);
+}
+
 export interface RunningTls {
   readonly servers: TlsServers;
   stop(): void;

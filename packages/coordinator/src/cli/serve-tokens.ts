@@ -10,6 +10,9 @@ import { TokenDoor } from "../tokens/token-door.js";
 import type { TokenRecord } from "../tokens/token-record.js";
 import { TokensFileError } from "../tokens/tokens-file-error.js";
 
+/** A terminal has room for so many on a line; the log has all, after a SIGHUP. */
+const IDS_SAID_MAX = 6;
+
 export interface AdmissionOptions {
   readonly host: string;
   readonly tokensFile?: string;
@@ -84,5 +87,8 @@ async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: st
 
 function inWords(records: readonly TokenRecord[], file: string): string {
   if (records.length === 0) return `no tokens in ${file}: NOBODY IS LET IN`;
-  return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${records.map(({ id }) => id).join(", ")}`;
+  const ids = records.slice(0, IDS_SAID_MAX).map(({ id }) => id);
+  const others = records.length - ids.length;
+  const told = [...ids, ...(others > 0 ? [`and ${others} more: callnumber token list`] : [])].join(", ");
+  return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${told}`;
 }

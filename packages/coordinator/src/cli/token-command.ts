@@ -1,5 +1,6 @@
 /** `token`: makes, lists and revokes the tokens that a coordinator lets in. Works on the file alone. */
-import { stderr } from "node:process";
+import { fstatSync } from "node:fs";
+import { platform, stderr, stdout } from "node:process";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { Argument, Command, Option } from "commander";
 import { z } from "zod";
@@ -43,6 +44,9 @@ const VERBS: Readonly<Record<string, (deed: Deed) => Promise<void>>> = { list, c
 
 /** Whoever types them with another verb expects what does not happen. */
 const ONLY_CREATE = { role: "role", namespace: "namespace", allNamespaces: "all-namespaces", note: "note" } as const;
+
+const OPEN_TO_OTHERS =
+  "THE FILE THAT IT GOES TO CAN BE READ BY OTHERS: chmod 600 it now, and say umask 077 before the next one.\n";
 
 const REREAD = "send SIGHUP to its process, or start it again";
 
@@ -102,9 +106,15 @@ async function create({ file, options, command }: Deed): Promise<void> {
   stderr.write(
     `Made token ${record.id} in ${file}: role ${role}, ${reachInWords(namespaces, "namespace ")}.\n` +
       "It stands on standard output, this once, and nowhere else: keep it in a file that only its bearer may read (CALLNUMBER_TOKEN_FILE).\n" +
-      `A coordinator that runs lets it in once it has read the file again: ${REREAD}.\n`,
+      `A coordinator that runs lets it in once it has read the file again: ${REREAD}.\n${isOpenToOthers() ? OPEN_TO_OTHERS : ""}`,
   );
   print(token);
+}
+
+/** A shell makes files that everybody may read, where nobody has told it otherwise. */
+function isOpenToOthers(): boolean {
+  const output = fstatSync(stdout.fd);
+  return output.isFile() && platform !== "win32" && (output.mode & 0o077) !== 0;
 }
 
 async function list({ file, options }: Deed): Promise<void> {

@@ -1,5 +1,6 @@
 /** A command line as it was typed, with more behind it, to be typed again. What the environment and defaults said they say again. */
 import type { Command } from "commander";
+import { shellWord } from "../shell-word.js";
 
 /** `instead`: what is shown for some options, by their attribute names, in place of what was typed: a URL without its password. */
 export function typedAgain(
@@ -15,10 +16,5 @@ export function typedAgain(
     if (typeof value === "boolean") return value ? [flag] : [flag, "no"];
     return (Array.isArray(value) ? value : [value]).flatMap((one) => [flag, String(one)]);
   });
-  return ["callnumber", command.name(), ...typed, ...more].map(quoted).join(" ");
-}
-
-/** For a shell. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return ["callnumber", command.name(), ...typed, ...more].map(shellWord).join(" ");
 }

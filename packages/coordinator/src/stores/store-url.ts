@@ -1,4 +1,5 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
+import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis-address.js";
 import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
@@ -160,7 +161,8 @@ function endpointIn(text: string, defaultPort: number): Endpoint {
   const host = bracketed ?? name;
   const port = Number(digits ?? defaultPort);
   // Not repeated: it may be a piece of a password.
-  if (host === undefined || port < 1 || port > 65_535) {
+  const isNoAddress = bracketed !== undefined && !isIPv6(bracketed);
+  if (host === undefined || isNoAddress || port < 1 || port > 65_535) {
     throw unusable(
       text === ""
         ? "it names no host"
