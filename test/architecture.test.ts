@@ -60,10 +60,10 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "stores know the port, the store id, errors, refusals, private files and the guard's decisions: the rules above them may change without them",
+      "stores know the port, the store id, errors, refusals, loopback, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|private-file|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|loopback|private-file|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:

@@ -70,14 +70,8 @@ export interface RunningTls {
 export function startTls(paths: TlsPaths, log: Log): RunningTls {
   const servers = new TlsServers(readTlsMaterial(paths, Date.now()), log);
   const reload = new TlsReload({ paths, servers, log });
-  const onHangUp = () => reload.reload();
-  process.on("SIGHUP", onHangUp);
+  // To the end of the process: a SIGHUP that comes while it stops must not cut the stop short.
+  process.on("SIGHUP", () => reload.reload());
   reload.start();
-  return {
-    servers,
-    stop() {
-      process.off("SIGHUP", onHangUp);
-      reload.stop();
-    },
-  };
+  return { servers, stop: () => reload.stop() };
 }

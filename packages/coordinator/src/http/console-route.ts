@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
-import { FOR_OWN_PAGES } from "./own-page.js";
+import { FOR_OWN_PAGES } from "./own-page-headers.js";
 
 const BUILT_FOLDER = fileURLToPath(new URL("../../dist/console/", import.meta.url));
 

@@ -4,7 +4,7 @@
  */
 import { STATUS_CODES } from "node:http";
 import { ERROR_RULES, type ErrorAnswer, type ErrorCode } from "@callnumber/protocol/wire";
-import { FOR_OWN_PAGES } from "./own-page.js";
+import { FOR_OWN_PAGES } from "./own-page-headers.js";
 
 const RETRY_AFTER_MS = 1_000;
 

@@ -8,7 +8,7 @@ import type { TypedApp } from "./app.js";
 import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
-import { FOR_OWN_PAGES } from "./own-page.js";
+import { FOR_OWN_PAGES } from "./own-page-headers.js";
 import type { TlsServers } from "./tls-servers.js";
 
 interface EventsRouteOptions {

@@ -6,12 +6,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { AllowsOrigin } from "./request-head.js";
 
-/** Of every answer: no page of another site may load it as anything, and none may be told that it is something else than it says. */
-export const FOR_OWN_PAGES = {
-  "x-content-type-options": "nosniff",
-  "cross-origin-resource-policy": "same-origin",
-} as const;
-
 export type PageScheme = "http:" | "https:";
 
 /**

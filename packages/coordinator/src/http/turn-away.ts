@@ -6,7 +6,7 @@ import { ERROR_RULES, type ErrorAnswer } from "@callnumber/protocol/wire";
 import { OVERLOADED_MESSAGE, OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
-import { FOR_OWN_PAGES } from "./own-page.js";
+import { FOR_OWN_PAGES } from "./own-page-headers.js";
 
 const SUM_EVERY_MS = 1_000;
 
