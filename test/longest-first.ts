@@ -1,4 +1,4 @@
-/** The files that take minutes come first: begun last, one of them would run alone while the other worker waits. */
+/** The files that take minutes come first: begun last, one of them would run alone while the others wait. */
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
@@ -10,11 +10,15 @@ const LONGEST = [
   "test/simulation/guard",
   "test/story/",
   "test/load/",
+  "test/recover-log",
+  "test/tls/serve-tls",
+  "test/redaction",
   "packages/coordinator/test/rotation-crash",
   "packages/coordinator/test/redis-topology-cluster",
   "packages/coordinator/test/move-crash",
   "test/console/",
   "packages/client/test/run-numbers",
+  "test/recover-scan",
 ] as const;
 
 export class LongestFirst extends BaseSequencer {
