@@ -1,22 +1,16 @@
 /** Whether a page of the console takes longer when the ledger is long: the same pages, in a real browser, of a fresh ledger and a long one. */
-import { join } from "node:path";
-import { Redis } from "ioredis";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, onTestFinished, test } from "vitest";
-import { openStore } from "../packages/coordinator/src/stores/open-store.js";
-import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
-import { initBackdated } from "../test/backdated.js";
 import { CHROMIUM, launchChromium, newPage, WITHOUT_CHROMIUM } from "../test/console/browser.js";
-import { folderForTest, serve } from "../test/processes/command.js";
-import { startRedisServer } from "../test/redis/test-redis.js";
-import { callNumberWithin, fillRedis, fillSqlite, runWithin } from "./filled-ledgers.js";
+import type { RunningCoordinator } from "../test/processes/command.js";
+import { callNumberWithin, runWithin } from "./filled-ledgers.js";
 import { machineInWords } from "./machine.js";
 import { quantile, spreadInWords } from "./quantiles.js";
 import { publish, type Section } from "./report.js";
+import { servedOnRedis, servedOnSqlite } from "./served-ledgers.js";
 
 const SIZES = [1_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 1_000_000)];
 const NAMESPACE = "main";
-const AGE_DAYS = 100;
 const ROUND_COUNT = 15;
 
 interface LookedAt {
@@ -74,39 +68,20 @@ afterAll(() => publish({ bench: "console-pages", sections }));
 
 test("the console of embedded stores", async ({ skip }) => {
   if (CHROMIUM === undefined) skip(WITHOUT_CHROMIUM);
-  const folder = await folderForTest();
-  const urls: string[] = [];
-  for (const size of SIZES) {
-    const path = join(folder, `leases-${size}.db`);
-    const { store } = await openStore({ kind: "sqlite", path }, { create: true });
-    await initBackdated(store, NAMESPACE, { ageDays: AGE_DAYS });
-    await store.close();
-    fillSqlite(path, NAMESPACE, size);
-    urls.push((await serve(`sqlite:${path}`)).url);
-  }
-  sections.push(await measured("The console of an embedded store", urls));
+  sections.push(await measured("The console of an embedded store", await servedOnSqlite(NAMESPACE, SIZES)));
 });
 
 test("the console of Redis", async ({ skip }) => {
   if (CHROMIUM === undefined) skip(WITHOUT_CHROMIUM);
-  const urls: string[] = [];
-  for (const size of SIZES) {
-    const { url } = await startRedisServer();
-    const redis = new Redis(url);
-    onTestFinished(() => redis.disconnect());
-    const { store } = await openStore(parseStoreUrl(url), { create: false });
-    await initBackdated(store, NAMESPACE, { ageDays: AGE_DAYS });
-    await fillRedis(redis, NAMESPACE, size);
-    await store.close();
-    urls.push((await serve(url)).url);
-  }
-  sections.push(await measured("The console of Redis", urls));
+  sections.push(await measured("The console of Redis", await servedOnRedis(NAMESPACE, SIZES)));
 });
 
-async function measured(heading: string, urls: readonly string[]): Promise<Section> {
+async function measured(heading: string, coordinators: readonly RunningCoordinator[]): Promise<Section> {
   const browser = await launchChromium();
   onTestFinished(() => browser.close());
-  const lookedAt = await Promise.all(urls.map((url, index) => opened(browser, url, SIZES[index] as number)));
+  const lookedAt = await Promise.all(
+    coordinators.map(({ url }, index) => opened(browser, url, SIZES[index] as number)),
+  );
   const rows: string[][] = [];
   for (const place of PLACES) {
     const times = lookedAt.map((): number[] => []);

@@ -1,26 +1,19 @@
 /** What an export costs, by the length of the ledger: leases a second, memory of the coordinator, and what others feel of it. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf } from "@callnumber/protocol/wire";
-import { Redis } from "ioredis";
-import { afterAll, expect, onTestFinished, test } from "vitest";
-import { openStore } from "../packages/coordinator/src/stores/open-store.js";
-import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
-import { initBackdated } from "../test/backdated.js";
-import { folderForTest, type RunningCoordinator, serve } from "../test/processes/command.js";
-import { startRedisServer } from "../test/redis/test-redis.js";
-import { fillRedis, fillSqlite, nonceOfFilled } from "./filled-ledgers.js";
+import { afterAll, expect, test } from "vitest";
+import type { RunningCoordinator } from "../test/processes/command.js";
+import { nonceOfFilled } from "./filled-ledgers.js";
 import { machineInWords } from "./machine.js";
 import { figure, quantile, spreadInWords } from "./quantiles.js";
 import { publish, type Section } from "./report.js";
+import { servedOnRedis, servedOnSqlite } from "./served-ledgers.js";
 
 const SIZES = [1_000, 100_000, Number(process.env["CALLNUMBER_BENCH_LEASES"] ?? 1_000_000)];
 const NAMESPACE = "main";
-/** At 16 runs a second, so old that its line lies above ten million runs and a burst. */
-const AGE_DAYS = 100;
 const SAMPLE_EVERY_MS = 20;
 const ASKED_COUNT = 300;
 const ROUND_COUNT = 5;
@@ -30,32 +23,11 @@ const sections: Section[] = [];
 afterAll(() => publish({ bench: "ledger-export", sections }));
 
 test("exports from the embedded store", async () => {
-  const folder = await folderForTest();
-  const coordinators: RunningCoordinator[] = [];
-  for (const size of SIZES) {
-    const path = join(folder, `leases-${size}.db`);
-    const { store } = await openStore({ kind: "sqlite", path }, { create: true });
-    await initBackdated(store, NAMESPACE, { ageDays: AGE_DAYS });
-    await store.close();
-    fillSqlite(path, NAMESPACE, size);
-    coordinators.push(await serve(`sqlite:${path}`));
-  }
-  sections.push(await measured("Exports from the embedded store", coordinators));
+  sections.push(await measured("Exports from the embedded store", await servedOnSqlite(NAMESPACE, SIZES)));
 });
 
 test("exports from Redis", async () => {
-  const coordinators: RunningCoordinator[] = [];
-  for (const size of SIZES) {
-    const { url } = await startRedisServer();
-    const redis = new Redis(url);
-    onTestFinished(() => redis.disconnect());
-    const { store } = await openStore(parseStoreUrl(url), { create: false });
-    await initBackdated(store, NAMESPACE, { ageDays: AGE_DAYS });
-    await fillRedis(redis, NAMESPACE, size);
-    await store.close();
-    coordinators.push(await serve(url));
-  }
-  sections.push(await measured("Exports from Redis", coordinators));
+  sections.push(await measured("Exports from Redis", await servedOnRedis(NAMESPACE, SIZES)));
 });
 
 async function measured(heading: string, coordinators: readonly RunningCoordinator[]): Promise<Section> {
