@@ -10,21 +10,9 @@ import { ArchiveError } from "../src/archive/archive-error.js";
 import type { LogScanResult } from "../src/archive/log-scan.js";
 import { isLogFile, scanLog } from "../src/archive/scan-log.js";
 import { temporaryFolder } from "./embedded-place.js";
+import { logLine as line, LOGGED_STORE_ID as STORE_ID } from "./log-lines.js";
 
-const STORE_ID = "01234567-89ab-cdef-0123-456789abcdef.1.1793491200000.2";
 const OTHER_ID = "76543210-89ab-cdef-0123-456789abcdef.1.1793491200000.2";
-
-function line(event: string, fields: object): string {
-  return JSON.stringify({
-    level: 30,
-    time: 1,
-    namespace: "main",
-    storeId: STORE_ID,
-    version: 0,
-    ...fields,
-    msg: event,
-  });
-}
 
 const lease = (firstRun: number, fields: object = {}) => line("lease", { firstRun, runCount: 1, ...fields });
 

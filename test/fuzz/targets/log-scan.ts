@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { scanLog } from "../../../packages/coordinator/src/archive/scan-log.js";
+import { logLine as line, LOGGED_STORE_ID as STORE_ID } from "../../../packages/coordinator/test/log-lines.js";
 import { type Draw, drawsOf } from "../draw.js";
 import { mutated } from "../mutation.js";
 import { type FuzzTarget, NOTHING_TO_STOP } from "../target.js";
 
-const STORE_ID = "01234567-89ab-cdef-0123-456789abcdef.1.1793491200000.2";
 const WORDS = [
   '"event":"lease"',
   '"msg":"lease"',
@@ -59,18 +59,6 @@ const LINES: readonly ((draw: Draw) => string)[] = [
   () => "not JSON at all",
   () => "",
 ];
-
-function line(event: string, fields: object): string {
-  return JSON.stringify({
-    level: 30,
-    time: 1,
-    namespace: "main",
-    storeId: STORE_ID,
-    version: 0,
-    ...fields,
-    msg: event,
-  });
-}
 
 async function check(bytes: Buffer): Promise<void> {
   const log = bytes.subarray(CHUNK_SEED_BYTES);
