@@ -18,8 +18,10 @@ import { TlsServers } from "../src/http/tls-servers.js";
 import type { Log } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { metricNamesIn, samplesIn } from "./metrics-text.js";
 
 const DAY_MS = 24 * 3_600_000;
+const CERTIFICATE_END = "callnumber_tls_certificate_expiry_timestamp_seconds";
 const authority = newAuthority();
 
 let folder: string;
@@ -78,6 +80,21 @@ function health(port: number, options: ConnectionOptions = {}): Promise<number |
     });
     asking.on("error", reject);
     asking.end();
+  });
+}
+
+async function scraped(port: number): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const asked = { host: "127.0.0.1", port, path: "/metrics", ca: authority.certificate, agent: false as const };
+    request(asked, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      answer.on("end", () => resolve(text));
+    })
+      .on("error", reject)
+      .end();
   });
 }
 
@@ -353,10 +370,50 @@ describe("new files", () => {
     clock.ms += DAY_MS;
     look();
     expect(told()).toEqual(["warn certificate_ends_soon"]);
+    // It ends within the day that the last warning was good for: told at once, and then once a day.
+    clock.ms += 12 * DAY_MS;
+    look();
+    expect(told()).toEqual(["warn certificate_ends_soon"]);
+    clock.ms += 0.75 * DAY_MS;
+    look();
+    look();
+    expect(told()).toEqual(["error certificate_ended"]);
+    clock.ms += DAY_MS;
+    look();
+    expect(told()).toEqual(["error certificate_ended"]);
     writeTlsFiles(folder, authority.issue());
     look();
     expect(told()).toEqual(["info certificate_reloaded"]);
   });
+
+  test("that end soon are warned of as soon as they are in use", async () => {
+    const { look, told } = await served(writeTlsFiles(folder, authority.issue()));
+    writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + DAY_MS }));
+    look();
+    expect(told()).toEqual(["info certificate_reloaded", "warn certificate_ends_soon"]);
+  });
+
+  test("are told to Prometheus by the date of their end, at the scrape after their reloading", async () => {
+    const ends = [30, 90].map((days) => Math.floor((Date.now() + days * DAY_MS) / 1_000));
+    const issued = (endS: number | undefined) => authority.issue({ untilMs: (endS as number) * 1_000 });
+    const { port, look } = await served(writeTlsFiles(folder, issued(ends[0])));
+    expect(samplesIn(await scraped(port)).get(CERTIFICATE_END)).toBe(ends[0]);
+    writeTlsFiles(folder, issued(ends[1]));
+    look();
+    expect(samplesIn(await scraped(port)).get(CERTIFICATE_END)).toBe(ends[1]);
+  });
+});
+
+test("a server of plain HTTP tells Prometheus of no certificate: not of one that ended in 1970 either", async () => {
+  const server = await createServer({
+    coordinator: new Coordinator({ store: new MemoryStore(), name: "c" }),
+    release: "0",
+  });
+  onTestFinished(() => server.stop());
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(metricNamesIn(text)).toContain(CERTIFICATE_END);
+  expect(samplesIn(text).get(CERTIFICATE_END)).toBeUndefined();
 });
 
 describe("files that are refused from the beginning", () => {

@@ -172,7 +172,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
-    for (const text of exposureOf(options, tls !== undefined)) say(text);
+    for (const text of exposureOf(options, tls?.servers.material)) say(text);
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");

@@ -104,7 +104,7 @@ export async function createServer({
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
   const gate = new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events);
   const app = newApp(refusals, gate, tls);
-  const metrics = new Metrics({ coordinator, events, release });
+  const metrics = new Metrics({ coordinator, events, release, tls });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
   const underWay = new UnderWay(leasesAtOnce);
