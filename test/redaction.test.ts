@@ -174,7 +174,7 @@ describe("--store-file", () => {
   });
 
   test.each([
-    ["that others may read", "memory:\n", 0o604, /mode 0604\): chmod 600/],
+    ["that others may read", "memory:\n", 0o604, /mode is 0604; .*chmod 600/],
     ["that is empty", "\n", 0o600, /must hold one line/],
     ["with more than the URL", "redis://h\nredis://i\n", 0o600, /must hold one line/],
   ])("%s is refused", async (_, text, mode, reason) => {
