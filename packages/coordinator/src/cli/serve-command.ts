@@ -150,6 +150,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
+  const isForOperators = options.tokensFile !== undefined || admission.isForLoopbackOnly;
   const tls = tlsPaths && startTls(tlsPaths, events);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -178,7 +179,8 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
       leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
-      startedWith: { store: describeStore(address), startedAtMs: Date.now(), settings },
+      // Where nobody is asked for a token, and strangers may come, nobody is told.
+      startedWith: isForOperators ? { store: describeStore(address), startedAtMs: Date.now(), settings } : undefined,
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
