@@ -1,7 +1,7 @@
 /** TLS of the HTTP server, over real sockets and with real certificates: who gets in, and new certificates while it runs. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { connect as connectPlainly } from "node:net";
 import { tmpdir } from "node:os";
@@ -416,6 +416,15 @@ test("a server of plain HTTP tells Prometheus of no certificate: not of one that
   expect(samplesIn(text).get(CERTIFICATE_END)).toBeUndefined();
 });
 
+/** The second of its two times, in the middle of the digits; its signature is nobody's business but a caller's. */
+function spoilEnd(path: string): void {
+  const der = Buffer.from(readFileSync(path, "utf8").replaceAll(/-----.*-----|\n/g, ""), "base64");
+  const begins = der.indexOf(Buffer.from([0x17, 13]));
+  der.write("x", der.indexOf(Buffer.from([0x17, 13]), begins + 1) + 8);
+  const text = der.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
+  writeFileSync(path, `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`);
+}
+
 describe("files that are refused from the beginning", () => {
   test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp]>([
     ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode is 0604/],
@@ -430,6 +439,7 @@ describe("files that are refused from the beginning", () => {
       () => writeTlsFiles(folder, authority.issue({ fromMs: Date.now() + DAY_MS })),
       /begins on 20\d\d-.* only/,
     ],
+    ["one whose end is no date", ({ certificate }) => spoilEnd(certificate), /has an end that is no date/],
     ["one that has ended", () => writeTlsFiles(folder, authority.issue({ untilMs: Date.now() - 1 })), /has ended on/],
   ])("%s", (_, spoil, reason) => {
     const paths = writeTlsFiles(folder, authority.issue());

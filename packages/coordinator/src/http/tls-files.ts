@@ -43,7 +43,7 @@ export function readTlsMaterial(paths: TlsPaths, nowMs: number): TlsMaterial {
  * @throws TypeError as `readTlsMaterial`.
  */
 export function endOfCertificateIn(path: string): number {
-  return Date.parse(ownCertificateIn(readPublicFile(path, WHAT), path).validTo);
+  return endOf(ownCertificateIn(readPublicFile(path, WHAT), path), `${WHAT} ${path}`);
 }
 
 /** What every server of ours is told: TLS 1.2 or later, whatever the process was started with. */
@@ -82,9 +82,16 @@ function mustFit(own: X509Certificate, key: string, paths: TlsPaths): void {
 
 /** Answers when it ends. */
 function mustHold(certificate: X509Certificate, nowMs: number, what: string): number {
-  const [beginsAtMs, endsAtMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  const [beginsAtMs, endsAtMs] = [Date.parse(certificate.validFrom), endOf(certificate, what)];
   if (endsAtMs <= nowMs) throw new TypeError(`${what} has ended on ${instant(endsAtMs)}`);
   if (beginsAtMs > nowMs) throw new TypeError(`${what} begins on ${instant(beginsAtMs)} only`);
+  return endsAtMs;
+}
+
+function endOf({ validTo }: X509Certificate, what: string): number {
+  const endsAtMs = Date.parse(validTo);
+  // Compared with any date, it would neither have ended nor ever end.
+  if (Number.isNaN(endsAtMs)) throw new TypeError(`${what} has an end that is no date`);
   return endsAtMs;
 }
 
