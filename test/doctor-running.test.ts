@@ -97,6 +97,9 @@ describe("of a certificate doctor says when it ends", () => {
     expect(stdout).toMatch(/^ {2}unwise: the TLS certificate ends in 5 days, on 20/m);
     expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
     expect(stdout).not.toContain("PRIVATE KEY");
+    expect((await callnumber(doctor)).stdout).toMatch(
+      /^no coordinator answers .*nobody known here has signed its certificate/m,
+    );
   });
 
   test("by the file that the environment names, where no coordinator answers", async () => {

@@ -7,10 +7,19 @@ import type { AskError } from "./ask-error.js";
 import { instant } from "./print.js";
 
 /** What a coordinator at an address answers of its settings, or why it does not. */
-export type Running = { readonly url: string } & (
-  | { readonly answer: SettingsAnswer; readonly refusal: undefined }
-  | { readonly answer: undefined; readonly refusal: AskError }
-);
+export type Running = Told | NotTold;
+
+interface Told {
+  readonly url: string;
+  readonly answer: SettingsAnswer;
+  readonly refusal: undefined;
+}
+
+interface NotTold {
+  readonly url: string;
+  readonly answer: undefined;
+  readonly refusal: AskError;
+}
 
 export interface Rest {
   readonly running: Running;
@@ -43,7 +52,7 @@ export function restInWords({ running, settings, certificateEnd, coreDumps }: Re
   const isHarmless = coreDumps === "off" || coreDumps === undefined;
   return [
     ...(running.answer === undefined
-      ? [`${runningUnknown(running)}; what serve would run with here, by the environment and its defaults:`]
+      ? [runningUnknown(running), "what serve would run with here, by the environment and its defaults:"]
       : [runningKnown(running.url, running.answer)]),
     ...settingsInWords(running.answer?.settings ?? settings),
     ...(typeof certificateEnd === "number" ? [`TLS certificate: until ${instant(certificateEnd)}`] : []),
@@ -56,9 +65,10 @@ function wordsNearEnd(endsAtMs: number | undefined, nowMs: number): string | und
   return end && endInWords(end);
 }
 
-function runningUnknown({ url, refusal }: Running): string {
-  if (refusal?.code === "coordinator_unreachable") return `no coordinator answers at ${url}`;
-  return `the coordinator at ${url} does not tell its settings: ${shown(refusal?.message ?? "")} (${shown(refusal?.code ?? "")})`;
+function runningUnknown({ url, refusal: { code, message } }: NotTold): string {
+  // It says by itself whom it is about, and why: nobody there, or a certificate that is not believed.
+  if (code === "coordinator_unreachable") return shown(message);
+  return `the coordinator at ${url} does not tell its settings: ${shown(message)} (${shown(code)})`;
 }
 
 function runningKnown(url: string, { release, store, startedAtMs }: SettingsAnswer): string {
