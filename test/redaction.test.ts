@@ -6,6 +6,8 @@ import { callnumber, type Finished, folderForTest, serve } from "./processes/com
 import { sharedRedis } from "./redis/test-redis.js";
 import { replaceFile } from "./tls/files.js";
 
+/** Where no coordinator answers. */
+const NOWHERE = "http://127.0.0.1:1";
 const WRONG = "geheim-und-falsch-0123456789";
 
 /** What each command needs behind it to come as far as it can; those with `coordinator` ask one, the others open a store. */
@@ -120,11 +122,20 @@ describe("a coordinator", () => {
       "/v1/namespaces",
       "/v1/namespaces/main/status",
       "/metrics",
+      "/v1/settings",
       "/openapi.json",
       "/healthz",
       "/nope",
     ]) {
       shown.push(await (await fetch(url + path)).text());
+    }
+    expect(shown.join("")).toContain(`"store":"redis://operator@`);
+    for (const more of [[], ["--json"]]) {
+      const doctor = await callnumber(["doctor", "--coordinator", url, ...more], {
+        env: { CALLNUMBER_STORE: operatorUrl },
+      });
+      expect(doctor.stdout).toContain("command line");
+      shown.push(doctor.stdout, doctor.stderr);
     }
     expect(await stop()).toBe(0);
     shown.push(output().stdout, output().stderr);
@@ -163,7 +174,7 @@ describe("--store-file", () => {
   });
 
   test.each([
-    ["that others may read", "memory:\n", 0o604, /mode 0604\): chmod 600/],
+    ["that others may read", "memory:\n", 0o604, /mode is 0604; .*chmod 600/],
     ["that is empty", "\n", 0o600, /must hold one line/],
     ["with more than the URL", "redis://h\nredis://i\n", 0o600, /must hold one line/],
   ])("%s is refused", async (_, text, mode, reason) => {
@@ -173,7 +184,7 @@ describe("--store-file", () => {
   });
 });
 
-test("doctor shows the settings that serve would have, without secrets, and whether a crash would leave some", async () => {
+test("doctor shows the settings that serve would have, where no coordinator answers, without secrets, and whether a crash would leave some", async () => {
   const folder = await folderForTest();
   const store = `sqlite:${folder}/store.db`;
   await callnumber(["init", "--store", store]);
@@ -181,6 +192,7 @@ test("doctor shows the settings that serve would have, without secrets, and whet
     CALLNUMBER_HOST: "127.0.0.9",
     CALLNUMBER_NAME: `redis://me:${WRONG}@h`,
     CALLNUMBER_TLS_KEY: "/etc/callnumber/tls.key",
+    CALLNUMBER_COORDINATOR: NOWHERE,
   };
   const asJson = await callnumber(["doctor", "--store", store, "--json"], { env });
   const { settings, coreDumps } = JSON.parse(asJson.stdout);
@@ -199,6 +211,7 @@ test("doctor shows the settings that serve would have, without secrets, and whet
   expect(coreDumps === null || typeof coreDumps === "string").toBe(true);
   const inWords = await callnumber(["doctor", "--store", store], { env });
   expect(inWords.stdout).toMatch(/^ {2}host +127\.0\.0\.9 \(environment\)$/m);
+  expect(inWords.stdout).toMatch(/^no coordinator answers at .*\nwhat serve would run with here/m);
   expect(inWords.stdout).toMatch(/^core dumps: /m);
   expect(asJson.stdout + inWords.stdout).not.toContain(WRONG);
   const away = await callnumber(["doctor", "--store", `sqlite:${folder}/none.db`], { env });

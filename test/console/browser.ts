@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { env } from "node:process";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { expect, onTestFinished } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 
 /** Debian's wrapper prints a shell error, so its binary comes first. */
 const PLACES = [
@@ -19,10 +19,27 @@ export const CHROMIUM = PLACES.find((path) => existsSync(path));
 
 export const WITHOUT_CHROMIUM = "no Chromium at /usr/lib/chromium/chromium or on PATH: the console is not tested";
 
+/** `args`: words for it, beside those of every test. Whoever launches it closes it. */
 export async function launchChromium(...args: readonly string[]): Promise<Browser> {
   const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   return await chromium.launch({ executablePath: CHROMIUM as string, args: [...asRoot, ...args] });
 }
+
+/** One for all tests of a file, where there is one at all. What is answered is to be called in a test: before the first there is none. */
+export function chromiumForFile(...args: readonly string[]): () => Browser {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (CHROMIUM !== undefined) browser = await launchChromium(...args);
+  });
+  afterAll(() => browser?.close());
+  return () => browser as Browser;
+}
+
+/** What every place of the page says of itself. */
+export const heading = (page: Page) => page.getByRole("heading", { level: 1 });
+
+/** Resolves when the page is at the place with this heading. */
+export const mustStandAt = (page: Page, text: string) => expect.poll(() => heading(page).textContent()).toBe(text);
 
 export interface Watched {
   readonly page: Page;

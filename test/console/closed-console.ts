@@ -5,7 +5,7 @@ import { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 import { createServer } from "../../packages/coordinator/src/http/server.js";
 import { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
 import { TokensInHand } from "../../packages/coordinator/test/tokens-in-hand.js";
-import { newPage, type Watched } from "./browser.js";
+import { heading, newPage, type Watched } from "./browser.js";
 
 export const READER = `cn_${"r".repeat(43)}`;
 export const OPERATOR = `cn_${"o".repeat(43)}`;
@@ -53,7 +53,7 @@ export async function openClosedConsole(browser: Browser, options: BrowserContex
   onTestFinished(() => expect(watched.wrongs()).toEqual([]));
   const visit = async (place: string) => {
     await watched.page.goto(`${closed.url}/console/#${place}`);
-    await watched.page.getByRole("heading", { level: 1 }).waitFor();
+    await heading(watched.page).waitFor();
   };
   return { ...watched, ...closed, visit };
 }

@@ -1,14 +1,15 @@
 /** The operators' page in a real Chromium, before a real coordinator with real leases. */
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { callnumber, folderForTest, serve } from "../processes/command.js";
 import { mustBeAccessible } from "./accessibility.js";
 import {
   CHROMIUM,
+  chromiumForFile,
   DESK,
-  launchChromium,
+  heading,
   mustNotScrollSideways,
   newPage,
   PHONE,
@@ -21,21 +22,14 @@ import { openConsole } from "./opened-console.js";
 
 if (CHROMIUM === undefined) console.warn(WITHOUT_CHROMIUM);
 
-let browser: Browser;
+const browser = chromiumForFile();
 
-beforeAll(async () => {
-  if (CHROMIUM !== undefined) browser = await launchChromium();
-});
-
-afterAll(() => browser?.close());
-
-const heading = (page: Page) => page.getByRole("heading", { level: 1 });
 const rows = (page: Page) => page.locator("table.leases tbody tr");
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 
 describe.skipIf(CHROMIUM === undefined)("the console", () => {
   test("of a new store says what to type to begin, and that works", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     await visit("/main");
     await page.getByText("No run was leased yet").waitFor();
     const command = await page.locator(".beginning .command code").textContent();
@@ -47,7 +41,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows a lease at once, in the overview and in the list of runs", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     // Without its clock the page asks again only because it was told to.
     await page.addInitScript("globalThis.setInterval = () => 0");
     await lease(coordinator.url, { name: "first" });
@@ -66,7 +60,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("filters, and keeps the filters in the address, through back and reload", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     for (const name of ["one", "two", "one"]) await lease(coordinator.url, { name });
     await visit("/main/runs");
     await expect.poll(() => rows(page).count()).toBe(3);
@@ -88,7 +82,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("pages through the ledger and back", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     // More than a page; two at once, because a young store has little room.
     for (let count = 0; count < 53; count++) await lease(coordinator.url, { name: `importer-${count}` });
     await visit("/main/runs");
@@ -104,7 +98,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows a run with every field, each run of its lease, and the ones beside it", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     await lease(coordinator.url, { name: "before" });
     const held = await lease(coordinator.url, {
       name: "importer",
@@ -132,7 +126,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("inspects a number out of a whole address, and says who made it", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     const held = await lease(coordinator.url, { name: "importer", labels: { archive: "lists" } });
     await report(coordinator.url, held, 5000, "open");
     const callNumber = encodeCallNumber({ version: 0, run: held.firstRun, sequence: 345 });
@@ -157,7 +151,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("takes a number apart although the coordinator is gone", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     await visit("/main/inspect");
     await coordinator.stop("SIGKILL");
     await page.getByLabel("A call number").fill("2VznWE2i");
@@ -167,7 +161,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("is walked by keyboard alone", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     for (const name of ["one", "two", "three"]) await lease(coordinator.url, { name });
     await visit("/main");
     await page.keyboard.press("Tab");
@@ -207,7 +201,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   test("says that the coordinator is away and how old everything is, and is there again by itself", async () => {
     const store = `sqlite:${join(await folderForTest(), "store.db")}`;
     const first = await serve(store, "--create");
-    const { page, wrongs } = await newPage(browser, new URL(first.url).origin);
+    const { page, wrongs } = await newPage(browser(), new URL(first.url).origin);
     await lease(first.url, { name: "importer" });
     await page.goto(`${first.url}/console/#/main`);
     await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
@@ -226,7 +220,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("says what is wrong, and what to type with the store id filled in", async () => {
-    const { page, visit } = await openConsole(browser);
+    const { page, visit } = await openConsole(browser());
     await answerWithFencedNamespace(page);
     await visit("/main/recovery");
     await page.getByText("Nothing to do.").waitFor();
@@ -251,7 +245,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("shows alarms before anything else, the worst first", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     await lease(coordinator.url, { name: "importer" });
     await answerWithAlarms(page);
     await visit("/main");
@@ -263,7 +257,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("asks no more often because it is refused", async () => {
-    const { page, visit } = await openConsole(browser);
+    const { page, visit } = await openConsole(browser());
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await visit("/nobody");
@@ -276,7 +270,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("follows the system's colours, and whoever chooses others", async () => {
-    const { page, visit } = await openConsole(browser, { colorScheme: "dark" });
+    const { page, visit } = await openConsole(browser(), { colorScheme: "dark" });
     await visit("/main");
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
     const dark = await ground();
@@ -291,8 +285,8 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   });
 
   test("works behind a path that a proxy puts before it", async () => {
-    const { coordinator } = await openConsole(browser);
-    const { page, wrongs } = await newPage(browser, "http://proxy.test");
+    const { coordinator } = await openConsole(browser());
+    const { page, wrongs } = await newPage(browser(), "http://proxy.test");
     await page.route("http://proxy.test/**", async (route) => {
       const { pathname, search } = new URL(route.request().url());
       expect(pathname.startsWith("/numbers/")).toBe(true);
@@ -323,7 +317,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
     ["light at 1,440 pixels", { viewport: DESK, colorScheme: "light" }],
     ["dark at 1,440 pixels", { viewport: DESK, colorScheme: "dark" }],
   ] as const)("is open to everybody and fits the window, %s", async (name, options) => {
-    const { page, visit, coordinator } = await openConsole(browser, options);
+    const { page, visit, coordinator } = await openConsole(browser(), options);
     const suffix = name.replaceAll(/[ ,]/g, "-");
     await visit("/main");
     await page.getByText("No run was leased yet").waitFor();

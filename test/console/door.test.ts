@@ -1,30 +1,22 @@
 /** The console's own door in a real Chromium: signing in and out, and what the page does when it may not ask. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { pathOf } from "@callnumber/protocol/wire";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, DESK, launchChromium, mustNotScrollSideways, PHONE, screenshot } from "./browser.js";
+import { CHROMIUM, chromiumForFile, DESK, mustNotScrollSideways, mustStandAt, PHONE, screenshot } from "./browser.js";
 import { IMPORTER, OF_LISTS, OPERATOR, openClosedConsole, READER, signIn } from "./closed-console.js";
 
-let browser: Browser;
+const browser = chromiumForFile();
 
-beforeAll(async () => {
-  if (CHROMIUM !== undefined) browser = await launchChromium();
-});
-
-afterAll(() => browser?.close());
-
-const heading = (page: Page) => page.getByRole("heading", { level: 1 });
 const token = (page: Page) => page.getByLabel("Token");
-const mustStandAt = (page: Page, text: string) => expect.poll(() => heading(page).textContent()).toBe(text);
 /** All that a page can keep, and all that it shows. */
 const KEPT =
   "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href, document.documentElement.outerHTML])";
 
 describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   test("is opened by keyboard, tells what is wrong with a token, and leads where somebody wanted to go", async () => {
-    const { page, visit } = await openClosedConsole(browser);
+    const { page, visit } = await openClosedConsole(browser());
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await visit("/main/runs?holder=importer");
@@ -57,7 +49,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   });
 
   test("is closed behind who signs out: nothing is left in the page, and none of its history leads back", async () => {
-    const { page, visit, url } = await openClosedConsole(browser);
+    const { page, visit, url } = await openClosedConsole(browser());
     await visit("/main");
     await signIn(page, OPERATOR);
     await mustStandAt(page, "Overview");
@@ -76,7 +68,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   });
 
   test("says that somebody is signed in no more, shows nothing more, and keeps where they were", async () => {
-    const { page, visit, tokens, startAgain } = await openClosedConsole(browser);
+    const { page, visit, tokens, startAgain } = await openClosedConsole(browser());
     await visit("/main/recovery/store_emptied");
     await signIn(page, READER);
     await mustStandAt(page, "Doubt and recovery");
@@ -97,7 +89,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   });
 
   test("leads to what a token is good for, and says so of what it is not", async () => {
-    const { page, visit } = await openClosedConsole(browser);
+    const { page, visit } = await openClosedConsole(browser());
     await visit("");
     await signIn(page, OF_LISTS);
     await mustStandAt(page, "Overview");
@@ -119,7 +111,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   test.each(["overloaded", "rate_limited"])(
     "waits when it is told %s, says so, and goes on by itself",
     async (code) => {
-      const { page, visit } = await openClosedConsole(browser);
+      const { page, visit } = await openClosedConsole(browser());
       await visit("/main");
       await signIn(page, READER);
       await mustStandAt(page, "Overview");
@@ -139,7 +131,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
   );
 
   test("says when there were too many attempts", async () => {
-    const { page, visit } = await openClosedConsole(browser);
+    const { page, visit } = await openClosedConsole(browser());
     await visit("/main");
     for (let count = 0; count < 10; count++) {
       const answered = page.waitForResponse(`**${OPERATOR_ROUTES.session}`);
@@ -160,7 +152,7 @@ describe.skipIf(CHROMIUM === undefined)("the door of the console", () => {
     ["light at 1,440 pixels", { viewport: DESK, colorScheme: "light" }],
     ["dark at 1,440 pixels", { viewport: DESK, colorScheme: "dark" }],
   ] as const)("is open to everybody and fits the window, %s", async (name, options) => {
-    const { page, visit } = await openClosedConsole(browser, options);
+    const { page, visit } = await openClosedConsole(browser(), options);
     const suffix = name.replaceAll(/[ ,]/g, "-");
     const look = async (what: string) => {
       await mustBeAccessible(page);

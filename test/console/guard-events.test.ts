@@ -2,29 +2,22 @@
 import { join } from "node:path";
 import { pathOf } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { describe, test } from "vitest";
 import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite-restart-marker.js";
 import { callnumber, folderForTest, serve } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, launchChromium, newPage, screenshot } from "./browser.js";
+import { CHROMIUM, chromiumForFile, newPage, screenshot } from "./browser.js";
 import { lease } from "./leases-for-console.js";
 
-let browser: Browser;
-
-beforeAll(async () => {
-  if (CHROMIUM !== undefined) browser = await launchChromium();
-});
-
-afterAll(() => browser?.close());
+const browser = chromiumForFile();
 
 describe.skipIf(CHROMIUM === undefined)("the page", () => {
   test("tells a doubt that was settled: what it was, and from where to where it jumped", async () => {
     const path = join(await folderForTest(), "store.db");
     const first = await serve(`sqlite:${path}`, "--create");
     await lease(first.url, { name: "importer" });
-    const { page } = await newPage(browser, new URL(first.url).origin);
+    const { page } = await newPage(browser(), new URL(first.url).origin);
     await page.goto(`${first.url}/console/#/main/recovery`);
     await page.getByText("Nothing to do.").waitFor();
     await first.stop("SIGKILL");
@@ -44,7 +37,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     await callnumber(["init", "--store", storeUrl]);
     const { url } = await serve(storeUrl);
     const { storeId } = await lease(url, { name: "importer" });
-    const { page } = await newPage(browser, new URL(url).origin);
+    const { page } = await newPage(browser(), new URL(url).origin);
     await page.goto(`${url}/console/#/main`);
     await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
     const redis = new Redis(testerUrl);

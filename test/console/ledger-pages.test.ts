@@ -3,20 +3,14 @@ import { readFile } from "node:fs/promises";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, launchChromium, screenshot } from "./browser.js";
+import { CHROMIUM, chromiumForFile, mustStandAt, screenshot } from "./browser.js";
 import { lease, report } from "./leases-for-console.js";
 import { openConsole } from "./opened-console.js";
 
-let browser: Browser;
-
-beforeAll(async () => {
-  if (CHROMIUM !== undefined) browser = await launchChromium();
-});
-
-afterAll(() => browser?.close());
+const browser = chromiumForFile();
 
 /** Of all columns of pixels in the chart, the share of the fullest one that is painted: lines of the grid alone are next to nothing. */
 const GREATEST_BAR = `(() => {
@@ -33,7 +27,7 @@ const firstWords = async (page: Page) => (await names(page)).map((text) => text.
 
 describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
   test("is filtered by every field as the coordinator filters, and taken along so", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     const { url } = coordinator;
     const one = await lease(url, { name: "one", host: "mail-1", labels: { team: "a" } });
     await lease(url, { name: "two", host: "mail-2", labels: { team: "b" } });
@@ -65,7 +59,7 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
 
   test("keeps the namespaces apart, each with its labels and a colour of its own", async () => {
     const namespaces = ["main", "lists"];
-    const { page, visit, coordinator } = await openConsole(browser, {}, { namespaces });
+    const { page, visit, coordinator } = await openConsole(browser(), {}, { namespaces });
     const { url } = coordinator;
     await fetch(`${url}${filledPath(OPERATOR_ROUTES.labels, { namespace: "lists" })}`, {
       method: "POST",
@@ -91,7 +85,7 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
   });
 
   test("says which number was meant by a look-alike, and which runs the same process had beside it", async () => {
-    const { page, visit, coordinator } = await openConsole(browser);
+    const { page, visit, coordinator } = await openConsole(browser());
     const { url } = coordinator;
     const held = [await lease(url, { name: "importer" }), await lease(url, { name: "importer" })];
     const [before, present] = held;
@@ -109,6 +103,6 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     await page.getByText("Leased, but not reported").waitFor();
     expect(await page.getByLabel("A call number").inputValue()).toBe(real);
     await page.getByRole("link", { name: `Before: run ${before.firstRun}` }).click();
-    await expect.poll(() => page.getByRole("heading", { level: 1 }).textContent()).toBe(`Run ${before.firstRun}`);
+    await mustStandAt(page, `Run ${before.firstRun}`);
   });
 });

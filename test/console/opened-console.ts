@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
-import { newPage, type Watched } from "./browser.js";
+import { heading, newPage, type Watched } from "./browser.js";
 
 export interface OpenedConsole extends Watched {
   readonly coordinator: RunningCoordinator;
@@ -24,7 +24,7 @@ export async function openConsole(
   onTestFinished(() => expect(watched.wrongs()).toEqual([]));
   const visit = async (place: string) => {
     await watched.page.goto(`${coordinator.url}/console/#${place}`);
-    await watched.page.getByRole("heading", { level: 1 }).waitFor();
+    await heading(watched.page).waitFor();
   };
   return { ...watched, coordinator, visit };
 }

@@ -3,20 +3,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
 import type { LedgerEntry, RunsAnswer } from "@callnumber/protocol/wire";
-import type { Browser, Page, Response } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Page, Response } from "playwright-core";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { mustBeAccessible } from "./accessibility.js";
-import { CHROMIUM, launchChromium, mustNotScrollSideways, PHONE, screenshot } from "./browser.js";
+import { CHROMIUM, chromiumForFile, heading, mustNotScrollSideways, PHONE, screenshot } from "./browser.js";
 import { OPERATOR, openClosedConsole, signIn } from "./closed-console.js";
 
-let browser: Browser;
-
-beforeAll(async () => {
-  // Every name but the coordinator's own address leads to this machine: that is how a rebound name looks.
-  if (CHROMIUM !== undefined) browser = await launchChromium("--host-resolver-rules=MAP *.example 127.0.0.1");
-});
-
-afterAll(() => browser?.close());
+// Every name but the coordinator's own address leads to this machine: that is how a rebound name looks.
+const browser = chromiumForFile("--host-resolver-rules=MAP *.example 127.0.0.1");
 
 /** All that a page can try against an address, each with what it got; it stands in `document.title` when nothing more comes. */
 const ATTACK = `<!doctype html><title>trying</title><body><script type="module">
@@ -98,7 +92,7 @@ describe.skipIf(CHROMIUM === undefined)(
       ["on another port of the same host", "127.0.0.1"],
       ["on another site", "evil.example"],
     ])("%s, reads nothing and does nothing", async (_, host) => {
-      const { page, visit, url, coordinator } = await openClosedConsole(browser);
+      const { page, visit, url, coordinator } = await openClosedConsole(browser());
       await visit("/main");
       await signIn(page, OPERATOR);
       await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
@@ -122,7 +116,7 @@ describe.skipIf(CHROMIUM === undefined)(
     });
 
     test("under a name that was made to lead here, is nobody", async () => {
-      const { page, visit, url } = await openClosedConsole(browser);
+      const { page, visit, url } = await openClosedConsole(browser());
       await visit("/main");
       await signIn(page, OPERATOR);
       await page.getByText("Signed in with token").waitFor();
@@ -241,14 +235,14 @@ describe.skipIf(CHROMIUM === undefined)("text of strangers", () => {
     ["a very long call number", `/main/inspect/${LONG}`],
     ["an escape that is none", "/main/inspect/%E0%A4%A"],
   ])("stays text: %s", async (name, place) => {
-    const { page, visit } = await openClosedConsole(browser, { viewport: PHONE });
+    const { page, visit } = await openClosedConsole(browser(), { viewport: PHONE });
     await visit("/main");
     await signIn(page, OPERATOR);
     await page.getByText("Signed in with token").waitFor();
     await answerHostilely(page);
     await visit(place);
     await page.reload();
-    await page.getByRole("heading", { level: 1 }).waitFor();
+    await heading(page).waitFor();
     await page.locator("main .pending").first().waitFor({ state: "detached" });
     expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
     const made =

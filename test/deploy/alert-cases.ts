@@ -27,6 +27,7 @@ const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `
 const rotationFailures = own("callnumber_rotation_failures_total");
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
+const certificateEnd = 'callnumber_tls_certificate_expiry_timestamp_seconds{instance="one"}';
 const findings = (effect: string) => `callnumber_preflight_findings{instance="one",effect="${effect}"}`;
 
 /** Of which once is enough: it came before the first scrape of a process, as after a power cut. */
@@ -71,6 +72,35 @@ export const ALERT_CASES: readonly AlertCase[] = [
     alert: "CallnumberStoreDown",
     fires: { 'callnumber_store_up{instance="one"}': "1x20 0x20" },
     silent: { 'callnumber_store_up{instance="one"}': "1x28 0 1x20" },
+  },
+  // Time begins at 0 there. Where plain HTTP is spoken, as by the coordinator that these series are compared with, there is none.
+  {
+    alert: "CallnumberCertificateEndsSoon",
+    // Ten days.
+    fires: { [certificateEnd]: "_ 864000x100" },
+    // Fifteen days.
+    silent: { [certificateEnd]: "_ 1296000x100" },
+    atMin: 90,
+  },
+  {
+    alert: "CallnumberCertificateEndsSoon",
+    // Its last fourteen days begin with the tenth minute.
+    fires: { [certificateEnd]: "_ 1210200x100" },
+    // Renewed within the hour; and one for which CallnumberCertificateEnds is raised already.
+    silent: { [certificateEnd]: "_ 864000x50 7776000x50", [certificateEnd.replace("one", "two")]: "_ 172800x100" },
+    atMin: 90,
+  },
+  {
+    alert: "CallnumberCertificateEnds",
+    // Two days.
+    fires: { [certificateEnd]: "_ 172800x40" },
+    silent: { [certificateEnd]: "_ 270000x40" },
+  },
+  {
+    alert: "CallnumberCertificateEnds",
+    // It ended at the tenth minute.
+    fires: { [certificateEnd]: "_ 600x40" },
+    silent: { [certificateEnd]: "_ 600x20 7776000x20" },
   },
   {
     alert: "CallnumberTouchesFail",

@@ -44,6 +44,11 @@ export interface RedisServerOptions {
   runIn?: readonly string[];
   /** Libraries that change what the system tells it. Default: none. */
   preloads?: readonly Preload[];
+  /**
+   * Lines of redis.conf with its certificate: it speaks TLS alone, also with those that it follows or watches. A test reaches it through
+   * a Unix socket in its folder. Default: no TLS.
+   */
+  tls?: Readonly<Record<string, string>> | undefined;
   /** It lets in the users of deploy/redis/make-acl.sh and the tests', and nobody else. Default: false, everybody. */
   shippedUsers?: boolean;
 }
@@ -69,7 +74,7 @@ export interface RedisServer {
   /** `frozen` between SIGSTOP and SIGCONT. */
   readonly state: "running" | "frozen" | "ended";
   readonly directory: string;
-  /** Of a server in another network (`runIn`): the one way to it from here. */
+  /** Of a server in another network (`runIn`) or behind TLS: the way to it from here. */
   readonly socketPath: string | undefined;
   /** An orderly shutdown. Waits for the process to be gone, so a server that refuses to go (its disk is full) wants `kill`. */
   stop(): Promise<void>;
@@ -102,7 +107,10 @@ export async function launchRedisServer(
     const aclfile = join(directory, "users.acl");
     const users = options.shippedUsers ? { ...FOLLOWING, aclfile } : {};
     if (options.shippedUsers) await writeFile(aclfile, shippedUsers());
-    const address = { bind: server.host, port: `${port}`, dir: directory, ...socket };
+    const ports = options.tls
+      ? { port: "0", "tls-port": `${port}`, "tls-replication": "yes", ...options.tls }
+      : { port: `${port}` };
+    const address = { bind: server.host, ...ports, dir: directory, ...socket };
     const morePorts: Record<string, string> = {};
     for (const name of options.morePorts ?? []) morePorts[name] = `${await freePort()}`;
     const lines = { ...address, ...users, ...preloads, ...options.config, ...morePorts };
@@ -140,7 +148,7 @@ class RedisProcess implements DisposableRedisServer {
     this.host = options.host ?? HOST;
     this.url = options.shippedUsers ? testerUrlAt(this.host, port) : `redis://${this.host}:${port}`;
     this.storeUrl = asStoreUser(this.url);
-    this.socketPath = options.runIn && join(directory, "redis.sock");
+    this.socketPath = options.runIn || options.tls ? join(directory, "redis.sock") : undefined;
   }
 
   get pid(): number {

@@ -110,7 +110,7 @@ describe("its start", () => {
     [
       "a key for everybody",
       () => ({ ...files, key: replaceFile(files.key, authority.issue().key, 0o644) }),
-      /mode 0644\): chmod 600/,
+      /mode is 0644; .*chmod 600/,
     ],
   ])("with %s is refused, before a store is made", async (_, spoilt, reason) => {
     files = spoilt();
@@ -129,12 +129,13 @@ describe("its start", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test("within 14 days of the certificate's end has a warning in the log", async () => {
+  test("within 14 days of the certificate's end has a warning in the log, and one for people", async () => {
     files = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 5.5 * 24 * 3_600_000 }));
     const { output } = await serve("memory:", ...tlsFlags());
     expect(linesOf(output().stdout)).toContainEqual(
       expect.objectContaining({ msg: "certificate_ends_soon", daysLeft: 5, level: 40 }),
     );
+    expect(output().stderr).toMatch(/^the TLS certificate ends in 5 days, on 20\S+Z: renew it$/m);
   });
 });
 

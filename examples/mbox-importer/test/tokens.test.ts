@@ -16,7 +16,7 @@ describe("an import", () => {
     const tokenFor = async (role: string) => {
       const file = join(folder, `${role}.token`);
       const create = ["token", "create", "--tokens-file", tokensFile, "--role", role, "--namespace", "main"];
-      await writeFile(file, await callnumber(...create));
+      await writeFile(file, await callnumber(...create), { mode: 0o600 });
       return file;
     };
     const [leaseFile, readFile] = [await tokenFor("lease"), await tokenFor("read")];
@@ -54,13 +54,12 @@ describe("the bearer", () => {
 
   it("reads the file each time, so that a token can be exchanged under a running import", async () => {
     const tokenFile = join(await temporaryFolder(), "token");
-    await writeFile(tokenFile, "first\n");
+    await writeFile(tokenFile, "first\n", { mode: 0o600 });
     const { token } = bearerOf({ token: "other", tokenFile });
     const ask = token as () => string;
     expect(ask()).toBe("first");
     await writeFile(tokenFile, "second");
     expect(ask()).toBe("second");
-    await chmod(tokenFile, 0o600);
     await writeFile(tokenFile, "");
     expect(ask).toThrow(unusable);
   });
@@ -69,7 +68,7 @@ describe("the bearer", () => {
     "refuses what is no token, and does not show it: %j",
     async (text) => {
       const tokenFile = join(await temporaryFolder(), "token");
-      await writeFile(tokenFile, text);
+      await writeFile(tokenFile, text, { mode: 0o600 });
       for (const given of [
         { token: undefined, tokenFile },
         { token: text, tokenFile: undefined },
@@ -86,6 +85,27 @@ describe("the bearer", () => {
       }
     },
   );
+
+  it("refuses a file that others may read, before anything is asked, and one that becomes so later", async () => {
+    const tokenFile = join(await temporaryFolder(), "token");
+    await writeFile(tokenFile, "cn_secret", { mode: 0o600 });
+    const { token } = bearerOf({ token: undefined, tokenFile });
+    for (const mode of [0o644, 0o604, 0o620, 0o660, 0o700]) {
+      await chmod(tokenFile, mode);
+      for (const ask of [token as () => string, () => bearerOf({ token: undefined, tokenFile })]) {
+        expect(ask, mode.toString(8)).toThrow(
+          expect.objectContaining({
+            code: "token_unusable",
+            message: expect.stringContaining(`mode 0${mode.toString(8)}`),
+            remedy: expect.stringContaining(`chmod 600 ${tokenFile}`),
+          }),
+        );
+      }
+    }
+    // A group's read is how services get their secrets.
+    await chmod(tokenFile, 0o640);
+    expect((token as () => string)()).toBe("cn_secret");
+  });
 
   it("says which file is not there, and is none where nothing was given", async () => {
     const tokenFile = join(await temporaryFolder(), "none");

@@ -61,6 +61,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   certificate_reloaded: ({ endsAt }) => `a new TLS certificate is in use, until ${text(endsAt)}`,
   certificate_not_reloaded: ({ reason }) => `the new TLS certificate can’t be used: ${text(reason)}`,
   certificate_ends_soon: ({ daysLeft }) => `the TLS certificate ends in ${counted(number(daysLeft), "day")}`,
+  certificate_ended: ({ endsAt }) => `the TLS certificate has ended on ${text(endsAt)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
 };

@@ -1,8 +1,7 @@
 /** Files that hold a secret: read only when the system's other users can't read them too. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { faultOfMode } from "./private-mode.js";
 
-/** Reading, writing or running by others, and writing by the group. The group may read: a service often gets its key that way. */
-const TOO_OPEN = 0o027;
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
 const SIZE_MAX_BYTES = 1_048_576;
 
@@ -11,7 +10,7 @@ const NOT_WAITING = constants.O_NONBLOCK ?? 0;
 
 /**
  * The text of a file with a secret; `what` names it in messages, which never hold any of it.
- * @throws TypeError when it can't be read, is no file, is larger than 1 MiB, or others may read it; where the system knows no
+ * @throws TypeError when it can't be read, is no file, is larger than 1 MiB, or others have rights to it; where the system knows no
  * such modes (Windows), these are not looked at.
  */
 export function readPrivateFile(path: string, what: string): string {
@@ -45,7 +44,6 @@ function readWhole(path: string, what: string, { isPrivate }: { readonly isPriva
 }
 
 function mustBePrivate(mode: number, path: string, what: string): void {
-  if ((mode & TOO_OPEN) === 0) return;
-  const octal = (mode & 0o777).toString(8).padStart(4, "0");
-  throw new TypeError(`${what} ${path} can be read or changed by others (mode ${octal}): chmod 600 ${path}`);
+  const fault = faultOfMode(mode, path);
+  if (fault !== undefined) throw new TypeError(`${what} ${path} is not used: ${fault}`);
 }

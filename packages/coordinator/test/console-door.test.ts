@@ -60,7 +60,8 @@ async function served({ isOpen = false } = {}) {
   const doors = isOpen ? { door: OPEN_DOOR } : { door: tokens, signInTokens: tokens };
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
-  const server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, ...doors });
+  const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+  const server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, startedWith, ...doors });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const ask = (path: string, { method = "GET", headers = {}, body }: Question = {}) =>
@@ -402,6 +403,7 @@ test("the routes are these: no verb of the guard is among them, and what changes
     "GET /v1/namespaces/:namespace/runs read",
     "GET /v1/namespaces/:namespace/runs/:run read",
     "GET /v1/namespaces/:namespace/status read",
+    "GET /v1/settings settings",
   ]);
   const verbs = /\b(init|pause|resume|seal|recover|advance|move|adopt|rotate|cut|create|delete|revoke|accept|backup)\b/;
   expect([...routes].filter((route) => verbs.test(route))).toEqual([]);

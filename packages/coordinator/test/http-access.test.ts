@@ -23,10 +23,12 @@ const door: Door = {
   },
 };
 
+const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+
 async function served() {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   for (const namespace of ["main", "other"]) await coordinator.initNamespace(namespace);
-  const server = await createServer({ coordinator, release: "0.0.0", door });
+  const server = await createServer({ coordinator, release: "0.0.0", door, startedWith });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const statusOf = async (method: string, path: string, headers: Record<string, string>) => {
@@ -51,6 +53,7 @@ const PATHS: readonly [method: string, path: string, roles: readonly Role[]][] =
   ["GET", "/v1/namespaces", ["read", "operator"]],
   ["GET", "/v1/events", ["read", "operator"]],
   ["GET", "/metrics", ["read", "operator"]],
+  ["GET", "/v1/settings", ["operator"]],
 ];
 
 describe.each(PATHS)("%s %s", (method, path, roles) => {

@@ -159,7 +159,7 @@ describe("a server that asks for a certificate", () => {
     [
       "that others may read",
       ({ certificate, key }) => `certificate=${certificate}&key=${replaceFile(key, "x", 0o644)}`,
-      /mode 0644\): chmod 600/,
+      /mode is 0644; .*chmod 600/,
     ],
     [
       "of another certificate",

@@ -1,7 +1,7 @@
 /** TLS of the HTTP server, over real sockets and with real certificates: who gets in, and new certificates while it runs. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { connect as connectPlainly } from "node:net";
 import { tmpdir } from "node:os";
@@ -18,8 +18,10 @@ import { TlsServers } from "../src/http/tls-servers.js";
 import type { Log } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { metricNamesIn, samplesIn } from "./metrics-text.js";
 
 const DAY_MS = 24 * 3_600_000;
+const CERTIFICATE_END = "callnumber_tls_certificate_expiry_timestamp_seconds";
 const authority = newAuthority();
 
 let folder: string;
@@ -78,6 +80,21 @@ function health(port: number, options: ConnectionOptions = {}): Promise<number |
     });
     asking.on("error", reject);
     asking.end();
+  });
+}
+
+async function scraped(port: number): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const asked = { host: "127.0.0.1", port, path: "/metrics", ca: authority.certificate, agent: false as const };
+    request(asked, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      answer.on("end", () => resolve(text));
+    })
+      .on("error", reject)
+      .end();
   });
 }
 
@@ -307,7 +324,7 @@ describe("new files", () => {
     ["of two pairs", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of the certificate/],
     ["cut short", ({ certificate }) => replaceFile(certificate, "-----BEGIN CERT"), /holds no certificate/],
     ["taken away", ({ key }) => rmSync(key), /can't be read: ENOENT/],
-    ["that everybody may read", ({ key }) => chmodSync(key, 0o644), /mode 0644\): chmod 600/],
+    ["that everybody may read", ({ key }) => chmodSync(key, 0o644), /mode is 0644; .*chmod 600/],
     [
       "that have ended",
       () => writeTlsFiles(folder, authority.issue({ untilMs: Date.UTC(2020, 0) })),
@@ -353,16 +370,65 @@ describe("new files", () => {
     clock.ms += DAY_MS;
     look();
     expect(told()).toEqual(["warn certificate_ends_soon"]);
+    // It ends within the day that the last warning was good for: told at once, and then once a day.
+    clock.ms += 12 * DAY_MS;
+    look();
+    expect(told()).toEqual(["warn certificate_ends_soon"]);
+    clock.ms += 0.75 * DAY_MS;
+    look();
+    look();
+    expect(told()).toEqual(["error certificate_ended"]);
+    clock.ms += DAY_MS;
+    look();
+    expect(told()).toEqual(["error certificate_ended"]);
     writeTlsFiles(folder, authority.issue());
     look();
     expect(told()).toEqual(["info certificate_reloaded"]);
   });
+
+  test("that end soon are warned of as soon as they are in use", async () => {
+    const { look, told } = await served(writeTlsFiles(folder, authority.issue()));
+    writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + DAY_MS }));
+    look();
+    expect(told()).toEqual(["info certificate_reloaded", "warn certificate_ends_soon"]);
+  });
+
+  test("are told to Prometheus by the date of their end, at the scrape after their reloading", async () => {
+    const ends = [30, 90].map((days) => Math.floor((Date.now() + days * DAY_MS) / 1_000));
+    const issued = (endS: number | undefined) => authority.issue({ untilMs: (endS as number) * 1_000 });
+    const { port, look } = await served(writeTlsFiles(folder, issued(ends[0])));
+    expect(samplesIn(await scraped(port)).get(CERTIFICATE_END)).toBe(ends[0]);
+    writeTlsFiles(folder, issued(ends[1]));
+    look();
+    expect(samplesIn(await scraped(port)).get(CERTIFICATE_END)).toBe(ends[1]);
+  });
 });
+
+test("a server of plain HTTP tells Prometheus of no certificate: not of one that ended in 1970 either", async () => {
+  const server = await createServer({
+    coordinator: new Coordinator({ store: new MemoryStore(), name: "c" }),
+    release: "0",
+  });
+  onTestFinished(() => server.stop());
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(metricNamesIn(text)).toContain(CERTIFICATE_END);
+  expect(samplesIn(text).get(CERTIFICATE_END)).toBeUndefined();
+});
+
+/** The second of its two times, in the middle of the digits; its signature is nobody's business but a caller's. */
+function spoilEnd(path: string): void {
+  const der = Buffer.from(readFileSync(path, "utf8").replaceAll(/-----.*-----|\n/g, ""), "base64");
+  const begins = der.indexOf(Buffer.from([0x17, 13]));
+  der.write("x", der.indexOf(Buffer.from([0x17, 13]), begins + 1) + 8);
+  const text = der.toString("base64").replaceAll(/.{64}(?=.)/g, "$&\n");
+  writeFileSync(path, `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`);
+}
 
 describe("files that are refused from the beginning", () => {
   test.each<[string, (paths: { certificate: string; key: string }) => void, RegExp]>([
-    ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode 0604/],
-    ["a key that the group may change", ({ key }) => chmodSync(key, 0o660), /mode 0660/],
+    ["a key that others may read", ({ key }) => chmodSync(key, 0o604), /mode is 0604/],
+    ["a key that the group may change", ({ key }) => chmodSync(key, 0o660), /mode is 0660/],
     ["another certificate's key", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of/],
     ["no key at all", ({ key }) => replaceFile(key, "a secret that is no key"), /it is no key in PEM/],
     ["a pipe", ({ key }) => (rmSync(key), spawnSync("sh", ["-c", 'mkfifo -m 600 "$0"', key])), /is no file/],
@@ -373,6 +439,7 @@ describe("files that are refused from the beginning", () => {
       () => writeTlsFiles(folder, authority.issue({ fromMs: Date.now() + DAY_MS })),
       /begins on 20\d\d-.* only/,
     ],
+    ["one whose end is no date", ({ certificate }) => spoilEnd(certificate), /has an end that is no date/],
     ["one that has ended", () => writeTlsFiles(folder, authority.issue({ untilMs: Date.now() - 1 })), /has ended on/],
   ])("%s", (_, spoil, reason) => {
     const paths = writeTlsFiles(folder, authority.issue());

@@ -11,11 +11,15 @@ import type {
   NamespaceDescription,
   NamespacesAnswer,
   PublicCallNumberAnswer,
+  Setting,
+  SettingsAnswer,
   SignInRequest,
 } from "./operator.js";
-import { EXPORT_FORMATS } from "./operator.js";
+import { EXPORT_FORMATS, SETTING_ORIGINS } from "./operator.js";
 import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema } from "./schemas.js";
 
+/** What a date can still be made of. */
+const INSTANT_MAX_MS = 8.64e15;
 const { state, code, sinceMs, explanation } = guardAnswerSchema.shape;
 
 export const namespaceDescriptionSchema = z.object({
@@ -60,6 +64,20 @@ export const exportEndSchema = z.strictObject({
   leaseCount: z.int().min(0),
   upToRun: ledgerIdSchema.nullable(),
 }) satisfies z.ZodType<ExportEnd>;
+
+export const settingSchema = z.object({
+  name: z.string(),
+  value: z.string().nullable(),
+  from: z.enum(SETTING_ORIGINS),
+}) satisfies z.ZodType<Setting>;
+
+export const settingsAnswerSchema = z.object({
+  release: z.string(),
+  store: z.string(),
+  startedAtMs: z.int().min(0).max(INSTANT_MAX_MS),
+  settings: z.array(settingSchema).readonly(),
+  certificateEndsAtMs: z.int().min(0).max(INSTANT_MAX_MS).nullable(),
+}) satisfies z.ZodType<SettingsAnswer>;
 
 /** Any text: one that is no token is as unknown as another. */
 export const signInRequestSchema = z.strictObject({ token: z.string() }) satisfies z.ZodType<SignInRequest>;

@@ -13,6 +13,7 @@ export const OPERATOR_ROUTES = {
   export: "/v1/namespaces/:namespace/export",
   events: "/v1/events",
   publicCallNumber: "/v1/public/namespaces/:namespace/call-numbers/:callNumber",
+  settings: "/v1/settings",
   metrics: "/metrics",
   console: "/console/",
   session: "/console/session",
@@ -166,6 +167,28 @@ export interface OperatorEvent {
   readonly namespace: string | null;
   readonly code: ErrorCode | null;
   readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Where a setting comes from. */
+export const SETTING_ORIGINS = ["command line", "environment", "default"] as const;
+
+/** One option of `serve`, as it is in force. */
+export interface Setting {
+  /** As on the command line, without its dashes. */
+  readonly name: string;
+  /** In words, without secrets; null when it is not set. */
+  readonly value: string | null;
+  readonly from: (typeof SETTING_ORIGINS)[number];
+}
+
+/** How a coordinator was started, without secrets: the store by its place and user. */
+export interface SettingsAnswer {
+  readonly release: string;
+  readonly store: string;
+  readonly startedAtMs: number;
+  readonly settings: readonly Setting[];
+  /** When the TLS certificate in use ends; null where plain HTTP is spoken. */
+  readonly certificateEndsAtMs: number | null;
 }
 
 /** What the console's page sends to sign in. */

@@ -1,9 +1,14 @@
 /** The token that an importing process bears: one that was handed over, or what stands in a file, read for each request. */
-import { readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import process from "node:process";
 import { ImporterError } from "../importer-error.js";
 
 /** What RFC 6750 lets a token have. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
+
+/** All that the token's file may allow, as for the commands: its owner to write, its group to read. */
+const MODE_MAX = 0o640;
+const MODE_BITS = 0o7777;
 
 export interface BearerSettings {
   readonly token: string | undefined;
@@ -13,7 +18,7 @@ export interface BearerSettings {
 
 /**
  * What a client is given as its token: none, a text, or a function that reads the file as it is then.
- * @throws ImporterError `token_unusable` when there is no token where one should be; so does the function. Never says what it found.
+ * @throws ImporterError `token_unusable` when there is no token where one should be, or others may read it; so does the function. Never says what it found.
  */
 export function bearerOf({ token, tokenFile }: BearerSettings): { token?: string | (() => string) } {
   if (tokenFile !== undefined) {
@@ -25,12 +30,30 @@ export function bearerOf({ token, tokenFile }: BearerSettings): { token?: string
 
 function tokenIn(file: string): string {
   try {
-    return checked(readFileSync(file, "utf8").trim(), file);
+    return checked(contentOf(file).trim(), file);
   } catch (error) {
     if (error instanceof ImporterError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     throw unusable(`${file} can't be read (${code ?? message})`, error);
   }
+}
+
+/** The mode of the very file that is read: under its name another one could come between. */
+function contentOf(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const mode = fstatSync(file).mode & MODE_BITS;
+    if ((mode & ~MODE_MAX) !== 0 && process.platform !== "win32") throw openToOthers(path, mode);
+    return readFileSync(file, "utf8");
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openToOthers(path: string, mode: number): ImporterError {
+  const octal = mode.toString(8).padStart(4, "0");
+  const message = `${path} has the mode ${octal}: whoever can read it could take runs in this importer's name`;
+  return new ImporterError("token_unusable", message, `Only its owner, or a group too, may read it: chmod 600 ${path}`);
 }
 
 function checked(token: string, where: string): string {

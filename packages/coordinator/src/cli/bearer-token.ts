@@ -2,10 +2,10 @@
  * The token that a command bears when it asks a coordinator: from a file, or from the environment. Never from the command line, which
  * every user of the machine can read.
  */
-import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import type { Option } from "commander";
 import { z } from "zod";
+import { readPrivateFile } from "../private-file.js";
 import { AskError } from "./ask-error.js";
 import { checkedOption } from "./options.js";
 
@@ -14,14 +14,14 @@ const BEARER_PATTERN = /^[\w.~+/-]+=*$/;
 
 export function tokenFileOption(): Option {
   const description =
-    "file with the token that the coordinator asks for, read for each question; without it CALLNUMBER_TOKEN in the environment is taken";
+    "file with the token that the coordinator asks for, which others may not read; read for each question; without it CALLNUMBER_TOKEN in the environment is taken";
   return checkedOption("--token-file <file>", description, z.string().min(1, "must name a file"));
 }
 
 /**
  * The token, as it is now: a file is read each time, so that a token can be exchanged under a command that goes on. Undefined where
  * there is neither a file nor a token in the environment.
- * @throws AskError `token_unusable`, without what was found.
+ * @throws AskError `token_unusable`, without what was found: it is no token, can't be read, or others may read it.
  */
 export function bearerToken(file: string | undefined): string | undefined {
   if (file !== undefined) return checkedToken(contentOf(file).trim(), `the token file ${file}`);
@@ -37,9 +37,8 @@ function checkedToken(token: string, where: string): string {
 
 function contentOf(file: string): string {
   try {
-    return readFileSync(file, "utf8");
+    return readPrivateFile(file, "the token file");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new AskError("token_unusable", `the token file ${file} can't be read (${code ?? message})`, { cause: error });
+    throw new AskError("token_unusable", (error as Error).message, { cause: error });
   }
 }

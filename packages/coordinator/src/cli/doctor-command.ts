@@ -1,16 +1,25 @@
 /** `doctor`: what stands against leasing on this store, and what an operator should change before it does. Changes nothing. */
 import process from "node:process";
+import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
+import { endOfCertificateIn } from "../http/tls-files.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
-import { coreDumps, settingsInWords, settingsOfServe } from "./doctor-settings.js";
-import { storeOption } from "./options.js";
+import { askCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
+import { tokenFileOption } from "./bearer-token.js";
+import { coreDumps, settingsOfServe } from "./doctor-settings.js";
+import { findingsInWords, findingsOfCertificate, type Rest, type Running, restInWords } from "./doctor-words.js";
+import { coordinatorOption, storeOption } from "./options.js";
 import { print, printJson } from "./print.js";
 
 interface Options {
   readonly store: string;
+  readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
   readonly json?: boolean;
 }
 
@@ -19,29 +28,71 @@ export function doctorCommand(): Command {
     .summary("look whether the store could lose or repeat what it holds")
     .description(
       "Looks at the store's servers and records, and says what stands against leasing (the exit code is then 1), what is unwise, and the line " +
-        "of configuration that ends it; then the settings that serve would have here, without secrets. With an operator's user in the URL it sees more. Changes nothing.",
+        "of configuration that ends it; then the settings of the coordinator that runs, or, where none tells them, those that serve would have here, without secrets. With an operator's user in the URL it sees more. Changes nothing.",
     )
     .addOption(storeOption())
+    .addOption(coordinatorOption())
+    .addOption(tokenFileOption())
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
-    .action(async ({ store: url, json }: Options) => {
-      const address = parseStoreUrl(url);
-      const settings = await settingsOfServe();
-      const dumps = coreDumps();
-      const sayRest = () => print(settingsInWords(settings, dumps).join("\n"));
-      const findings = await findingsAt(address).catch((error: unknown) => {
+    .action(async (options: Options) => {
+      const address = parseStoreUrl(options.store);
+      const rest = await restFor(options);
+      const sayRest = () => print(restInWords(rest).join("\n"));
+      const ofStore = await findingsAt(address).catch((error: unknown) => {
         // Of a store that can't be looked at they are what is left to look at.
-        if (!json) sayRest();
+        if (!options.json) sayRest();
         throw error;
       });
+      const findings = [...ofStore, ...findingsOfCertificate(rest.certificateEnd, Date.now())];
       const isIll = findings.some(({ code }) => code !== undefined);
       if (isIll) process.exitCode = 1;
-      if (json) {
-        printJson({ store: describeStore(address), isIll, findings, settings, coreDumps: dumps ?? null });
+      if (options.json) {
+        printJson({ store: describeStore(address), isIll, findings, ...asJson(rest) });
         return;
       }
-      print([describeStore(address), ...inWords(findings)].join("\n"));
+      print([describeStore(address), ...findingsInWords(findings)].join("\n"));
       sayRest();
     });
+}
+
+async function restFor(options: Options): Promise<Rest> {
+  const settings = await settingsOfServe();
+  const running = await askRunning(options);
+  return { running, settings, certificateEnd: certificateEndOf(running, settings), coreDumps: coreDumps() };
+}
+
+/** Whether one runs is no finding about the store: none is asked for more than a word. */
+async function askRunning(options: Options): Promise<Running> {
+  const url = options.coordinator;
+  try {
+    const answer = await askCoordinator(options, OPERATOR_ROUTES.settings, settingsAnswerSchema);
+    return { url, answer, refusal: undefined };
+  } catch (error) {
+    if (!(error instanceof AskError)) throw error;
+    return { url, answer: undefined, refusal: error };
+  }
+}
+
+/** Of the certificate in use; where no coordinator tells it, of the one that `serve` would take here. */
+function certificateEndOf({ answer }: Running, settings: readonly Setting[]): Rest["certificateEnd"] {
+  if (answer !== undefined) return answer.certificateEndsAtMs ?? undefined;
+  const path = settings.find(({ name }) => name === "tls-certificate")?.value;
+  if (path === null || path === undefined) return undefined;
+  try {
+    return endOfCertificateIn(path);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function asJson({ running: { url, answer, refusal }, settings, certificateEnd, coreDumps: dumps }: Rest): object {
+  return {
+    settings,
+    running: answer === undefined ? null : { url, ...answer },
+    notRunning: refusal === undefined ? null : { url, code: refusal.code, message: refusal.message },
+    certificateEndsAtMs: typeof certificateEnd === "number" ? certificateEnd : null,
+    coreDumps: dumps ?? null,
+  };
 }
 
 async function findingsAt(address: StoreAddress): Promise<readonly Finding[]> {
@@ -87,12 +138,3 @@ const REMEDIES = {
   store_claimed: "start a coordinator: it settles it",
   store_sealed: "callnumber status says which; callnumber resume where it was paused, or callnumber recover",
 } as const;
-
-function inWords(findings: readonly Finding[]): readonly string[] {
-  if (findings.length === 0) return ["  nothing found: it can be leased from, and nothing unwise is seen"];
-  return findings.flatMap(({ code, what, remedy, override }) => [
-    `  ${code === undefined ? "unwise" : `REFUSED (${code})`}: ${what}`,
-    `      change     ${remedy}`,
-    ...(override === undefined ? [] : [`      or accept  callnumber serve --accept ${override}`]),
-  ]);
-}

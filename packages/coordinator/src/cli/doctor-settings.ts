@@ -1,17 +1,8 @@
 /** What `serve` would run with here, as defaults and the environment say, without secrets; and whether a crash would leave a copy of memory. */
 import { readFileSync } from "node:fs";
+import type { Setting } from "@callnumber/protocol/operator";
 import { CommanderError } from "commander";
-import { withoutPasswords } from "./hidden-passwords.js";
-
-export interface Setting {
-  readonly name: string;
-  /** Null when it is not set. */
-  readonly value: string | null;
-  readonly from: "environment" | "default";
-}
-
-/** The store is said by `doctor` itself, which may have another one on its command line. */
-const SAID_ELSEWHERE: ReadonlySet<string> = new Set(["store", "storeFile"]);
+import { settingsIn } from "./settings.js";
 
 /** @throws TypeError when the environment holds what `serve` would refuse, in its words. */
 export async function settingsOfServe(): Promise<readonly Setting[]> {
@@ -28,19 +19,7 @@ export async function settingsOfServe(): Promise<readonly Setting[]> {
       cause: error,
     });
   }
-  return command.options
-    .filter((option) => !SAID_ELSEWHERE.has(option.attributeName()))
-    .map((option) => {
-      const value: unknown = command.getOptionValue(option.attributeName());
-      const from = command.getOptionValueSource(option.attributeName()) === "env" ? "environment" : "default";
-      return { name: option.name(), value: shown(value) ?? option.defaultValueDescription ?? null, from };
-    });
-}
-
-function shown(value: unknown): string | null {
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
-  const [text = null] = withoutPasswords([value === true ? "yes" : value === false ? "no" : String(value)]);
-  return text;
+  return settingsIn(command);
 }
 
 /**
@@ -59,18 +38,3 @@ export function coreDumps(): string | undefined {
     return undefined;
   }
 }
-
-/** For people, a line each. */
-export function settingsInWords(settings: readonly Setting[], dumps: string | undefined): readonly string[] {
-  const width = Math.max(...settings.map(({ name }) => name.length));
-  return [
-    "what serve would run with here, by the environment and its defaults:",
-    ...settings.map(
-      ({ name, value, from }) =>
-        `  ${name.padEnd(width)}  ${value ?? "not set"}${from === "environment" ? " (environment)" : ""}`,
-    ),
-    `core dumps: ${dumps ?? "not known here"}${dumps === "off" || dumps === undefined ? "" : CORE_ADVICE}`,
-  ];
-}
-
-const CORE_ADVICE = ". A core file holds passwords and keys: ulimit -c 0, or LimitCORE=0 in a unit of systemd";

@@ -3,7 +3,7 @@
 import { createServer as createProbe } from "node:net";
 import { hostname } from "node:os";
 import { stderr, stdout } from "node:process";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { pino } from "pino";
 import { z } from "zod";
@@ -38,6 +38,7 @@ import { type ConnectionOptions, connectionsOption } from "./serve-connections.j
 import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { settingsIn } from "./settings.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
@@ -117,13 +118,21 @@ export function serveCommand(): Command {
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
     )
     .action((options: Options, command: Command) => {
-      return serve(options, command.getOptionValueSource("namespace") !== "default");
+      const mustServeNamespace = command.getOptionValueSource("namespace") !== "default";
+      return serve(options, { mustServeNamespace, settings: settingsIn(command) });
     });
   for (const option of [...tlsOptions(), ...limitOptions()]) command.addOption(option);
   return command;
 }
 
-async function serve(options: Options, mustServeNamespace: boolean): Promise<void> {
+/** What the words of the command say beside their values. */
+interface Typed {
+  /** The namespace was asked for by name. */
+  readonly mustServeNamespace: boolean;
+  readonly settings: readonly Setting[];
+}
+
+async function serve(options: Options, { mustServeNamespace, settings }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
   const { host, port, namespace } = options;
@@ -141,6 +150,7 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
+  const isForOperators = options.tokensFile !== undefined || admission.isForLoopbackOnly;
   const tls = tlsPaths && startTls(tlsPaths, events);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -169,10 +179,12 @@ async function serve(options: Options, mustServeNamespace: boolean): Promise<voi
       leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
+      // Where nobody is asked for a token, and strangers may come, nobody is told.
+      startedWith: isForOperators ? { store: describeStore(address), startedAtMs: Date.now(), settings } : undefined,
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });
-    for (const text of exposureOf(options, tls !== undefined)) say(text);
+    for (const text of exposureOf(options, tls?.servers.material)) say(text);
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");

@@ -2,7 +2,8 @@
 import process from "node:process";
 import type { Option } from "commander";
 import { z } from "zod";
-import { readTlsMaterial, type TlsPaths } from "../http/tls-files.js";
+import { endInWords, nearEnd } from "../http/certificate-end.js";
+import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../http/tls-files.js";
 import { TlsReload } from "../http/tls-reload.js";
 import { TlsServers } from "../http/tls-servers.js";
 import type { Log } from "../log.js";
@@ -45,14 +46,20 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
   );
 }
 
-/** What an operator should hear at the start of where it listens; nothing where all is as anybody expects. */
-export function exposureOf({ host }: TlsOptions, isEncrypted: boolean): readonly string[] {
-  if (isLoopback(host)) return [];
+/**
+ * What an operator should hear at the start of where it listens, and of the certificate; nothing where all is as anybody expects.
+ * `material`: undefined where plain HTTP is spoken.
+ */
+export function exposureOf({ host }: TlsOptions, material: TlsMaterial | undefined): readonly string[] {
+  const end = material && nearEnd(material.endsAtMs, Date.now());
+  const ending = end === undefined ? [] : [endInWords(end)];
+  if (isLoopback(host)) return ending;
   return [
     ...(isEveryAddress(host) ? [`--host ${host}: every address of this machine is listened to`] : []),
-    ...(isEncrypted
-      ? []
-      : ["nothing is encrypted: whoever is on the way reads tokens and answers (--listen-without-tls)"]),
+    ...(material === undefined
+      ? ["nothing is encrypted: whoever is on the way reads tokens and answers (--listen-without-tls)"]
+      : []),
+    ...ending,
   ];
 }
 

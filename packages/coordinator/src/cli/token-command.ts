@@ -5,6 +5,7 @@ import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { Argument, Command, Option } from "commander";
 import { z } from "zod";
 import { ROLES, type Role } from "../http/caller.js";
+import { faultOfMode } from "../private-mode.js";
 import { changeTokensFile } from "../tokens/change-tokens-file.js";
 import { type MadeToken, makeToken } from "../tokens/made-token.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
@@ -114,7 +115,7 @@ async function create({ file, options, command }: Deed): Promise<void> {
 /** A shell makes files that everybody may read, where nobody has told it otherwise. */
 function isOpenToOthers(): boolean {
   const output = fstatSync(stdout.fd);
-  return output.isFile() && platform !== "win32" && (output.mode & 0o077) !== 0;
+  return output.isFile() && platform !== "win32" && faultOfMode(output.mode, "") !== undefined;
 }
 
 async function list({ file, options }: Deed): Promise<void> {

@@ -4,8 +4,8 @@
 export const ROLES = ["lease", "read", "operator"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** `public`: anybody · `lease`: takes runs and reports on them · `read`: looks · `change`: changes what operators write. */
-export type Access = "public" | "lease" | "read" | "change";
+/** `public`: anybody · `lease`: takes runs and reports on them · `read`: looks · `change`: changes what operators write · `settings`: looks at how it was started. */
+export type Access = "public" | "lease" | "read" | "change" | "settings";
 
 export interface Caller {
   /** First eight hex digits of the SHA-256 of the caller's token; null where nobody is asked for one. */
@@ -18,13 +18,13 @@ export interface Caller {
 export const ACCESSES_OF: Readonly<Record<Role, ReadonlySet<Access>>> = {
   lease: new Set(["public", "lease"]),
   read: new Set(["public", "read"]),
-  operator: new Set(["public", "read", "change"]),
+  operator: new Set(["public", "read", "change", "settings"]),
 };
 
 /** Everybody, where nobody is asked for a token. */
 export const ANYBODY: Caller = {
   tokenId: null,
-  accesses: new Set(["public", "lease", "read", "change"]),
+  accesses: new Set(["public", "lease", "read", "change", "settings"]),
   namespaces: "all",
 };
 

@@ -39,6 +39,7 @@ import { runsRoutes } from "./runs-routes.js";
 import { SessionDoor } from "./session-door.js";
 import { sessionRoutes } from "./session-routes.js";
 import { Sessions, type SignInTokens } from "./sessions.js";
+import { type StartedWith, settingsRoute } from "./settings-route.js";
 import { statusRoute } from "./status-route.js";
 import { refuseStrayQueries } from "./strict-queries.js";
 import { StrictGate, type StrictOptions } from "./strict-server.js";
@@ -74,6 +75,8 @@ export interface ServerOptions {
   readonly publicInspect?: boolean;
   /** What the gate before all routes lets in. Default: its own defaults. */
   readonly strict?: StrictOptions;
+  /** How it was started, for operators who ask, without secrets. Default: nobody is told. */
+  readonly startedWith?: StartedWith | undefined;
   /** Encrypts. Default: HTTP is spoken. */
   readonly tls?: TlsServers | undefined;
 }
@@ -97,6 +100,7 @@ export async function createServer({
   leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
   strict = {},
+  startedWith,
   tls,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
@@ -104,7 +108,7 @@ export async function createServer({
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
   const gate = new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events);
   const app = newApp(refusals, gate, tls);
-  const metrics = new Metrics({ coordinator, events, release });
+  const metrics = new Metrics({ coordinator, events, release, tls });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
   const underWay = new UnderWay(leasesAtOnce);
@@ -160,6 +164,7 @@ export async function createServer({
     namespacesRoutes(routes, coordinator, release);
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
+    if (startedWith) settingsRoute(routes, { startedWith, release, tls });
     healthRoutes(routes, coordinator);
     eventsRoute(routes, { streams, door: wholeDoor, tls });
     consoleRoute(routes);

@@ -20,27 +20,43 @@ export interface TlsMaterial {
   readonly endsAtMs: number;
 }
 
+/** How messages call it. */
+const WHAT = "the TLS certificate";
 const PEM_CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** @throws TypeError that names the file and what is wrong with it; never with anything of the key. */
 export function readTlsMaterial(paths: TlsPaths, nowMs: number): TlsMaterial {
-  const certificate = readPublicFile(paths.certificate, "the TLS certificate");
+  const certificate = readPublicFile(paths.certificate, WHAT);
   const key = readPrivateFile(paths.key, "the TLS key");
   const clientCa = paths.clientCa && readPublicFile(paths.clientCa, "the TLS client CA");
-  const [own] = certificatesIn(certificate, paths.certificate);
-  if (own === undefined) throw new TypeError(`the TLS certificate ${paths.certificate} holds no certificate in PEM`);
+  const own = ownCertificateIn(certificate, paths.certificate);
   mustFit(own, key, paths);
-  const endsAtMs = mustHold(own, nowMs, `the TLS certificate ${paths.certificate}`);
+  const endsAtMs = mustHold(own, nowMs, `${WHAT} ${paths.certificate}`);
   if (clientCa !== undefined) mustKnowSomebody(certificatesIn(clientCa, paths.clientCa), nowMs, paths.clientCa);
   const material = { certificate, key, clientCa, endsAtMs };
   mustBeUsable(material, paths);
   return material;
 }
 
+/**
+ * When the certificate in a file ends, milliseconds; also of one that has ended.
+ * @throws TypeError as `readTlsMaterial`.
+ */
+export function endOfCertificateIn(path: string): number {
+  return endOf(ownCertificateIn(readPublicFile(path, WHAT), path), `${WHAT} ${path}`);
+}
+
 /** What every server of ours is told: TLS 1.2 or later, whatever the process was started with. */
 export function contextOf({ certificate, key, clientCa }: TlsMaterial): SecureContextOptions {
   const ca = clientCa === undefined ? {} : { ca: clientCa };
   return { cert: certificate, key, ...ca, minVersion: "TLSv1.2", honorCipherOrder: true };
+}
+
+/** The server's own stands first. */
+function ownCertificateIn(pem: string, path: string): X509Certificate {
+  const [own] = certificatesIn(pem, path);
+  if (own === undefined) throw new TypeError(`${WHAT} ${path} holds no certificate in PEM`);
+  return own;
 }
 
 function certificatesIn(pem: string, path: string | undefined): readonly X509Certificate[] {
@@ -66,9 +82,16 @@ function mustFit(own: X509Certificate, key: string, paths: TlsPaths): void {
 
 /** Answers when it ends. */
 function mustHold(certificate: X509Certificate, nowMs: number, what: string): number {
-  const [beginsAtMs, endsAtMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  const [beginsAtMs, endsAtMs] = [Date.parse(certificate.validFrom), endOf(certificate, what)];
   if (endsAtMs <= nowMs) throw new TypeError(`${what} has ended on ${instant(endsAtMs)}`);
   if (beginsAtMs > nowMs) throw new TypeError(`${what} begins on ${instant(beginsAtMs)} only`);
+  return endsAtMs;
+}
+
+function endOf({ validTo }: X509Certificate, what: string): number {
+  const endsAtMs = Date.parse(validTo);
+  // Compared with any date, it would neither have ended nor ever end.
+  if (Number.isNaN(endsAtMs)) throw new TypeError(`${what} has an end that is no date`);
   return endsAtMs;
 }
 

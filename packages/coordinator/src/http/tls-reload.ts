@@ -4,12 +4,12 @@
  */
 import { statSync } from "node:fs";
 import type { Log } from "../log.js";
+import { nearEnd } from "./certificate-end.js";
 import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-files.js";
 
 const LOOK_EVERY_MS = 5_000;
-const DAY_MS = 24 * 3_600_000;
-/** So long before its end a certificate is warned of, once a day. */
-const WARNING_MS = 14 * DAY_MS;
+/** So often a certificate is warned of that ends soon, or has ended. */
+const WARN_EVERY_MS = 24 * 3_600_000;
 
 export interface TlsReloadOptions {
   readonly paths: TlsPaths;
@@ -30,6 +30,8 @@ export class TlsReload {
   /** How they looked at the last look. */
   #seen: string;
   #warnedAtMs = Number.NEGATIVE_INFINITY;
+  /** Whether its end was told, and not only that it comes. */
+  #isEndTold = false;
 
   constructor(options: TlsReloadOptions) {
     this.#options = options;
@@ -82,17 +84,22 @@ export class TlsReload {
     const { servers, log } = this.#options;
     servers.use(material);
     this.#warnedAtMs = Number.NEGATIVE_INFINITY;
+    this.#isEndTold = false;
     log.info({ endsAt: instant(material.endsAtMs) }, "certificate_reloaded");
   }
 
   #warn(): void {
     const { servers, log } = this.#options;
-    const { endsAtMs } = servers.material;
     const now = this.#now();
-    if (endsAtMs - now > WARNING_MS || now - this.#warnedAtMs < DAY_MS) return;
+    const end = nearEnd(servers.material.endsAtMs, now);
+    if (end === undefined) return;
+    const { isEnded, endsAt, daysLeft } = end;
+    const isNew = isEnded && !this.#isEndTold;
+    if (!isNew && now - this.#warnedAtMs < WARN_EVERY_MS) return;
     this.#warnedAtMs = now;
-    const daysLeft = Math.max(0, Math.floor((endsAtMs - now) / DAY_MS));
-    log.warn({ endsAt: instant(endsAtMs), daysLeft }, "certificate_ends_soon");
+    this.#isEndTold = isEnded;
+    if (isEnded) log.error({ endsAt }, "certificate_ended");
+    else log.warn({ endsAt, daysLeft }, "certificate_ends_soon");
   }
 }
 

@@ -5,6 +5,7 @@
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { EventHub } from "../events.js";
+import { type Certified, certificateGauge } from "./certificate-gauge.js";
 import { EventCounts } from "./event-counts.js";
 import { NamespaceGauges, type Observable } from "./namespace-gauges.js";
 
@@ -12,6 +13,8 @@ export interface MetricsOptions {
   readonly coordinator: Observable;
   readonly events: EventHub;
   readonly release: string;
+  /** Default: plain HTTP is spoken. */
+  readonly tls?: Certified | undefined;
 }
 
 /** Gauges that are called like counters; the same figures, by kind, bear the names without the ending. */
@@ -24,7 +27,7 @@ export class Metrics {
   readonly #gauges: NamespaceGauges;
   readonly #unsubscribe: () => void;
 
-  constructor({ coordinator, events, release }: MetricsOptions) {
+  constructor({ coordinator, events, release, tls }: MetricsOptions) {
     const registers = [this.#registry];
     this.#coordinator = coordinator;
     this.#counts = new EventCounts(registers);
@@ -35,6 +38,7 @@ export class Metrics {
       labelNames: ["release", "node"],
       registers,
     }).set({ release, node: nodeRelease }, 1);
+    certificateGauge(registers, tls);
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     this.#unsubscribe = events.subscribe((event) => this.#counts.count(event));

@@ -3,9 +3,8 @@
  * check: a file that others put in its place would have an owner that is refused. Pure.
  */
 
-/** All that a file may allow: its owner to write, its group to read. */
-const MODE_MAX = 0o640;
-const MODE_BITS = 0o7777;
+import { asShellWord, faultOfMode } from "../private-mode.js";
+
 const ROOT_UID = 0;
 
 export interface FileRights {
@@ -22,18 +21,7 @@ export function faultOfRights(
   // Windows knows no owners and modes of this kind.
   if (processUid === undefined) return undefined;
   if (uid !== processUid && uid !== ROOT_UID) {
-    return `it belongs to the user with id ${uid}, who could let anybody in; it must belong to ${processUid} or root: chown ${processUid} ${quoted(path)}`;
+    return `it belongs to the user with id ${uid}, who could let anybody in; it must belong to ${processUid} or root: chown ${processUid} ${asShellWord(path)}`;
   }
-  const bits = mode & MODE_BITS;
-  if ((bits & ~MODE_MAX) === 0) return undefined;
-  return `its mode is ${octal(bits)}, with which others could read or change it; it must be 0600, or 0640 for a group that may read it: chmod 600 ${quoted(path)}`;
-}
-
-function octal(bits: number): string {
-  return bits.toString(8).padStart(4, "0");
-}
-
-/** As a shell takes it. */
-function quoted(path: string): string {
-  return /^[\w./+:@-]+$/.test(path) && !path.startsWith("-") ? path : `'${path.replaceAll("'", "'\\''")}'`;
+  return faultOfMode(mode, path);
 }

@@ -1,0 +1,32 @@
+/**
+ * `GET /v1/settings`: how this coordinator was started, for `callnumber doctor`. For operators alone: it tells paths and addresses of the
+ * machine. What is secret was taken out before it came here.
+ */
+import { OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
+import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import type { TypedApp } from "./app.js";
+import { errorResponses } from "./error-responses.js";
+import type { TlsServers } from "./tls-servers.js";
+
+/** What does not change while it runs. */
+export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings">;
+
+export interface SettingsSources {
+  readonly startedWith: StartedWith;
+  readonly release: string;
+  readonly tls: TlsServers | undefined;
+}
+
+export function settingsRoute(app: TypedApp, { startedWith, release, tls }: SettingsSources): void {
+  app.get(
+    OPERATOR_ROUTES.settings,
+    {
+      config: { access: "settings" },
+      schema: {
+        summary: "How the coordinator was started, without secrets",
+        response: { 200: settingsAnswerSchema, ...errorResponses },
+      },
+    },
+    async () => ({ release, ...startedWith, certificateEndsAtMs: tls?.material.endsAtMs ?? null }),
+  );
+}
