@@ -14,7 +14,10 @@
 --
 -- docs/storing-call-numbers.md tells which column to keep call numbers in.
 
--- A function keeps the mode it was made in. In this one an argument that does not fit is an error, never something cut to fit.
+-- Arguments are text throughout, numbers too. The server makes them fit what is declared by the mode of the caller's session, and in a lax
+-- one would make 2VznWE2i of 2VznWE2ii, 2 of 1.5 and 0 of any word. Text takes them as they are, and the functions look for themselves.
+
+-- A function keeps the mode it was made in: nothing in it is to be read otherwise because of the session that installed it.
 SET @callnumber_sql_mode = @@sql_mode;
 SET sql_mode = 'STRICT_ALL_TABLES';
 
@@ -35,18 +38,18 @@ CREATE FUNCTION call_number_to_number(spelling LONGTEXT CHARACTER SET utf8mb4 CO
 
 -- The eight characters of such a number.
 DROP FUNCTION IF EXISTS call_number_from_number;
-CREATE FUNCTION call_number_from_number(number DECIMAL(65, 30))
+CREATE FUNCTION call_number_from_number(number LONGTEXT CHARACTER SET utf8mb4)
   RETURNS CHAR(8) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN call_number_spelling(call_number_in_range(number));
+  RETURN call_number_spelling(call_number_in_range(call_number_whole(number)));
 
 -- The eight characters of a version (0 to 7), run (0 to 2^30 - 1) and sequence (0 to 2^14 - 1).
 DROP FUNCTION IF EXISTS call_number_encode;
-CREATE FUNCTION call_number_encode(version DECIMAL(65, 30), run DECIMAL(65, 30), sequence DECIMAL(65, 30))
+CREATE FUNCTION call_number_encode(
+    version LONGTEXT CHARACTER SET utf8mb4, run LONGTEXT CHARACTER SET utf8mb4, sequence LONGTEXT CHARACTER SET utf8mb4)
   RETURNS CHAR(8) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN call_number_spelling(call_number_shuffle(IF(
-    version BETWEEN 0 AND 7 AND run BETWEEN 0 AND 1073741823 AND sequence BETWEEN 0 AND 16383
-    AND version = FLOOR(version) AND run = FLOOR(run) AND sequence = FLOOR(sequence),
-    CAST(version * 17592186044416 + run * 16384 + sequence AS UNSIGNED), NULL)));
+    call_number_whole(version) <= 7 AND call_number_whole(run) <= 1073741823 AND call_number_whole(sequence) <= 16383,
+    call_number_whole(version) << 44 | call_number_whole(run) << 14 | call_number_whole(sequence), NULL)));
 
 DROP FUNCTION IF EXISTS call_number_version;
 CREATE FUNCTION call_number_version(spelling LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
@@ -72,9 +75,15 @@ CREATE FUNCTION call_number_is_valid(spelling LONGTEXT CHARACTER SET utf8mb4 COL
 -- Parts of the functions above, of no use by themselves.
 
 DROP FUNCTION IF EXISTS call_number_in_range;
-CREATE FUNCTION call_number_in_range(number DECIMAL(65, 30))
+CREATE FUNCTION call_number_in_range(number BIGINT UNSIGNED)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN IF(number BETWEEN 0 AND 140737488355327 AND number = FLOOR(number), CAST(number AS UNSIGNED), NULL);
+  RETURN IF(number <= 140737488355327, number, NULL);
+
+-- A whole number from 0 to 10^18 - 1 that is written in digits alone, and NULL for anything else.
+DROP FUNCTION IF EXISTS call_number_whole;
+CREATE FUNCTION call_number_whole(number LONGTEXT CHARACTER SET utf8mb4)
+  RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
+  RETURN IF(CHAR_LENGTH(number) BETWEEN 1 AND 18 AND number NOT REGEXP '[^0-9]', CAST(number AS UNSIGNED), NULL);
 
 DROP FUNCTION IF EXISTS call_number_spelling;
 CREATE FUNCTION call_number_spelling(number BIGINT UNSIGNED)
@@ -134,26 +143,29 @@ CREATE FUNCTION call_number_unshuffle(value BIGINT UNSIGNED)
 
 -- 13 digits of milliseconds since 2011-01-01 00:00:00 UTC, 6 random digits, 1 digit for the server.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1;
-CREATE FUNCTION mysql_bigint_13_6_1(time_ms DECIMAL(65, 30), random DECIMAL(65, 30), server DECIMAL(65, 30))
+CREATE FUNCTION mysql_bigint_13_6_1(
+    time_ms LONGTEXT CHARACTER SET utf8mb4, random LONGTEXT CHARACTER SET utf8mb4, server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN twenty_digits_as_number(mysql_bigint_13_6_1_padded(time_ms, random, server));
+  RETURN mysql_scheme_number_of_20(mysql_bigint_13_6_1_padded(time_ms, random, server));
 
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1_padded;
-CREATE FUNCTION mysql_bigint_13_6_1_padded(time_ms DECIMAL(65, 30), random DECIMAL(65, 30), server DECIMAL(65, 30))
+CREATE FUNCTION mysql_bigint_13_6_1_padded(
+    time_ms LONGTEXT CHARACTER SET utf8mb4, random LONGTEXT CHARACTER SET utf8mb4, server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS CHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN CONCAT(digits_of(time_ms, 13), digits_of(random, 6), digits_of(server, 1));
+  RETURN CONCAT(mysql_scheme_digits(time_ms, 13), mysql_scheme_digits(random, 6), mysql_scheme_digits(server, 1));
 
 -- As the published code writes it: the milliseconds without zeros in front.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1_as_written;
-CREATE FUNCTION mysql_bigint_13_6_1_as_written(time_ms DECIMAL(65, 30), random DECIMAL(65, 30), server DECIMAL(65, 30))
+CREATE FUNCTION mysql_bigint_13_6_1_as_written(
+    time_ms LONGTEXT CHARACTER SET utf8mb4, random LONGTEXT CHARACTER SET utf8mb4, server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN CONCAT(CAST(digits_of(time_ms, 13) AS UNSIGNED), digits_of(random, 6), digits_of(server, 1));
+  RETURN CONCAT(CAST(mysql_scheme_digits(time_ms, 13) AS UNSIGNED), mysql_scheme_digits(random, 6), mysql_scheme_digits(server, 1));
 
 -- One of this moment. Repeats: two of the same millisecond and server digit are equal once in 1,000,000, and the moment is that at which
 -- the statement began, so all rows of one statement have the same: of 1,000 rows two are equal in 39 of 100 statements, and of more
 -- than 1,000,000 rows always. A clock set back gives the milliseconds of before again, and servers beyond ten share digits.
 DROP FUNCTION IF EXISTS mysql_bigint_13_6_1_now;
-CREATE FUNCTION mysql_bigint_13_6_1_now(server DECIMAL(65, 30))
+CREATE FUNCTION mysql_bigint_13_6_1_now(server LONGTEXT CHARACTER SET utf8mb4)
   RETURNS BIGINT UNSIGNED NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN mysql_bigint_13_6_1(
     -- In UTC throughout: the hour that a local clock shows twice would be numbered twice.
@@ -163,21 +175,24 @@ CREATE FUNCTION mysql_bigint_13_6_1_now(server DECIMAL(65, 30))
 -- 11 digits of seconds since 2011-01-01 05:00:00 UTC (midnight in New York), then the right 9 of the decimal digits of the first eight
 -- hexadecimal digits of a UUID, padded with zeros.
 DROP FUNCTION IF EXISTS mysql_sql_11_9;
-CREATE FUNCTION mysql_sql_11_9(seconds DECIMAL(65, 30), uuid_first_8 LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+CREATE FUNCTION mysql_sql_11_9(
+    seconds LONGTEXT CHARACTER SET utf8mb4, uuid_first_8 LONGTEXT CHARACTER SET utf8mb4)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN twenty_digits_as_number(mysql_sql_11_9_padded(seconds, uuid_first_8));
+  RETURN mysql_scheme_number_of_20(mysql_sql_11_9_padded(seconds, uuid_first_8));
 
 DROP FUNCTION IF EXISTS mysql_sql_11_9_padded;
-CREATE FUNCTION mysql_sql_11_9_padded(seconds DECIMAL(65, 30), uuid_first_8 LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+CREATE FUNCTION mysql_sql_11_9_padded(
+    seconds LONGTEXT CHARACTER SET utf8mb4, uuid_first_8 LONGTEXT CHARACTER SET utf8mb4)
   RETURNS CHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN CONCAT(digits_of(seconds, 11), LPAD(right_9_digits_of_hex(uuid_first_8), 9, '0'));
+  RETURN CONCAT(mysql_scheme_digits(seconds, 11), LPAD(mysql_scheme_right_9_of_hex(uuid_first_8), 9, '0'));
 
 -- As published, without LPAD: ids whose right part has fewer than nine digits come out shorter, and sort and compare wrongly. Second 1 with
 -- 110000000 and second 11 with 10000000 are both written 1110000000.
 DROP FUNCTION IF EXISTS mysql_sql_11_9_as_written;
-CREATE FUNCTION mysql_sql_11_9_as_written(seconds DECIMAL(65, 30), uuid_first_8 LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+CREATE FUNCTION mysql_sql_11_9_as_written(
+    seconds LONGTEXT CHARACTER SET utf8mb4, uuid_first_8 LONGTEXT CHARACTER SET utf8mb4)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN CONCAT(CAST(digits_of(seconds, 11) AS UNSIGNED), right_9_digits_of_hex(uuid_first_8));
+  RETURN CONCAT(CAST(mysql_scheme_digits(seconds, 11) AS UNSIGNED), mysql_scheme_right_9_of_hex(uuid_first_8));
 
 -- One of this moment. Repeats: the eight digits count 100 ns of the clock and forget which server it was. One server alone repeats none within
 -- a second; two servers that make r each in the same second make r * r / 10,000,000 equal ones in the mean: 1,000 each, one in ten
@@ -190,20 +205,19 @@ CREATE FUNCTION mysql_sql_11_9_now()
 
 -- Parts of the functions above, of no use by themselves.
 
--- The number in as many digits; NULL where it is negative, broken or too great for them.
-DROP FUNCTION IF EXISTS digits_of;
-CREATE FUNCTION digits_of(number DECIMAL(65, 30), digit_count TINYINT UNSIGNED)
+-- The number in as many digits; NULL where it is not whole, or too great for them.
+DROP FUNCTION IF EXISTS mysql_scheme_digits;
+CREATE FUNCTION mysql_scheme_digits(number LONGTEXT CHARACTER SET utf8mb4, digit_count TINYINT UNSIGNED)
   RETURNS VARCHAR(20) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN IF(number >= 0 AND number = FLOOR(number) AND CHAR_LENGTH(CAST(number AS UNSIGNED)) <= digit_count,
-    LPAD(CAST(number AS UNSIGNED), digit_count, '0'), NULL);
+  RETURN IF(CHAR_LENGTH(call_number_whole(number)) <= digit_count, LPAD(call_number_whole(number), digit_count, '0'), NULL);
 
-DROP FUNCTION IF EXISTS right_9_digits_of_hex;
-CREATE FUNCTION right_9_digits_of_hex(hex_digits LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+DROP FUNCTION IF EXISTS mysql_scheme_right_9_of_hex;
+CREATE FUNCTION mysql_scheme_right_9_of_hex(hex_digits LONGTEXT CHARACTER SET utf8mb4)
   RETURNS VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin DETERMINISTIC NO SQL SQL SECURITY INVOKER
-  RETURN IF(CHAR_LENGTH(hex_digits) = 8 AND hex_digits REGEXP '^[0-9A-Fa-f]{8}$', RIGHT(CONV(hex_digits, 16, 10), 9), NULL);
+  RETURN IF(CHAR_LENGTH(hex_digits) = 8 AND hex_digits NOT REGEXP '[^0-9A-Fa-f]', RIGHT(CONV(hex_digits, 16, 10), 9), NULL);
 
-DROP FUNCTION IF EXISTS twenty_digits_as_number;
-CREATE FUNCTION twenty_digits_as_number(digits CHAR(20) CHARACTER SET ascii COLLATE ascii_bin)
+DROP FUNCTION IF EXISTS mysql_scheme_number_of_20;
+CREATE FUNCTION mysql_scheme_number_of_20(digits CHAR(20) CHARACTER SET ascii COLLATE ascii_bin)
   RETURNS BIGINT UNSIGNED DETERMINISTIC NO SQL SQL SECURITY INVOKER
   RETURN IF(digits <= '18446744073709551615', CAST(digits AS UNSIGNED), NULL);
 
