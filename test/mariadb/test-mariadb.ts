@@ -15,6 +15,12 @@ export async function startMariadb(options?: MariadbOptions): Promise<SqlServer 
     ? await startMariadbContainer(process.env["DOCKER_HOST"])
     : await launchMariadb(programs, options);
   if (typeof server === "string") return `no MariaDB can be started: ${[...(programs as string[]), server].join("; ")}`;
-  afterAll(() => server.dispose());
+  started.push(server);
   return server;
 }
+
+const started: SqlServer[] = [];
+// Each test file loads this module anew, so this runs at the end of each file that uses it.
+afterAll(async () => {
+  for (const server of started) await server.dispose();
+});

@@ -12,6 +12,12 @@ export async function startPostgres(options?: PostgresOptions): Promise<SqlServe
   const programs = await findPostgres(process.env["PATH"] ?? "", CACHE_FOLDER);
   if (Array.isArray(programs)) return `no PostgreSQL can be started: ${programs.join("; ")}`;
   const server = await launchPostgres(programs, options);
-  afterAll(() => server.dispose());
+  started.push(server);
   return server;
 }
+
+const started: SqlServer[] = [];
+// Each test file loads this module anew, so this runs at the end of each file that uses it.
+afterAll(async () => {
+  for (const server of started) await server.dispose();
+});
