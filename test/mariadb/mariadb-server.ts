@@ -81,6 +81,8 @@ function serverWords({ shareFolder }: MariadbPrograms, directory: string): strin
     // Nobody needs these data after a crash, and a container may forbid io_uring.
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-doublewrite=0",
+    "--innodb-flush-method=nosync",
+    "--sync-frm=0",
     "--innodb-use-native-aio=0",
     "--innodb-log-file-size=32M",
   ];
