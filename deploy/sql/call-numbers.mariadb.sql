@@ -138,7 +138,7 @@ CREATE FUNCTION call_number_unshuffle(value BIGINT UNSIGNED)
 -- Two schemes whose numbers SQL can make by itself, kept to read what archives hold and to compare. Both CAN REPEAT.
 --
 -- Each comes as its number (BIGINT UNSIGNED; NULL where it would not fit), as twenty digits (`_padded`, which is what to store if it
--- must be text), and as it was first published (`_as_written`), without the zeros: two different numbers can be written alike then.
+-- must be text), and as it was first published (`_as_written`), without the zeros, which is why those of the second can be written alike.
 -- ---------------------------------------------------------------------------------------------------------------------------------
 
 -- 13 digits of milliseconds since 2011-01-01 00:00:00 UTC, 6 random digits, 1 digit for the server.
@@ -196,7 +196,8 @@ CREATE FUNCTION mysql_sql_11_9_as_written(
 
 -- One of this moment. Repeats: the eight digits count 100 ns of the clock and forget which server it was. One server alone repeats none within
 -- a second; two servers that make r each in the same second make r * r / 10,000,000 equal ones in the mean: 1,000 each, one in ten
--- seconds. All rows of one statement have the second at which it began, and a clock set back gives it again.
+-- seconds. All rows of one statement have the second at which it began, and the nine digits come round every 100 seconds: one that takes
+-- longer can repeat. A clock set back gives the seconds of before again.
 DROP FUNCTION IF EXISTS mysql_sql_11_9_now;
 CREATE FUNCTION mysql_sql_11_9_now()
   RETURNS BIGINT UNSIGNED NOT DETERMINISTIC NO SQL SQL SECURITY INVOKER

@@ -8,13 +8,16 @@ import { launchMariadb, type MariadbOptions } from "./mariadb-server.js";
 
 const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/mariadb", import.meta.url));
 
-/** A server that ends with the test file, or, for `ctx.skip`, why there can be none here. */
+/** A server that ends with the test file, or, for `ctx.skip`, why there can be none here. A container takes no options. */
 export async function startMariadb(options?: MariadbOptions): Promise<SqlServer | string> {
   const programs = await findMariadb(process.env["PATH"] ?? "", CACHE_FOLDER);
-  const server = Array.isArray(programs)
-    ? await startMariadbContainer(process.env["DOCKER_HOST"])
-    : await launchMariadb(programs, options);
-  if (typeof server === "string") return `no MariaDB can be started: ${[...(programs as string[]), server].join("; ")}`;
+  if (!Array.isArray(programs)) return endingWithFile(await launchMariadb(programs, options));
+  const container = await startMariadbContainer(process.env["DOCKER_HOST"]);
+  if (typeof container !== "string") return endingWithFile(container);
+  return `no MariaDB can be started: ${[...programs, container].join("; ")}`;
+}
+
+function endingWithFile(server: SqlServer): SqlServer {
   started.push(server);
   return server;
 }

@@ -18,6 +18,18 @@ const SUPERUSER = "postgres";
 /** PostgreSQL refuses to be run by root: then it is run by nobody, who has no other business. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
+/** Why root can't have it run by somebody else, or undefined: in some containers root may be nobody else, or nobody may not read the programs. */
+export async function whyNotAsRoot({ folder, libraryPath }: PostgresPrograms): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const command = { program: join(folder, "postgres"), words: ["--version"], asUser: NOBODY };
+  try {
+    await outputOf({ ...command, environment: libraryVariable(libraryPath) });
+    return undefined;
+  } catch (error) {
+    return `PostgreSQL is not to be run by root, and nobody can't run it: ${(error as Error).message}`;
+  }
+}
+
 /** Resolves when the server answers. @throws Error with the end of its log when it ends before that. */
 export async function launchPostgres(programs: PostgresPrograms, options: PostgresOptions = {}): Promise<SqlServer> {
   const { version, origin, folder } = programs;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 import type { SqlServer } from "../processes/sql-server.js";
 import { findPostgres } from "./postgres-programs.js";
-import { launchPostgres, type PostgresOptions } from "./postgres-server.js";
+import { launchPostgres, type PostgresOptions, whyNotAsRoot } from "./postgres-server.js";
 
 const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/postgres", import.meta.url));
 
@@ -11,6 +11,8 @@ const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/postgres",
 export async function startPostgres(options?: PostgresOptions): Promise<SqlServer | string> {
   const programs = await findPostgres(process.env["PATH"] ?? "", CACHE_FOLDER);
   if (Array.isArray(programs)) return `no PostgreSQL can be started: ${programs.join("; ")}`;
+  const refusal = await whyNotAsRoot(programs);
+  if (refusal !== undefined) return `no PostgreSQL can be started: ${refusal}`;
   const server = await launchPostgres(programs, options);
   started.push(server);
   return server;
