@@ -60,9 +60,9 @@ test("the table takes nothing that is no call number", async () => {
 
 test("the plain INSERT is create-only: the second is error 1062, and the first message stands", async () => {
   await run(examples.sql("table"));
-  await run(examples.sql("insert"));
-  await expect(run(`INSERT INTO messages VALUES ('${STORED}', 'another')`)).rejects.toThrow(DUPLICATE);
-  expect(await run(ALL)).toEqual([[STORED, "the message"]]);
+  await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
+  await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
+  expect(await run(ALL)).toEqual([[STORED, "the first message"]]);
 });
 
 test("the statements it warns of do write over a message or drop one", async () => {
