@@ -51,9 +51,9 @@ describe("the call number in MariaDB", () => {
       ]),
     );
     expect(rows).toEqual(
-      VECTORS.map((vector) => {
-        const callNumber = vector[3] as string;
-        return [...vector, `${toNumber(callNumber)}`, callNumber, "1"];
+      VECTORS.map(([version, run, sequence, callNumber = ""]) => {
+        const number = `${toNumber(callNumber)}`;
+        return [version, run, sequence, callNumber, number, callNumber, "1"];
       }),
     );
   });

@@ -67,28 +67,29 @@ export interface RunningServer {
 /** Starts the server; resolves when `isUp` does. @throws Error with the end of its log when it ends before that, or never answers. */
 export async function launch(command: Command, isUp: () => Promise<unknown>): Promise<RunningServer> {
   const child = start(command);
+  await once(child, "spawn");
   child.stdin?.end();
   let log = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", (piece: Buffer) => (log = (log + piece).slice(-LOG_TAIL_CHARS)));
   }
-  let hasEnded = false;
-  const ended = once(child, "close").then(() => (hasEnded = true));
+  const ended = once(child, "close");
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   killAtExit(child);
   const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
     child.kill(signal);
     await ended;
   };
   const givenUpAt = Date.now() + START_LIMIT_MS;
-  while (!hasEnded && Date.now() < givenUpAt) {
+  while (!hasEnded() && Date.now() < givenUpAt) {
     const answered = await isUp().then(
       () => true,
       () => false,
     );
-    if (answered && !hasEnded) return { kill };
+    if (answered && !hasEnded()) return { kill };
     await Promise.race([delay(ASK_EVERY_MS), ended]);
   }
-  const fate = hasEnded ? "ended before it answered" : `gave no answer in ${START_LIMIT_MS} ms`;
+  const fate = hasEnded() ? "ended before it answered" : `gave no answer in ${START_LIMIT_MS} ms`;
   await kill();
   throw new Error(`${command.program} ${fate}. The end of its log:\n${log}`);
 }
