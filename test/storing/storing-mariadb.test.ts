@@ -146,6 +146,12 @@ test("the functions answer what the document shows, and keep call numbers as num
   await expect(insert("call_number_to_number('2VznWE2i')")).rejects.toThrow(DUPLICATE);
   await expect(insert("call_number_to_number('2VznWE2-')")).rejects.toThrow(/cannot be null/);
   await expect(insert("140737488355328")).rejects.toThrow(/within_47_bits/);
+  const two = "INSERT INTO messages_by_number VALUES (1, 'm'), (call_number_to_number('2VznWE2-'), 'misspelt')";
+  await expect(run(two)).rejects.toThrow(/cannot be null/);
+  const misspelt = "SELECT call_number FROM messages_by_number WHERE message = 'misspelt'";
+  expect(await run(`SET sql_mode = ''; ${two}; ${misspelt}`)).toEqual([["0"]]);
+  const check = "CREATE TABLE checked (call_number CHAR(8) CHECK (call_number_is_valid(call_number)))";
+  await expect(run(check)).rejects.toThrow(/ERROR 1901 /);
 });
 
 test("every example of the document was run", () => {
