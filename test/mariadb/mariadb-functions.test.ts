@@ -159,13 +159,13 @@ describe("the call number in MariaDB", () => {
     const sql = `SET sql_mode = 'ANSI_QUOTES'; ${FUNCTIONS} SELECT @@sql_mode`;
     expect(await server.run(sql, DATABASE)).toEqual([["ANSI_QUOTES"]]);
     const made = await server.run(
-      `SELECT routine_name, is_deterministic, sql_data_access, security_type FROM information_schema.routines
+      `SELECT routine_name, is_deterministic, sql_data_access, security_type, sql_mode FROM information_schema.routines
         WHERE routine_schema = '${DATABASE}'`,
     );
     expect(made.length).toBeGreaterThan(18);
-    for (const [name, isDeterministic, access, security] of made) {
+    for (const [name, isDeterministic, access, security, mode] of made) {
       expect([name, isDeterministic], name).toEqual([name, name?.endsWith("_now") ? "NO" : "YES"]);
-      expect([access, security], name).toEqual(["NO SQL", "INVOKER"]);
+      expect([access, security, mode], name).toEqual(["NO SQL", "INVOKER", "STRICT_ALL_TABLES"]);
     }
   });
 
