@@ -6,7 +6,7 @@
 import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { promisify } from "node:util";
-import { diesWithParent } from "./redis-server.js";
+import { diesWithParent } from "../processes/dies-with-run.js";
 
 /** Words for `unshare` that make a network, and for `nsenter` that go into it. */
 interface Way {

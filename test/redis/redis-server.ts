@@ -2,7 +2,7 @@
  * A redis-server of a test's own: a folder and a port on 127.0.0.1, to be killed, frozen and started again.
  * Knows nothing of where the program came from, nor of the test framework.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { diesWithParent, killAtExit } from "../processes/dies-with-run.js";
 import { environmentFor, type RedisBinary } from "./redis-binary.js";
 import { converse } from "./redis-command.js";
 import { RespRefusal } from "./resp.js";
@@ -223,31 +224,6 @@ class RedisProcess implements DisposableRedisServer {
     return await readFile(join(this.directory, "redis.log"), "utf8");
   }
 }
-
-/** Where the kernel does not see to it (see `diesWithParent`), an orderly exit of this process does. */
-function killAtExit(child: ChildProcess): void {
-  if (alive.size === 0) process.once("exit", killAll);
-  alive.add(child);
-  child.once("exit", () => {
-    alive.delete(child);
-    if (alive.size === 0) process.off("exit", killAll);
-  });
-}
-const alive = new Set<ChildProcess>();
-const killAll = () => {
-  for (const child of alive) child.kill("SIGKILL");
-};
-
-/**
- * Words before the command that make Linux kill the server as soon as this process is gone, however it went.
- * An exit handler is not enough: vitest ends its workers by a signal, and a crash runs no handlers.
- */
-export function diesWithParent(): string[] {
-  parentDeathPrefix ??=
-    spawnSync("setpriv", ["--pdeathsig", "KILL", "true"]).status === 0 ? ["setpriv", "--pdeathsig", "KILL"] : [];
-  return parentDeathPrefix;
-}
-let parentDeathPrefix: string[] | undefined;
 
 function environmentOf(preloads: readonly Preload[]): NodeJS.ProcessEnv {
   if (preloads.length === 0) return {};

@@ -1,0 +1,164 @@
+/** The examples of docs/storing-call-numbers.md on a real MariaDB, and what it says of the statements that it warns of. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startMariadb } from "../mariadb/test-mariadb.js";
+import { REPOSITORY } from "../processes/command.js";
+import type { SqlServer } from "../processes/sql-server.js";
+import { DocumentExamples } from "./document-examples.js";
+import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
+
+const examples = new DocumentExamples("mariadb");
+const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
+const DUPLICATE = /ERROR 1062 /;
+const ALL = "SELECT call_number, message FROM messages ORDER BY call_number";
+const RISKY = `CREATE TABLE messages_at_risk (call_number CHAR(8) NOT NULL PRIMARY KEY, message TEXT NOT NULL)
+  CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+  INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message');`;
+
+let server: SqlServer;
+let unavailable: string | undefined;
+const run = (sql: string) => server.run(sql, "archive");
+
+beforeAll(async () => {
+  const started = await startMariadb();
+  if (typeof started === "string") unavailable = started;
+  else server = started;
+});
+
+beforeEach(async (context) => {
+  context.skip(unavailable !== undefined, unavailable);
+  await server.run("CREATE DATABASE archive CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
+});
+
+afterEach(async () => {
+  if (unavailable === undefined) await server.run("DROP DATABASE archive");
+});
+
+test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  await run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
+  expect(await run(`SELECT message FROM messages WHERE call_number = '${OTHER}'`)).toEqual([["other"]]);
+  expect(await run(ALL)).toEqual(
+    [
+      [OTHER, "other"],
+      [FIRST, "first"],
+      [STORED, "the message"],
+    ].toSorted(),
+  );
+});
+
+test("the table takes nothing that is no call number", async () => {
+  await run(examples.sql("table"));
+  for (const text of [...NO_CALL_NUMBERS, "2VznWE2ii"]) {
+    const insert = run(`INSERT INTO messages VALUES (${quoted(text)}, 'm')`);
+    await expect(insert, JSON.stringify(text)).rejects.toThrow(/CONSTRAINT `spelt_like|Data too long|Incorrect string/);
+  }
+  await run("INSERT INTO messages VALUES ('dxlGgaI3', 'the greatest'), ('00000000', 'the least')");
+});
+
+test("the plain INSERT is create-only: the second is error 1062, and the first message stands", async () => {
+  await run(examples.sql("table"));
+  await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
+  await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
+  expect(await run(ALL)).toEqual([[STORED, "the first message"]]);
+});
+
+test("the statements it warns of do write over a message or drop one", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  const after = async (sql: string) => (await run(`${sql}; ${ALL}`)).at(-1)?.[1];
+  expect(await after(`INSERT IGNORE INTO messages VALUES ('${STORED}', 'dropped')`)).toBe("the message");
+  const update = "ON DUPLICATE KEY UPDATE message = 'updated'";
+  expect(await after(`INSERT INTO messages VALUES ('${STORED}', 'x') ${update}`)).toBe("updated");
+  expect(await after(`REPLACE INTO messages VALUES ('${STORED}', 'replaced')`)).toBe("replaced");
+});
+
+test("a collation without case destroys a message, as shown, and each statement in its own way", async () => {
+  expect(await run(examples.sql("trap"))).toEqual(examples.rows("trap"));
+  await run("DROP TABLE messages_at_risk");
+  await run(RISKY);
+  const other = `INTO messages_at_risk VALUES ('${OTHER}', 'another message')`;
+  await expect(run(`INSERT ${other}`)).rejects.toThrow(DUPLICATE);
+  const all = "SELECT call_number, message FROM messages_at_risk";
+  expect(await run(`INSERT IGNORE ${other}; ${all}`)).toEqual([[FIRST, "the first message"]]);
+  expect(await run(`${all} WHERE call_number = '${OTHER}'`)).toEqual([[FIRST, "the first message"]]);
+  const update = "ON DUPLICATE KEY UPDATE message = VALUES(message)";
+  expect(await run(`INSERT ${other} ${update}; ${all}`)).toEqual([[FIRST, "another message"]]);
+});
+
+test("the query finds every column at risk and no other, and the statement mends one", async () => {
+  await run(examples.sql("table"));
+  await run(RISKY);
+  await run(`CREATE TABLE others (callNumber VARCHAR(20) COLLATE utf8mb4_unicode_ci, code CHAR(8) COLLATE utf8mb4_nopad_bin,
+    reference CHAR(8), subject VARCHAR(200), bytes BINARY(8), cased VARCHAR(8) CHARACTER SET latin1 COLLATE latin1_general_cs)`);
+  await run("CREATE VIEW seen AS SELECT * FROM others");
+  const found = async () => (await run(examples.sql("find"))).map(([, table, column]) => `${table}.${column}`);
+  expect(await found()).toEqual(["messages_at_risk.call_number", "others.callNumber", "others.reference"]);
+
+  await run(examples.sql("mend"));
+  expect(await found()).toEqual(["others.callNumber", "others.reference"]);
+  await run(`INSERT INTO messages_at_risk VALUES ('${OTHER}', 'another message')`);
+  expect(await run("SELECT message FROM messages_at_risk ORDER BY 1")).toEqual([
+    ["another message"],
+    ["the first message"],
+  ]);
+});
+
+test("a column that a foreign key joins to another is refused, as said", async () => {
+  await run(RISKY);
+  await run(`CREATE TABLE threads (call_number CHAR(8) NOT NULL, FOREIGN KEY (call_number) REFERENCES messages_at_risk (call_number))
+    CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci`);
+  await expect(run(examples.sql("mend"))).rejects.toThrow(/ERROR 1833 /);
+  const mendOther = examples.sql("mend").replace("messages_at_risk", "threads");
+  await expect(run(mendOther)).rejects.toThrow(/ERROR 1832 /);
+});
+
+test("a lax mode cuts a text into somebody else's number, and INSERT IGNORE does in every mode", async () => {
+  await run(examples.sql("table"));
+  const tooLong = `INTO messages VALUES ('${STORED}X', 'm'); ${ALL}`;
+  await expect(run(`INSERT ${tooLong}`)).rejects.toThrow(/Data too long/);
+  expect(await run(`SET sql_mode = ''; INSERT ${tooLong}`)).toEqual([[STORED, "m"]]);
+  expect(await run(`TRUNCATE messages; INSERT IGNORE ${tooLong}`)).toEqual([[STORED, "m"]]);
+});
+
+test("spaces at the end are cut and do not count", async () => {
+  await run(examples.sql("table"));
+  await run(`INSERT INTO messages VALUES ('${STORED}  ', 'm')`);
+  expect(await run(ALL)).toEqual([[STORED, "m"]]);
+  expect(await run(`${ALL.split(" ORDER")[0]} WHERE call_number = '${STORED}   '`)).toEqual([[STORED, "m"]]);
+});
+
+test("a number without quotes finds what begins like it", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  expect(await run(examples.sql("unquoted"))).toEqual(examples.rows("unquoted"));
+});
+
+test("the functions answer what the document shows, and keep call numbers as numbers", async () => {
+  await run(readFileSync(join(REPOSITORY, "deploy/sql/call-numbers.mariadb.sql"), "utf8"));
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  expect(await run(examples.sql("functions"))).toEqual(examples.rows("functions"));
+  expect(await run(examples.sql("bigint"))).toEqual(examples.rows("bigint"));
+  const insert = (number: string) => run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`);
+  await expect(insert("call_number_to_number('2VznWE2i')")).rejects.toThrow(DUPLICATE);
+  await expect(insert("call_number_to_number('2VznWE2-')")).rejects.toThrow(/cannot be null/);
+  await expect(insert("140737488355328")).rejects.toThrow(/within_47_bits/);
+  const two = "INSERT INTO messages_by_number VALUES (1, 'm'), (call_number_to_number('2VznWE2-'), 'misspelt')";
+  await expect(run(two)).rejects.toThrow(/cannot be null/);
+  const misspelt = "SELECT call_number FROM messages_by_number WHERE message = 'misspelt'";
+  expect(await run(`SET sql_mode = ''; ${two}; ${misspelt}`)).toEqual([["0"]]);
+  const check = "CREATE TABLE checked (call_number CHAR(8) CHECK (call_number_is_valid(call_number)))";
+  await expect(run(check)).rejects.toThrow(/ERROR 1901 /);
+});
+
+test("every example of the document was run", () => {
+  expect(examples.unused).toEqual([]);
+});
+
+/** As hexadecimal: nothing on the way to the server can take a character of it for anything else. */
+function quoted(text: string): string {
+  return `CONVERT(X'${Buffer.from(text).toString("hex")}' USING utf8mb4)`;
+}

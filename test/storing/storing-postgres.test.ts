@@ -1,0 +1,103 @@
+/** The examples of docs/storing-call-numbers.md on a real PostgreSQL, and what it says of the statements that it warns of. */
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { startPostgres } from "../postgres/test-postgres.js";
+import type { SqlServer } from "../processes/sql-server.js";
+import { DocumentExamples } from "./document-examples.js";
+import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
+
+const examples = new DocumentExamples("postgres");
+const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
+const DUPLICATE = /23505/;
+const ALL = "SELECT call_number, message FROM messages ORDER BY call_number";
+
+let server: SqlServer;
+let unavailable: string | undefined;
+const run = (sql: string) => server.run(sql, "archive");
+
+beforeAll(async () => {
+  const started = await startPostgres();
+  if (typeof started === "string") unavailable = started;
+  else server = started;
+});
+
+beforeEach(async (context) => {
+  context.skip(unavailable !== undefined, unavailable);
+  await server.run("CREATE DATABASE archive");
+});
+
+afterEach(async () => {
+  if (unavailable === undefined) await server.run("DROP DATABASE archive");
+});
+
+test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  await run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
+  expect(await run(`SELECT message FROM messages WHERE call_number = '${OTHER}'`)).toEqual([["other"]]);
+  expect(await run(ALL)).toEqual(
+    [
+      [OTHER, "other"],
+      [FIRST, "first"],
+      [STORED, "the message"],
+    ].toSorted(),
+  );
+});
+
+test("the table takes nothing that is no call number", async () => {
+  await run(examples.sql("table"));
+  for (const text of [...NO_CALL_NUMBERS, "2VznWE2ii", "2VznWE2i ", "2VznWE2i\n"]) {
+    const insert = run(`INSERT INTO messages VALUES ('${text}', 'm')`);
+    await expect(insert, JSON.stringify(text)).rejects.toThrow(/23514.*spelt_like_a_call_number/);
+  }
+  await run("INSERT INTO messages VALUES ('dxlGgaI3', 'the greatest'), ('00000000', 'the least')");
+});
+
+test("both ways of inserting are create-only: the first message stands", async () => {
+  await run(examples.sql("table"));
+  await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
+  await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
+  expect(await run(examples.sql("create-only"))).toEqual([]);
+  expect(await run(ALL)).toEqual([[STORED, "the first message"]]);
+  expect(await run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([[FIRST]]);
+});
+
+test("ON CONFLICT DO UPDATE and MERGE write over a message, as warned", async () => {
+  await run(examples.sql("table"));
+  await run(examples.sql("insert"));
+  const update = "ON CONFLICT (call_number) DO UPDATE SET message = excluded.message";
+  await run(`INSERT INTO messages VALUES ('${STORED}', 'updated') ${update}`);
+  expect(await run(ALL)).toEqual([[STORED, "updated"]]);
+  await run(`MERGE INTO messages AS m USING (VALUES ('${STORED}', 'merged')) AS n (call_number, message)
+    ON m.call_number = n.call_number WHEN MATCHED THEN UPDATE SET message = n.message`);
+  expect(await run(ALL)).toEqual([[STORED, "merged"]]);
+});
+
+test("a collation that is not deterministic destroys a message, as shown; the query finds it and the statement mends it", async () => {
+  await run(examples.sql("table"));
+  expect(await run(examples.sql("trap"))).toEqual(examples.rows("trap"));
+  const insert = `INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message')`;
+  await expect(run(insert)).rejects.toThrow(DUPLICATE);
+  expect(await run(examples.sql("find"))).toEqual([["messages_at_risk", "call_number", "text", "without_case"]]);
+
+  await run(examples.sql("mend"));
+  expect(await run(examples.sql("find"))).toEqual([]);
+  await run(insert);
+  expect(await run("SELECT call_number FROM messages_at_risk ORDER BY 1")).toEqual([[OTHER], [FIRST]]);
+});
+
+test("char(8) pads, and its spaces at the end do not count", async () => {
+  await run("CREATE TABLE padded (call_number char(8) PRIMARY KEY); INSERT INTO padded VALUES ('2VznWE')");
+  await expect(run("INSERT INTO padded VALUES ('2VznWE  ')")).rejects.toThrow(DUPLICATE);
+});
+
+test("as numbers they are kept in 47 bits, once each", async () => {
+  await run(examples.sql("bigint"));
+  const insert = (number: string) => run(`INSERT INTO messages_by_number VALUES (${number}, 'another')`);
+  await expect(insert("8860652339216")).rejects.toThrow(DUPLICATE);
+  for (const number of ["-1", "140737488355328"]) await expect(insert(number)).rejects.toThrow(/23514/);
+  await expect(insert("NULL")).rejects.toThrow(/23502/);
+});
+
+test("every example of the document was run", () => {
+  expect(examples.unused).toEqual([]);
+});
