@@ -1,0 +1,42 @@
+/**
+ * What a number is made of: fields, most significant first, each with its width and with what fills it.
+ * Minting, spelling, taking apart and every figure of the comparison follow from these; a scheme declares, and computes nothing.
+ */
+
+/** Width in bits, or in decimal digits where the scheme was made to be read by people. One scheme uses one of the two. */
+export type Width = { readonly bits: number } | { readonly digits: number };
+
+/** What fills a field when a number is minted. */
+export type Source =
+  /** The same in every number: a version, a sign bit that stays 0. */
+  | { readonly kind: "fixed"; readonly value: number }
+  /** Whole units of time since the epoch. `unitMs` is 1,000 for seconds and 0.0001 for the 100 ns of a UUID. */
+  | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number }
+  /** Tells this process from all others. Given by somebody who keeps the list, or taken from what the machine has: that may repeat. */
+  | { readonly kind: "node"; readonly from: NodeSource }
+  /** Drawn anew for each number, each value from `from` to `to` with the same chance. */
+  | { readonly kind: "random"; readonly from: number; readonly to: number }
+  /** Rises by one with each number. */
+  | { readonly kind: "sequence"; readonly within: SequenceScope; readonly first: number; readonly whenUsedUp: UsedUp }
+  /** Asked for from one central counter. */
+  | { readonly kind: "counter"; readonly asked: "for each number" | "for each run" };
+
+export type NodeSource = "given" | "server" | "pid" | "mac hash";
+
+/** Where a sequence begins anew: with the next unit of the clock, with the next run, or never, because its last value is kept. */
+export type SequenceScope = "clock unit" | "run" | "kept";
+
+/** After the last value of a sequence: wait for the clock, ask for another run, or refuse. */
+export type UsedUp = "wait" | "ask" | "refuse";
+
+export interface Field {
+  /** One word, unique within the scheme: the key of its value. */
+  readonly name: string;
+  readonly width: Width;
+  readonly source: Source;
+}
+
+/** How many values the field can have. */
+export function capacityOf({ width }: Field): bigint {
+  return "bits" in width ? 1n << BigInt(width.bits) : 10n ** BigInt(width.digits);
+}
