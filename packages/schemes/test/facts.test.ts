@@ -252,7 +252,7 @@ describe("a tiny scheme", () => {
       2,
     ],
     ["values drawn without a clock", tiny({ kind: "random", from: 0, to: 7 }), 1],
-  ])("repeats as often as it does in 20,000 histories: %s", (what, scheme, nodes) => {
+  ])("repeats as often as it does in 10,000 histories: %s", (what, scheme, nodes) => {
     const seconds = what.startsWith("counters") ? 1 : 3;
     const random = seededRandom(inject("seed"));
     const below = (bound: number) => Math.floor(random() * bound);
@@ -300,7 +300,7 @@ describe("a tiny scheme", () => {
   });
 });
 
-const HISTORIES = 20_000;
+const HISTORIES = 10_000;
 
 /** Fields of three bits each, or of as many as a last number says. */
 function tiny(...given: readonly (Source | number)[]): Scheme {
