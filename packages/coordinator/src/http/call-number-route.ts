@@ -3,10 +3,12 @@ import { inspectAnswerSchema, inspectQuerySchema, namespaceSchema } from "@calln
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
+import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 
-export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
+export function callNumberRoute(app: TypedApp, coordinator: Coordinator, underWay: UnderWay): void {
   app.get(
     ROUTES.callNumber,
     {
@@ -18,9 +20,10 @@ export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
         response: { 200: inspectAnswerSchema, ...errorResponses },
       },
     },
-    async ({ params, query }) => {
-      const withNeighbours = query.neighbours === "yes";
-      return await coordinator.inspect(params.namespace, params.callNumber, { withNeighbours });
+    (request) => {
+      const { namespace, callNumber } = request.params;
+      const withNeighbours = request.query.neighbours === "yes";
+      return underWay.run(askerOf(request), () => coordinator.inspect(namespace, callNumber, { withNeighbours }));
     },
   );
 }

@@ -3,11 +3,13 @@ import { namespaceSchema, runAnswerSchema, runsAnswerSchema, runsQuerySchema } f
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
+import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
+import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
 
-export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
+export function runsRoutes(app: TypedApp, coordinator: Coordinator, underWay: UnderWay): void {
   app.get(
     ROUTES.runs,
     {
@@ -19,7 +21,7 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
         response: { 200: runsAnswerSchema, ...errorResponses },
       },
     },
-    async ({ params, query }) => coordinator.runs(params.namespace, query),
+    (request) => underWay.run(askerOf(request), () => coordinator.runs(request.params.namespace, request.query)),
   );
   app.get(
     ROUTES.run,
@@ -31,6 +33,6 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
         response: { 200: runAnswerSchema, ...errorResponses },
       },
     },
-    async ({ params }) => coordinator.run(params.namespace, params.run),
+    (request) => underWay.run(askerOf(request), () => coordinator.run(request.params.namespace, request.params.run)),
   );
 }
