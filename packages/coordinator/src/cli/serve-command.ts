@@ -37,7 +37,7 @@ import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
-import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { type AdmissionOptions, admissionOf, allowHostOption, mustKeepStrangersOut } from "./serve-tokens.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
@@ -103,9 +103,10 @@ export function serveCommand(): Command {
     .addOption(
       switchOption(
         "listen-without-tokens",
-        "ask nobody for a token, on any address and under any name: whoever reaches the port may do everything",
+        "ask nobody for a token, on any address: whoever reaches the port may do everything",
       ),
     )
+    .addOption(allowHostOption())
     .addOption(
       switchOption(
         "public-inspect",

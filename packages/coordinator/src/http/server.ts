@@ -26,9 +26,9 @@ import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { historyRoute } from "./history-route.js";
+import { type HostNames, refuseForeignHosts } from "./host-names.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
-import { refuseForeignHosts } from "./loopback-host.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
 import { allowsOriginOfConsole } from "./own-page.js";
@@ -62,8 +62,8 @@ export interface ServerOptions {
   readonly door?: Door;
   /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
   readonly signInTokens?: SignInTokens | undefined;
-  /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
-  readonly isForLoopbackOnly?: boolean;
+  /** Refuses requests that name another host, for where nobody is asked for a token. Default: any host is answered under. */
+  readonly hostNames?: HostNames | undefined;
   /** How many runs tokens and holders may take. Default: as many as are asked for. */
   readonly limits?: LeaseLimits;
   /**
@@ -93,7 +93,7 @@ export async function createServer({
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
   signInTokens,
-  isForLoopbackOnly = false,
+  hostNames,
   limits = new LeaseLimits(),
   leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
@@ -144,7 +144,7 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
-  if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
+  if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
   keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
   const tellTurnedAway = turnAwayWhenFull(app, places.leases, events);
