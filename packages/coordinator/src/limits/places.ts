@@ -8,7 +8,7 @@ import { UnderWay } from "./under-way.js";
  * together is let in, and waits for milliseconds. */
 export const LEASES_AT_ONCE_DEFAULT = 64;
 /** Questions that look through a part of the ledger, for one alone: each may hold up a lease for one step of its way. */
-export const LOOKS_AT_ONCE = 16;
+export const LOOKS_AT_ONCE = 8;
 /** For one alone. An export goes on for minutes, and reads as fast as it is taken. */
 export const EXPORTS_AT_ONCE = 2;
 
