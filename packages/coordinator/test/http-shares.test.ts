@@ -8,7 +8,7 @@ import { EventHub } from "../src/events.js";
 import type { Role } from "../src/http/caller.js";
 import { STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { EXPORTS_AT_ONCE, LOOKS_AT_ONCE } from "../src/limits/places.js";
+import { EXPORTS_AT_ONCE, LOOKS_AT_ONCE, QUESTIONS_AT_ONCE } from "../src/limits/places.js";
 import { SILENT_LOG } from "../src/log.js";
 import type { ReportCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
@@ -22,13 +22,15 @@ const LEASES_AT_ONCE = 4;
 class SlowStore extends MemoryStore {
   gate: Promise<unknown> = Promise.resolve();
   askedCount = 0;
+  /** A page of so many waits. */
+  slowLimit = PAGE_LIMIT;
   isEndless = false;
   override async report(namespace: string, ledgerId: number, command: ReportCommand) {
     if (command.lastSequence === null) await this.#waitAtGate();
     await super.report(namespace, ledgerId, command);
   }
   override async listLeases(namespace: string, page: { belowLedgerId: number; limit: number }) {
-    if (page.limit === SLOW_LIMIT) await this.#waitAtGate();
+    if (page.limit === this.slowLimit) await this.#waitAtGate();
     return await super.listLeases(namespace, page);
   }
   override async exportLeases(namespace: string, page: { afterLedgerId: number; limit: number }) {
@@ -45,8 +47,10 @@ class SlowStore extends MemoryStore {
   }
 }
 
-/** A page of so many waits. */
-const SLOW_LIMIT = 77;
+/** A page of so many is asked for by these tests alone. */
+const PAGE_LIMIT = 77;
+/** What a status asks for: the newest lease. */
+const STATUS_LIMIT = 1;
 
 let store: SlowStore;
 let server: Server;
@@ -184,7 +188,7 @@ describe("a token that exports as much as it can", () => {
 describe("a token that looks through the ledger as often as it can", () => {
   test("has its places and no more, while its neighbours look and lease, and it is told itself how things stand", async () => {
     const letGo = closeGate();
-    const path = `/v1/namespaces/main/runs?limit=${SLOW_LIMIT}`;
+    const path = `/v1/namespaces/main/runs?limit=${PAGE_LIMIT}`;
     const pages = Array.from({ length: LOOKS_AT_ONCE }, () => ask(greedy.read, path));
     await expect.poll(() => store.askedCount).toBe(LOOKS_AT_ONCE);
     for (const question of [path, "/v1/namespaces/main/call-numbers/00000000", "/v1/namespaces/main/runs/1"]) {
@@ -198,6 +202,26 @@ describe("a token that looks through the ledger as often as it can", () => {
     letGo();
     for (const { status } of await Promise.all(pages)) expect(status).toBe(200);
     expect((await ask(greedy.read, path)).status).toBe(200);
+  });
+});
+
+describe("a token that asks how things stand as often as it can", () => {
+  test("has its places and no more, while its neighbours ask and lease", async () => {
+    const letGo = closeGate();
+    store.slowLimit = STATUS_LIMIT;
+    const status = "/v1/namespaces/main/status";
+    const answers = Array.from({ length: QUESTIONS_AT_ONCE }, () => ask(greedy.read, status));
+    await expect.poll(() => store.askedCount).toBe(QUESTIONS_AT_ONCE);
+    store.slowLimit = PAGE_LIMIT;
+    for (const question of [status, "/v1/namespaces", "/v1/namespaces/main/capacity", "/metrics"]) {
+      expect(await ask(greedy.read, question)).toMatchObject({ status: 503, answer: { code: "overloaded" } });
+    }
+    for (const question of [status, "/v1/namespaces"]) expect((await ask(modest.read, question)).status).toBe(200);
+    expect((await lease(modest.lease)).status).toBe(201);
+    expect((await fetch(`${base}/readyz`)).status).toBe(200);
+    letGo();
+    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+    await expect.poll(async () => (await ask(greedy.read, status)).status).toBe(200);
   });
 });
 

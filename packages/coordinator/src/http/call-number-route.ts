@@ -3,16 +3,14 @@ import { inspectAnswerSchema, inspectQuerySchema, namespaceSchema } from "@calln
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
-import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 
-export function callNumberRoute(app: TypedApp, coordinator: Coordinator, underWay: UnderWay): void {
+export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.callNumber,
     {
-      config: { access: "read" },
+      config: { access: "read", places: "looks" },
       schema: {
         summary: "Inspect a call number: malformed, other version, never leased, reported or unreported",
         params: z.object({ namespace: namespaceSchema, callNumber: z.string() }),
@@ -20,10 +18,9 @@ export function callNumberRoute(app: TypedApp, coordinator: Coordinator, underWa
         response: { 200: inspectAnswerSchema, ...errorResponses },
       },
     },
-    (request) => {
-      const { namespace, callNumber } = request.params;
-      const withNeighbours = request.query.neighbours === "yes";
-      return underWay.run(askerOf(request), () => coordinator.inspect(namespace, callNumber, { withNeighbours }));
+    async ({ params, query }) => {
+      const withNeighbours = query.neighbours === "yes";
+      return await coordinator.inspect(params.namespace, params.callNumber, { withNeighbours });
     },
   );
 }

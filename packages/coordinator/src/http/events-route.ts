@@ -27,7 +27,7 @@ export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOp
   app.get(
     OPERATOR_ROUTES.events,
     {
-      config: { access: "read", isFiltered: true },
+      config: { access: "read", isFiltered: true, places: "own" },
       schema: {
         summary:
           "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",

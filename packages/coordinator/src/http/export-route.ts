@@ -9,27 +9,18 @@ import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { ExportStep } from "../ledger-export.js";
-import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
 import { FORMATS } from "./export-formats.js";
-import { whenClosed } from "./when-closed.js";
 
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
 
-interface ExportRouteOptions {
-  readonly coordinator: Coordinator;
-  readonly refusals: Pick<Refusals, "tell">;
-  readonly underWay: UnderWay;
-}
-
-export function exportRoute(app: TypedApp, { coordinator, refusals, underWay }: ExportRouteOptions): void {
+export function exportRoute(app: TypedApp, coordinator: Coordinator, { tell }: Refusals): void {
   app.get(
     OPERATOR_ROUTES.export,
     {
-      config: { access: "read" },
+      config: { access: "read", places: "exports" },
       schema: {
         summary: "Export leases, oldest first, as a stream",
         params: z.object({ namespace: namespaceSchema }),
@@ -38,15 +29,13 @@ export function exportRoute(app: TypedApp, { coordinator, refusals, underWay }: 
       },
     },
     async (request, reply) => {
-      // However it ends: taken whole, broken off, or refused.
-      whenClosed(reply.raw, underWay.begin(askerOf(request)));
       const { namespace } = request.params;
       const { format: name, ...filter } = request.query;
       const format = FORMATS[name];
       const steps = await begun(await coordinator.export(namespace, filter));
       reply.header("content-type", format.contentType);
       reply.header("content-disposition", `attachment; filename="${namespace}-leases.${format.fileEnding}"`);
-      const text = textOf(format, steps, (error) => refusals.tell(error, request));
+      const text = textOf(format, steps, (error) => tell(error, request));
       return reply.send(Readable.from(text, { objectMode: false }) as never);
     },
   );

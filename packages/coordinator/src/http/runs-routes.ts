@@ -3,17 +3,15 @@ import { namespaceSchema, runAnswerSchema, runsAnswerSchema, runsQuerySchema } f
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
-import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
 
-export function runsRoutes(app: TypedApp, coordinator: Coordinator, underWay: UnderWay): void {
+export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.runs,
     {
-      config: { access: "read" },
+      config: { access: "read", places: "looks" },
       schema: {
         summary: "List leases, newest first",
         params: z.object({ namespace: namespaceSchema }),
@@ -21,18 +19,18 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator, underWay: Un
         response: { 200: runsAnswerSchema, ...errorResponses },
       },
     },
-    (request) => underWay.run(askerOf(request), () => coordinator.runs(request.params.namespace, request.query)),
+    async ({ params, query }) => coordinator.runs(params.namespace, query),
   );
   app.get(
     ROUTES.run,
     {
-      config: { access: "read" },
+      config: { access: "read", places: "looks" },
       schema: {
         summary: "Who got a run, and how far it got",
         params: z.object({ namespace: namespaceSchema, run: runParameter }),
         response: { 200: runAnswerSchema, ...errorResponses },
       },
     },
-    (request) => underWay.run(askerOf(request), () => coordinator.run(request.params.namespace, request.params.run)),
+    async ({ params }) => coordinator.run(params.namespace, params.run),
   );
 }

@@ -147,15 +147,15 @@ export async function createServer({
   if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
   keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
-  const tellTurnedAway = turnAwayWhenFull(app, places.leases, events);
+  const tellTurnedAway = turnAwayWhenFull(app, places, events);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
     leaseRoute(routes, { coordinator, limits, underWay: places.leases });
     reportRoute(routes, { coordinator, limits, underWay: places.leases });
-    runsRoutes(routes, coordinator, places.looks);
-    exportRoute(routes, { coordinator, refusals, underWay: places.exports });
-    callNumberRoute(routes, coordinator, places.looks);
+    runsRoutes(routes, coordinator);
+    exportRoute(routes, coordinator, refusals);
+    callNumberRoute(routes, coordinator);
     if (publicInspect) publicCallNumberRoute(routes, coordinator);
     statusRoute(routes, coordinator);
     namespacesRoutes(routes, coordinator, release);

@@ -11,18 +11,16 @@ export const OVERLOADED_MESSAGE = "more is asked of this coordinator than it can
 
 export class UnderWay {
   readonly #placeCount: number;
-  readonly #message: string;
+  /** What one is told for whom there is no place; for people. */
+  readonly message: string;
   /** Of those who have one. */
   readonly #placesOf = new Map<string, number>();
   #takenCount = 0;
 
-  /**
-   * @param placeCount twice what one may have under way who is alone.
-   * @param message what one is told for whom there is no place; for people.
-   */
+  /** @param placeCount twice what one may have under way who is alone. */
   constructor(placeCount: number, message = OVERLOADED_MESSAGE) {
     this.#placeCount = placeCount;
-    this.#message = message;
+    this.message = message;
   }
 
   hasPlaceFor(asker: string): boolean {
@@ -35,7 +33,7 @@ export class UnderWay {
    */
   begin(asker: string): () => void {
     if (!this.hasPlaceFor(asker)) {
-      throw new CoordinatorError("overloaded", this.#message, { retryAfterMs: OVERLOADED_RETRY_AFTER_MS });
+      throw new CoordinatorError("overloaded", this.message, { retryAfterMs: OVERLOADED_RETRY_AFTER_MS });
     }
     this.#takenCount++;
     this.#placesOf.set(asker, (this.#placesOf.get(asker) ?? 0) + 1);
