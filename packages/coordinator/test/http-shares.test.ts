@@ -1,6 +1,7 @@
 /** Over real sockets: one token that takes all it can get, of leases, reports, exports, questions and streams, and its neighbours beside it. */
 import { once } from "node:events";
 import { type ClientRequest, get, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
@@ -222,6 +223,32 @@ describe("a token that asks how things stand as often as it can", () => {
     letGo();
     for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
     await expect.poll(async () => (await ask(greedy.read, status)).status).toBe(200);
+  });
+});
+
+describe("a token whose questions come all in one moment", () => {
+  test("is answered as many as it has places for in one turn, so that a lease waits for no more of them", async () => {
+    const { hostname: host, port } = new URL(base);
+    const sockets = await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const socket = connect({ host, port: Number(port) });
+        await once(socket, "connect");
+        return socket.setEncoding("latin1");
+      }),
+    );
+    // The server has met each of them.
+    expect((await ask(greedy.read, "/v1/namespaces/main/status")).status).toBe(200);
+    const head = `GET /v1/namespaces/main/runs/1 HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${greedy.read.token}\r\n\r\n`;
+    const answers = sockets.map(async (socket) => {
+      socket.write(head);
+      const [text] = (await once(socket, "data")) as [string];
+      return text.slice("HTTP/1.1 ".length, "HTTP/1.1 404".length);
+    });
+    const statuses = await Promise.all(answers);
+    for (const socket of sockets) socket.destroy();
+    // Nothing waits in this store: without a bound for a turn all of them would be answered.
+    expect(statuses.filter((status) => status === "503").length).toBeGreaterThan(0);
+    expect(statuses.filter((status) => status === "404").length).toBeGreaterThanOrEqual(LOOKS_AT_ONCE);
   });
 });
 

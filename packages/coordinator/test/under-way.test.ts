@@ -1,4 +1,5 @@
 /** How many are let in at a time: nobody who takes all keeps others out; and afterwards all is as before. */
+import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { UnderWay } from "../src/limits/under-way.js";
 
@@ -11,6 +12,7 @@ async function askTogether(underWay: UnderWay, count: number, asker = "one"): Pr
     end = resolve;
   });
   const outcomes = Promise.allSettled(Array.from({ length: count }, () => underWay.run(asker, () => work)));
+  await turn();
   end();
   return (await outcomes).filter(({ status }) => status === "fulfilled").length;
 }
@@ -26,6 +28,7 @@ test("one alone has half of the places, and has them again also after a failure"
   const underWay = new UnderWay(PLACES);
   expect(await askTogether(underWay, 1_000)).toBe(PLACES / 2);
   await expect(underWay.run("one", () => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
+  await turn();
   expect(await askTogether(underWay, 1_000)).toBe(PLACES / 2);
 });
 
@@ -35,16 +38,18 @@ test("beside one who holds all that it can get, others find places, and the last
   expect(taken).toEqual([32, 16, 8, 4, 2, 1, 1, 0]);
 });
 
-test("those who go on asking come to equal shares, whoever was first", () => {
+test("those who go on asking come to equal shares, whoever was first", async () => {
   const underWay = new UnderWay(60);
   const held = new Map(["a", "b"].map((asker) => [asker, takeAll(underWay, asker)]));
   expect(held.get("a")).toHaveLength(30);
+  await turn();
   // Each ends one at a time and asks for more at once.
   for (let round = 0; round < 100; round++) {
     for (const [asker, ends] of held) {
       ends.shift()?.();
       ends.push(...takeAll(underWay, asker));
     }
+    await turn();
   }
   expect([...held.values()].map(({ length }) => length)).toEqual([20, 20]);
 });
@@ -53,12 +58,28 @@ test("one place is a place for one alone", async () => {
   expect(await askTogether(new UnderWay(2), 10)).toBe(1);
 });
 
-test("what has ended twice has ended once", () => {
+test("what has ended twice has ended once", async () => {
   const underWay = new UnderWay(4);
   const [end] = takeAll(underWay, "a") as [() => void, () => void];
+  await turn();
   end();
   end();
   expect(takeAll(underWay, "a")).toHaveLength(1);
+});
+
+test("what ends in the turn in which it began has its place to the end of that turn, and what goes on for longer to its own end", async () => {
+  const underWay = new UnderWay(8);
+  const done = async () => {};
+  const first = await Promise.allSettled(Array.from({ length: 10 }, () => underWay.run("a", done)));
+  expect(first.filter(({ status }) => status === "fulfilled")).toHaveLength(4);
+  await turn();
+  const ends = takeAll(underWay, "a");
+  expect(ends).toHaveLength(4);
+  await turn();
+  for (const end of ends) {
+    end();
+    expect(takeAll(underWay, "a")).toHaveLength(1);
+  }
 });
 
 test("who is refused is told so as overloaded, in the words of what is asked for", () => {

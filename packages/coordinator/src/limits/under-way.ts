@@ -2,6 +2,9 @@
  * What is under way at a time: begun, and not ended. The places are shared by all who ask, and nobody may take more of them than are left
  * free: one alone has half, two have a third each, and the last place is for somebody who has none. So whoever takes all they can get keeps
  * nobody else out, and nobody has to say how many others there are. (Switches share the memory of their queues so: dynamic thresholds.)
+ *
+ * What is answered without a wait is never under way beside anything else; but all that came in one turn of the event loop would be answered in
+ * it, and others would wait for that. So a place that was taken in a turn is taken to the end of it.
  */
 import { CoordinatorError } from "../errors.js";
 
@@ -16,6 +19,11 @@ export class UnderWay {
   /** Of those who have one. */
   readonly #placesOf = new Map<string, number>();
   #takenCount = 0;
+  /** Changes with each turn of the event loop in which places are taken. */
+  #turn = 0;
+  #isTurnUnderWay = false;
+  /** Whose work has ended in the turn in which it began. */
+  #endedInTurn: string[] = [];
 
   /** @param placeCount twice what one may have under way who is alone. */
   constructor(placeCount: number, message = OVERLOADED_MESSAGE) {
@@ -28,7 +36,7 @@ export class UnderWay {
   }
 
   /**
-   * Takes a place. Answers what gives it back, which may be called again without effect.
+   * Takes a place. Answers what gives it back, not before this turn is over; it may be called again without effect.
    * @throws CoordinatorError `overloaded` when there is none for the asker.
    */
   begin(asker: string): () => void {
@@ -37,11 +45,14 @@ export class UnderWay {
     }
     this.#takenCount++;
     this.#placesOf.set(asker, (this.#placesOf.get(asker) ?? 0) + 1);
+    this.#beginTurn();
+    const begunIn = this.#turn;
     let isEnded = false;
     return () => {
       if (isEnded) return;
       isEnded = true;
-      this.#end(asker);
+      if (begunIn === this.#turn) this.#endedInTurn.push(asker);
+      else this.#end(asker);
     };
   }
 
@@ -53,6 +64,18 @@ export class UnderWay {
     } finally {
       end();
     }
+  }
+
+  #beginTurn(): void {
+    if (this.#isTurnUnderWay) return;
+    this.#isTurnUnderWay = true;
+    setImmediate(() => {
+      this.#isTurnUnderWay = false;
+      this.#turn++;
+      const ended = this.#endedInTurn;
+      this.#endedInTurn = [];
+      for (const asker of ended) this.#end(asker);
+    });
   }
 
   #end(asker: string): void {
