@@ -11,7 +11,7 @@ import { STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { EXPORTS_AT_ONCE, LOOKS_AT_ONCE, QUESTIONS_AT_ONCE } from "../src/limits/places.js";
 import { SILENT_LOG } from "../src/log.js";
-import type { ReportCommand } from "../src/store.js";
+import type { ReportCommand, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { makeToken } from "../src/tokens/made-token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
@@ -42,6 +42,10 @@ class SlowStore extends MemoryStore {
       return { version: 0, firstRun, runCount: 1, leasedAtMs: 1, holder, coordinator: "c", nonce, progress: null };
     });
   }
+  override async step(namespace: string, command: StepCommand) {
+    if (command.step === "lease" && command.holder.name === SLOW_HOLDER) await this.#waitAtGate();
+    return await super.step(namespace, command);
+  }
   async #waitAtGate() {
     this.askedCount++;
     await this.gate;
@@ -50,6 +54,7 @@ class SlowStore extends MemoryStore {
 
 /** A page of so many is asked for by these tests alone. */
 const PAGE_LIMIT = 77;
+const SLOW_HOLDER = "slow";
 /** What a status asks for: the newest lease. */
 const STATUS_LIMIT = 1;
 
@@ -124,6 +129,22 @@ async function begun({ token }: Token, path: string): Promise<IncomingMessage> {
   answer.on("error", () => {});
   return answer;
 }
+
+describe("a token that leases as much as it can", () => {
+  test("has its places and no more, while its neighbour leases, of whom all leases come through", async () => {
+    const letGo = closeGate();
+    let refusedCount = 0;
+    const leases = Array.from({ length: 20 }, async () => {
+      const { status } = await lease(greedy.lease, SLOW_HOLDER);
+      if (status === 503) refusedCount++;
+      return status;
+    });
+    await expect.poll(() => refusedCount).toBe(20 - LEASES_AT_ONCE);
+    for (let count = 0; count < 5; count++) expect((await lease(modest.lease)).status).toBe(201);
+    letGo();
+    expect((await Promise.all(leases)).filter((status) => status === 201)).toHaveLength(LEASES_AT_ONCE);
+  });
+});
 
 describe("a token that reports as much as it can", () => {
   test("has its places and no more, while its neighbour leases and reports; and the log says whose the others were", async () => {
