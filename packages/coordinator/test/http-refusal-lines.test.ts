@@ -111,3 +111,8 @@ test.each([[{ holder: "x" }], [{ holder: { name: { toString: "x" } } }], [{ hold
     expect(refusals()).toEqual([expect.not.objectContaining({ holder: expect.anything() })]);
   },
 );
+
+test("a name and a host are cut to the length that they may have", async () => {
+  expect(await lease({ holder: { ...holder, name: "n".repeat(400), host: "h".repeat(400) } })).toBe(400);
+  expect(refusals()).toMatchObject([{ holder: { name: "n".repeat(64), host: "h".repeat(253) } }]);
+});
