@@ -177,10 +177,27 @@ describe("without tokens", () => {
     expect(await statusUnder(coordinator.url, "localhost")).toBe(200);
   });
 
-  test("by an operator's word everybody is answered, under any name", async () => {
-    const coordinator = await serve("memory:", "--listen-without-tokens");
+  test("by an operator's word everybody is answered, under any address and the names that are said", async () => {
+    const coordinator = await serve(
+      "memory:",
+      "--listen-without-tokens",
+      "--allow-host",
+      "coordinator,Numbers.example",
+    );
     expect(coordinator.output().stderr).toContain("whoever reaches the port may do everything");
-    expect(await statusUnder(coordinator.url, "coordinator:7300")).toBe(200);
+    for (const host of ["10.1.2.3:7300", "[fd00::5]:7300", "localhost", "coordinator:7300", "numbers.example"]) {
+      expect(await statusUnder(coordinator.url, host), host).toBe(200);
+    }
+    expect(await statusUnder(coordinator.url, "rebound.example")).toBe(403);
+  });
+
+  test("a name is said as one, and is nothing where tokens are asked for", async () => {
+    for (const wrong of ["http://a", "a:80", "a,,b", ""]) {
+      const refused = await callnumber(["serve", "--store", "memory:", "--port", "0", "--allow-host", wrong]);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("must be names of hosts") });
+    }
+    const both = ["serve", "--store", "memory:", "--port", "0", "--allow-host", "a", "--tokens-file", "none"];
+    expect(await callnumber(both)).toMatchObject({ code: 2, stderr: expect.stringContaining("--allow-host is for") });
   });
 });
 
@@ -201,11 +218,10 @@ describe("a flood of wrong tokens", () => {
     await coordinator.stop();
     const lines = linesOf(coordinator, "refusal").length;
     expect(lines).toBeLessThanOrEqual(20 * seconds);
-    const summed = linesOf(coordinator, "refusals_unlogged").reduce(
-      (sum, line) => sum + Number(line["refusalCount"]),
-      0,
-    );
-    expect(lines + summed).toBe(400);
+    const sums = linesOf(coordinator, "refusals");
+    expect(lines + sums.reduce((sum, line) => sum + Number(line["refusalCount"]), 0)).toBe(400);
+    for (const { callers, refusalCount } of sums)
+      expect(callers).toEqual([{ remoteAddress: "127.0.0.1", refusalCount }]);
   });
 });
 

@@ -27,7 +27,6 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
     `${counted(number(leaseCount), "more lease")} in the same second, ${counted(number(runCount), "run")}`,
   refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
   refusals: REFUSALS,
-  refusals_unlogged: REFUSALS,
   in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
   fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
   open: () => "leasing is open",

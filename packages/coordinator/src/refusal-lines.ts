@@ -3,6 +3,7 @@
  * beyond is told in one sum. Stands behind the hub: metrics and event stream are told of each one.
  */
 import type { Log } from "./log.js";
+import { RefusalSum, type RefusedCaller } from "./refusal-sum.js";
 
 /** Of one code at one level: a flood of one hides no other, and none of lines that nobody reads hides those that somebody does. */
 export const LINES_PER_SECOND_MAX = 20;
@@ -10,10 +11,15 @@ const SECOND_MS = 1_000;
 
 type Level = "debug" | "info";
 
+/** Of one code at one level, since the second began. */
+interface Second {
+  lineCount: number;
+  readonly unlogged: RefusalSum;
+}
+
 export class RefusalLines implements Log {
   readonly #log: Log;
-  /** How many of a code came since the second began, by level. */
-  readonly #counts: Readonly<Record<Level, Map<unknown, number>>> = { debug: new Map(), info: new Map() };
+  readonly #seconds: Readonly<Record<Level, Map<unknown, Second>>> = { debug: new Map(), info: new Map() };
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(log: Log) {
@@ -44,22 +50,32 @@ export class RefusalLines implements Log {
 
   #hasLineFor(level: Level, fields: object, event: string): boolean {
     if (event !== "refusal") return true;
-    const { code } = fields as { readonly code?: unknown };
     this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
-    const counts = this.#counts[level];
-    const count = (counts.get(code) ?? 0) + 1;
-    counts.set(code, count);
-    return count <= LINES_PER_SECOND_MAX;
+    const second = this.#secondOf(level, (fields as { readonly code?: unknown }).code);
+    if (second.lineCount < LINES_PER_SECOND_MAX) {
+      second.lineCount++;
+      return true;
+    }
+    second.unlogged.add(fields as RefusedCaller);
+    return false;
+  }
+
+  #secondOf(level: Level, code: unknown): Second {
+    const known = this.#seconds[level].get(code);
+    if (known !== undefined) return known;
+    const second = { lineCount: 0, unlogged: new RefusalSum() };
+    this.#seconds[level].set(code, second);
+    return second;
   }
 
   #endSecond(): void {
     this.#timer = undefined;
     for (const level of ["debug", "info"] as const) {
-      for (const [code, count] of this.#counts[level]) {
-        const refusalCount = count - LINES_PER_SECOND_MAX;
-        if (refusalCount > 0) this.#log[level]({ code, refusalCount }, "refusals_unlogged");
+      for (const [code, { unlogged }] of this.#seconds[level]) {
+        const told = unlogged.told();
+        if (told.refusalCount > 0) this.#log[level]({ code, ...told }, "refusals");
       }
-      this.#counts[level].clear();
+      this.#seconds[level].clear();
     }
   }
 }

@@ -47,8 +47,12 @@ interface Reading {
   readonly until: (part: string) => Promise<void>;
 }
 
-async function read(query = "", headers: Readonly<Record<string, string>> = {}): Promise<Reading> {
-  const outgoing = request(`${base}/v1/events${query}`, { headers }).end();
+async function read(
+  query = "",
+  headers: Readonly<Record<string, string>> = {},
+  localAddress = "127.0.0.1",
+): Promise<Reading> {
+  const outgoing = request(`${base}/v1/events${query}`, { headers, localAddress }).end();
   open.add(outgoing);
   outgoing.on("error", () => {});
   const [response] = (await once(outgoing, "response")) as [IncomingMessage];
@@ -134,6 +138,7 @@ describe("the event stream", () => {
     const plain = createPlainServer((_request, response) => {
       response.writeHead(200);
       streams.begin(response, {
+        asker: "10.0.0.1",
         namespace: undefined,
         caller: ANYBODY,
         isStillKnown: () => true,
@@ -178,12 +183,13 @@ describe("the event stream", () => {
     streams.close();
   });
 
-  test(`refuses more than ${STREAM_COUNT_MAX} at once, and takes one again when one has left`, async () => {
+  test(`refuses one address more than ${STREAM_COUNT_MAX / 2} at once, takes one again when one has left, and others meanwhile`, async () => {
     const readings: Reading[] = [];
-    for (let count = 0; count < STREAM_COUNT_MAX; count++) readings.push(await read());
+    for (let count = 0; count < STREAM_COUNT_MAX / 2; count++) readings.push(await read());
     const refused = await fetch(`${base}/v1/events`);
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ code: "too_many_streams" });
+    expect((await read("", {}, "127.0.0.2")).response.statusCode).toBe(200);
     readings[0]?.response.destroy();
     for (;;) {
       const again = await read();

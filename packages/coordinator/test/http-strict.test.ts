@@ -208,20 +208,6 @@ test("nothing but the files of a build may be kept by anybody", async () => {
   }
 });
 
-test("a well-formed request may be turned away before any route sees it", async () => {
-  const { target, store } = await served({
-    turnAway: () => ({ code: "overloaded", message: "not now", retryAfterMs: 2_500 }),
-  });
-  const { text, statuses } = await sendBytes(target, [right(target)]);
-  expect([statuses, store.askedCount]).toEqual([[503], 0]);
-  expect(text).toMatch(/\r\nretry-after: 3\r\n/);
-  expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toEqual({
-    code: "overloaded",
-    message: "not now",
-    retryAfterMs: 2_500,
-  });
-});
-
 describe("when there are too many connections", () => {
   const CONNECTIONS = 20;
 

@@ -159,8 +159,8 @@ describe("the id of a token", () => {
     expect((await coordinator.run("main", 1)).lease).toMatchObject({ tokenId });
     expect(told.find(({ event }) => event === "lease")).toMatchObject({ tokenId });
     expect(told.filter(({ event }) => event === "refusal")).toEqual([
-      expect.objectContaining({ code: "forbidden", namespace: "other", tokenId }),
-      expect.objectContaining({ code: "unauthorized", tokenId: undefined }),
+      expect.objectContaining({ code: "forbidden", namespace: "other", tokenId, remoteAddress: "127.0.0.1" }),
+      expect.objectContaining({ code: "unauthorized", tokenId: undefined, remoteAddress: "127.0.0.1" }),
     ]);
   });
 

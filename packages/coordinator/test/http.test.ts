@@ -405,7 +405,8 @@ describe("the surface", () => {
       const wrong = await call(method, "/v1/namespaces/main/leases");
       expect([wrong.status, wrong.body.code, wrong.headers.get("allow")]).toEqual([405, "method_not_allowed", "POST"]);
     }
-    expect((await call("POST", "/v1/namespaces/main/status", {})).headers.get("allow")).toBe("GET, HEAD");
+    expect((await call("POST", "/v1/namespaces/main/status", {})).headers.get("allow")).toBe("GET");
+    expect((await call("POST", "/readyz", {})).headers.get("allow")).toBe("GET, HEAD");
     expect(await mark()).toBe(0);
   });
 

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { EventHub } from "../src/events.js";
 import { LINES_PER_SECOND_MAX, RefusalLines } from "../src/refusal-lines.js";
+import { CALLERS_KEPT_MAX, CALLERS_TOLD_MAX } from "../src/refusal-sum.js";
 
 let lines: [level: string, event: string, fields: object][];
 let bounded: RefusalLines;
@@ -24,19 +25,21 @@ afterEach(() => {
 });
 
 const refuse = (count: number, code: string) => {
-  for (let index = 0; index < count; index++) bounded.info({ code, index }, "refusal");
+  for (let index = 0; index < count; index++) bounded.info({ code, index, remoteAddress: "10.0.0.1" }, "refusal");
 };
-const sumsIn = () => lines.filter(([, event]) => event === "refusals_unlogged").map(([, , fields]) => fields);
+/** All of one caller. */
+const sumOf = (code: string, refusalCount: number) => {
+  const caller = { tokenId: undefined, remoteAddress: "10.0.0.1", refusalCount };
+  return { code, refusalCount, callers: [caller] };
+};
+const sumsIn = () => lines.filter(([, event]) => event === "refusals").map(([, , fields]) => fields);
 
 test("a second has so many lines of a code, and one with the sum of the others", () => {
   refuse(1_000, "unauthorized");
   refuse(LINES_PER_SECOND_MAX + 1, "forbidden");
   expect(lines).toHaveLength(2 * LINES_PER_SECOND_MAX);
   vi.advanceTimersByTime(1_000);
-  expect(sumsIn()).toEqual([
-    { code: "unauthorized", refusalCount: 1_000 - LINES_PER_SECOND_MAX },
-    { code: "forbidden", refusalCount: 1 },
-  ]);
+  expect(sumsIn()).toEqual([sumOf("unauthorized", 1_000 - LINES_PER_SECOND_MAX), sumOf("forbidden", 1)]);
 });
 
 test("the next second has lines again, and no sum where there is nothing to sum up", () => {
@@ -65,15 +68,43 @@ test("a flood of those that only debuggers read takes no line from the others, a
   refuse(LINES_PER_SECOND_MAX, "forbidden");
   expect(lines.filter(([level]) => level === "info")).toHaveLength(LINES_PER_SECOND_MAX);
   vi.advanceTimersByTime(1_000);
-  expect(lines.filter(([, event]) => event === "refusals_unlogged")).toEqual([
-    ["debug", "refusals_unlogged", { code: "forbidden", refusalCount: 100 - LINES_PER_SECOND_MAX }],
+  expect(lines.filter(([, event]) => event === "refusals")).toEqual([
+    ["debug", "refusals", { ...sumOf("forbidden", 100 - LINES_PER_SECOND_MAX), callers: expect.anything() }],
   ]);
+});
+
+test("a sum names those who caused most of it, and keeps no more of others than it may", () => {
+  refuse(LINES_PER_SECOND_MAX, "forbidden");
+  const many = (count: number, caller: object) => {
+    for (let index = 0; index < count; index++) bounded.info({ code: "forbidden", ...caller }, "refusal");
+  };
+  for (let index = 0; index < 2 * CALLERS_KEPT_MAX; index++) many(1, { remoteAddress: `10.1.0.${index}` });
+  // Too late to be told apart, and still counted.
+  many(7, { tokenId: "late0000", remoteAddress: "10.9.0.1" });
+  many(3, { remoteAddress: "10.1.0.4" });
+  vi.advanceTimersByTime(1_000);
+  many(LINES_PER_SECOND_MAX, {});
+  many(4, { tokenId: "aaaaaaaa", remoteAddress: "10.0.0.1" });
+  many(9, { tokenId: "bbbbbbbb", remoteAddress: "10.0.0.1" });
+  vi.advanceTimersByTime(1_000);
+  const [first, second] = sumsIn() as { refusalCount: number; callers: object[] }[];
+  expect(first?.refusalCount).toBe(2 * CALLERS_KEPT_MAX + 7 + 3);
+  expect(first?.callers).toHaveLength(CALLERS_TOLD_MAX);
+  expect(first?.callers[0]).toEqual({ tokenId: undefined, remoteAddress: "10.1.0.4", refusalCount: 4 });
+  expect(second).toEqual({
+    code: "forbidden",
+    refusalCount: 13,
+    callers: [
+      { tokenId: "bbbbbbbb", remoteAddress: "10.0.0.1", refusalCount: 9 },
+      { tokenId: "aaaaaaaa", remoteAddress: "10.0.0.1", refusalCount: 4 },
+    ],
+  });
 });
 
 test("a sum that is pending is told at the end", () => {
   refuse(LINES_PER_SECOND_MAX + 5, "unauthorized");
   bounded.close();
-  expect(sumsIn()).toEqual([{ code: "unauthorized", refusalCount: 5 }]);
+  expect(sumsIn()).toEqual([sumOf("unauthorized", 5)]);
   expect(vi.getTimerCount()).toBe(0);
 });
 

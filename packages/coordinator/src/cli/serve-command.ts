@@ -37,7 +37,7 @@ import { RELEASE } from "./release.js";
 import { type ConnectionOptions, connectionsOption } from "./serve-connections.js";
 import { type LimitOptions, limitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsOptions, tlsPathsOf } from "./serve-tls.js";
-import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { type AdmissionOptions, admissionOf, allowHostOption, mustKeepStrangersOut } from "./serve-tokens.js";
 import { settingsIn } from "./settings.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { untilStopped } from "./until-stopped.js";
@@ -104,9 +104,10 @@ export function serveCommand(): Command {
     .addOption(
       switchOption(
         "listen-without-tokens",
-        "ask nobody for a token, on any address and under any name: whoever reaches the port may do everything",
+        "ask nobody for a token, on any address: whoever reaches the port may do everything",
       ),
     )
+    .addOption(allowHostOption())
     .addOption(
       switchOption(
         "public-inspect",
@@ -150,7 +151,6 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
-  const isForOperators = options.tokensFile !== undefined || admission.isForLoopbackOnly;
   const tls = tlsPaths && startTls(tlsPaths, events);
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -180,7 +180,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
       // Where nobody is asked for a token, and strangers may come, nobody is told.
-      startedWith: isForOperators ? { store: describeStore(address), startedAtMs: Date.now(), settings } : undefined,
+      startedWith: admission.isForOperators ? { store: describeStore(address), startedAtMs: Date.now(), settings } : undefined,
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });

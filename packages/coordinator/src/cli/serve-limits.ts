@@ -1,8 +1,8 @@
 /** How much tokens and holders may take, and how much may be under way at a time: the options of `serve`, and what is made of them. */
 import type { Option } from "commander";
 import { z } from "zod";
-import { LEASES_AT_ONCE_DEFAULT } from "../http/server.js";
 import { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "../limits/lease-limits.js";
+import { LEASES_AT_ONCE_DEFAULT } from "../limits/places.js";
 import type { Allowance } from "../limits/run-buckets.js";
 import { isLoopback } from "../loopback.js";
 import { checkedOption, wholeNumber } from "./options.js";
@@ -42,7 +42,7 @@ export function limitOptions(): readonly Option[] {
     ),
     checkedOption(
       "--leases-at-once <n>",
-      "leases and reports under way at a time; what comes beyond is turned away as overloaded",
+      "leases and reports of one token (without tokens: one address) under way at a time, and half of those of all; what comes beyond is turned away as overloaded",
       wholeNumber(1, AT_ONCE_MAX),
     ).default(LEASES_AT_ONCE_DEFAULT),
   ];

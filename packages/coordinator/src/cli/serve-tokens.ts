@@ -1,7 +1,10 @@
 /** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
 
 import process from "node:process";
+import type { Option } from "commander";
+import { z } from "zod";
 import { type Door, OPEN_DOOR } from "../http/access.js";
+import type { HostNames } from "../http/host-names.js";
 import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
@@ -9,6 +12,7 @@ import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { TokenDoor } from "../tokens/token-door.js";
 import type { TokenRecord } from "../tokens/token-record.js";
 import { TokensFileError } from "../tokens/tokens-file-error.js";
+import { checkedOption } from "./options.js";
 
 /** A terminal has room for so many on a line; the log has all, after a SIGHUP. */
 const IDS_SAID_MAX = 6;
@@ -17,6 +21,7 @@ export interface AdmissionOptions {
   readonly host: string;
   readonly tokensFile?: string;
   readonly listenWithoutTokens?: boolean;
+  readonly allowHost: readonly string[];
 }
 
 /** What the server needs to know of it. */
@@ -24,12 +29,42 @@ export interface Admission {
   readonly door: Door;
   /** With which one signs in at the console; undefined where nobody is asked for a token. */
   readonly signInTokens: SignInTokens | undefined;
-  /** Whether requests must name this machine as their host. */
-  readonly isForLoopbackOnly: boolean;
+  /** Which hosts requests must name; undefined where everybody is asked for a token: a page under a foreign name has none. */
+  readonly hostNames: HostNames | undefined;
+  /** Whoever is let in as an operator is one. Under a name that somebody allowed, strangers may come through a proxy. */
+  readonly isForOperators: boolean;
+}
+
+/** Labels of letters, digits, `-` and `_`, as names of hosts and of containers are; an address is answered under or not by other rules. */
+const HOST_NAME = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
+
+export function allowHostOption(): Option {
+  const names = z
+    .string()
+    .transform((text) => text.toLowerCase().split(","))
+    .refine(
+      (all) => all.every((name) => HOST_NAME.test(name)),
+      "must be names of hosts without ports, with commas between them",
+    );
+  return checkedOption(
+    "--allow-host <names>",
+    "names under which requests are answered where nobody is asked for a token, beside localhost and addresses",
+    names,
+  ).default([], "none");
 }
 
 /** @throws TypeError where strangers would be let in without a word of the operator. */
-export function mustKeepStrangersOut({ host, tokensFile, listenWithoutTokens = false }: AdmissionOptions): void {
+export function mustKeepStrangersOut({
+  host,
+  tokensFile,
+  listenWithoutTokens = false,
+  allowHost,
+}: AdmissionOptions): void {
+  if (tokensFile !== undefined && allowHost.length > 0) {
+    throw new TypeError(
+      "--allow-host is for where nobody is asked for a token: with --tokens-file any name is answered under",
+    );
+  }
   if (tokensFile !== undefined && listenWithoutTokens) {
     throw new TypeError(
       "--tokens-file and --listen-without-tokens exclude each other: either everybody is asked, or nobody",
@@ -48,7 +83,7 @@ export function mustKeepStrangersOut({ host, tokensFile, listenWithoutTokens = f
  * @throws TokensFileError when the file can't be read now.
  */
 export async function admissionOf(
-  { tokensFile, listenWithoutTokens = false }: AdmissionOptions,
+  { tokensFile, listenWithoutTokens = false, allowHost }: AdmissionOptions,
   log: Log,
   say: (text: string) => void,
 ): Promise<Admission> {
@@ -58,7 +93,9 @@ export async function admissionOf(
         ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
         : "nobody is asked for a token: only this machine is listened to",
     );
-    return { door: OPEN_DOOR, signInTokens: undefined, isForLoopbackOnly: !listenWithoutTokens };
+    const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
+    const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
+    return { door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
@@ -69,7 +106,7 @@ export async function admissionOf(
     // One after the other: the file as it was earlier must not win over a later one.
     reread = reread.then(() => readAgain(door, tokensFile, log, say));
   });
-  return { door, signInTokens: door, isForLoopbackOnly: false };
+  return { door, signInTokens: door, hostNames: undefined, isForOperators: true };
 }
 
 async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {

@@ -18,6 +18,8 @@ export function newApp({ answerError }: Pick<Refusals, "answerError">, gate: Str
     // The log holds our events, each under its own name; a line for every request would drown them.
     logger: false,
     serverFactory: (handler) => gate.serverFor(handler, tls?.createServer),
+    // It would do all the work of GET for no answer: only a route where that is nothing says otherwise.
+    exposeHeadRoutes: false,
     // The gate answers what is no request.
     clientErrorHandler: () => {},
     bodyLimit: BODY_BYTES_MAX,

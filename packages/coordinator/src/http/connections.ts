@@ -1,10 +1,11 @@
 /**
  * The open connections, and which of them must go when there are too many. First those that never got a good answer to what not
- * everybody may ask, of the address that has most of them, oldest first; then those that have been idle for longest; the newest only when
+ * everybody may ask, of the network that has most of them, oldest first; then those that have been idle for longest; the newest only when
  * there is no other; never one whose request is being answered: a run may be leased for it. So a flood of sockets stops nobody who works.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { networkOf } from "./asker.js";
 
 /** What is known of one connection. */
 export class Connection {
@@ -26,7 +27,8 @@ export class Connection {
   constructor(
     /** The connection itself, below any encryption. */
     readonly socket: Socket,
-    readonly address: string,
+    /** Whose crowd it is one of while nobody knows more of it. */
+    readonly network: string,
   ) {}
 
   /** A request that arrived whole is not answered yet. */
@@ -71,7 +73,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   /** By socket, also by the encrypted one above it. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
-  /** By address, oldest first. */
+  /** By network, oldest first. */
   readonly #unproved = new Map<string, Set<Connection>>();
   /** Those that have been idle for longest first. */
   readonly #proved = new Set<Connection>();
@@ -83,12 +85,12 @@ export class Connections {
 
   /** @param speaks whether answers are written on the socket itself, and not on one that encrypts them. */
   open(socket: Socket, speaks: boolean): Connection {
-    const connection = new Connection(socket, socket.remoteAddress ?? "");
+    const connection = new Connection(socket, networkOf(socket.remoteAddress ?? ""));
     if (speaks) connection.speaking = socket;
     this.#bySocket.set(socket, connection);
     this.#count++;
-    const crowd = this.#unproved.get(connection.address);
-    if (crowd === undefined) this.#unproved.set(connection.address, new Set([connection]));
+    const crowd = this.#unproved.get(connection.network);
+    if (crowd === undefined) this.#unproved.set(connection.network, new Set([connection]));
     else crowd.add(connection);
     socket.once("close", () => this.#close(connection));
     if (this.#count > this.#options.countMax) this.#drop(this.#weakestBut(connection) ?? connection);
@@ -130,9 +132,9 @@ export class Connections {
   }
 
   #leaveCrowd(connection: Connection): void {
-    const crowd = this.#unproved.get(connection.address);
+    const crowd = this.#unproved.get(connection.network);
     crowd?.delete(connection);
-    if (crowd?.size === 0) this.#unproved.delete(connection.address);
+    if (crowd?.size === 0) this.#unproved.delete(connection.network);
   }
 
   #drop(connection: Connection): void {

@@ -47,7 +47,11 @@ const PAGE_HEADERS = {
 } as const;
 
 /** The pages hold nothing that is not in every copy of this release. */
-const UNLISTED = { config: { access: "public", ignoresQuery: true }, schema: { hide: true } } as const;
+const UNLISTED = {
+  exposeHeadRoute: true,
+  config: { access: "public", ignoresQuery: true },
+  schema: { hide: true },
+} as const;
 
 /** The names of built scripts and styles change with their content. */
 const FOR_EVER = "public, max-age=31536000, immutable";

@@ -1,6 +1,5 @@
 /**
- * Answers to requests that are turned away before they are read: constant, so that nothing a stranger sent comes back, and each is
- * the last of its connection. Pure.
+ * Answers to requests that are turned away before they are read: constant, so that nothing a stranger sent comes back. Pure.
  */
 import { STATUS_CODES } from "node:http";
 import { ERROR_RULES, type ErrorAnswer, type ErrorCode } from "@callnumber/protocol/wire";
@@ -38,15 +37,20 @@ export function refusalAnswer({ code, message, retryAfterMs, headers }: Constant
       ...(waitMs === undefined ? {} : { "retry-after": Math.ceil(waitMs / 1000) }),
       ...headers,
       "content-length": Buffer.byteLength(body),
-      connection: "close",
     },
     body,
   };
 }
 
-/** The same as bytes, for a connection on which nothing can be read any more. */
+/** The same, as the last of its connection. */
+export function lastRefusalAnswer(refusal: ConstantRefusal): RefusalAnswer {
+  const { headers, ...answer } = refusalAnswer(refusal);
+  return { ...answer, headers: { ...headers, connection: "close" } };
+}
+
+/** The last as bytes, for a connection on which nothing can be read any more. */
 export function refusalText(refusal: ConstantRefusal): string {
-  const { status, headers, body } = refusalAnswer(refusal);
+  const { status, headers, body } = lastRefusalAnswer(refusal);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`;
 }

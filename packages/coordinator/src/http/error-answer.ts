@@ -9,6 +9,7 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { withoutTokens } from "../tokens/token.js";
 import { withinTrace } from "../trace-context.js";
+import { refusedCaller } from "./refused-caller.js";
 import { shown } from "./shown-text.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
@@ -37,8 +38,7 @@ export interface Refusals {
 
 export function refusalsTold(log: Log): Refusals {
   const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const tokenId = tokenIdOf(request);
-    const about = { namespace: namespaceIn(request), code, reason: shown(reason), path: pathIn(request), tokenId };
+    const about = { code, reason: shown(reason), ...aboutOf(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
   };
@@ -48,8 +48,7 @@ export function refusalsTold(log: Log): Refusals {
       tellRefusal(answer, request);
       return answer;
     }
-    const about = { namespace: namespaceIn(request), path: pathIn(request) };
-    withinTrace(request.headers, () => log.error({ ...about, err: error }, "internal_error"));
+    withinTrace(request.headers, () => log.error({ ...aboutOf(request), err: error }, "internal_error"));
     return answer;
   };
   return {
@@ -68,6 +67,11 @@ function clean(answer: Refusal): Refusal {
   return { ...answer, message: withoutTokens(answer.message) };
 }
 
+/** What was asked, and by whom. */
+function aboutOf(request: FastifyRequest) {
+  return { namespace: namespaceIn(request), path: pathIn(request), ...refusedCaller(request) };
+}
+
 /** The caller died in the middle of its request. */
 function isCutOff({ raw }: FastifyRequest): boolean {
   return raw.destroyed && !raw.complete;
@@ -76,11 +80,6 @@ function isCutOff({ raw }: FastifyRequest): boolean {
 /** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
 function pathIn({ url }: FastifyRequest): string {
   return withoutTokens(url).slice(0, PATH_LENGTH_TOLD);
-}
-
-/** Undefined where nobody was asked for a token, or before it is known who asks. */
-function tokenIdOf({ caller }: FastifyRequest): string | undefined {
-  return (caller as typeof caller | null)?.tokenId ?? undefined;
 }
 
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */

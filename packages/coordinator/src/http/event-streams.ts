@@ -4,9 +4,12 @@
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { UnderWay } from "../limits/under-way.js";
 import type { RecentEvents } from "../recent-events.js";
 import { type Caller, maySee } from "./caller.js";
+import { whenClosed } from "./when-closed.js";
 
+/** For all who watch; one alone has half. */
 export const STREAM_COUNT_MAX = 64;
 /** Holds all that is kept for a stream that begins; a reader so far behind later is no reader. */
 const WAITING_BYTES_MAX = 1024 * 1024;
@@ -16,6 +19,8 @@ const HEARTBEAT_EVERY_MS = 15_000;
 const RETRY_MS = 2_000;
 
 export interface StreamWishes {
+  /** Whose share of the streams it takes. */
+  readonly asker: string;
   /** Events of this namespace, and those that concern all; undefined for every namespace. */
   readonly namespace: string | undefined;
   /** Is told of their own namespaces only, and of what concerns all when all are their own. */
@@ -35,6 +40,7 @@ interface Stream extends Pick<StreamWishes, "namespace" | "caller" | "isStillKno
 export class EventStreams {
   readonly #recent: RecentEvents;
   readonly #streams = new Set<Stream>();
+  readonly #places = new UnderWay(STREAM_COUNT_MAX);
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
 
@@ -43,17 +49,24 @@ export class EventStreams {
     this.#unwatch = recent.watch((event) => this.#tellAll(event));
   }
 
-  /** Whether one more stream may begin. */
-  get hasRoom(): boolean {
-    return this.#streams.size < STREAM_COUNT_MAX;
+  /** Whether one more stream of theirs may begin. */
+  hasPlaceFor(asker: string): boolean {
+    return this.#places.hasPlaceFor(asker);
   }
 
-  /** Takes over the answer, whose headers are sent, until its reader leaves, is too slow, or all streams end. */
+  /**
+   * Takes over the answer, whose headers are sent, until its reader leaves, is too slow, or all streams end.
+   * @throws CoordinatorError `overloaded` when there is no place for the asker.
+   */
   begin(response: ServerResponse, wishes: StreamWishes): void {
     const { namespace, caller, isStillKnown } = wishes;
     const stream = { response, namespace, caller, isStillKnown };
+    const endPlace = this.#places.begin(wishes.asker);
     this.#streams.add(stream);
-    response.once("close", () => this.#forget(stream));
+    whenClosed(response, () => {
+      endPlace();
+      this.#forget(stream);
+    });
     // A broken connection is not worth a word: its close comes next.
     response.on("error", () => {});
     this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS).unref();

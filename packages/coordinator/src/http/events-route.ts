@@ -5,11 +5,16 @@ import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
 import { type Door, OUT_OF_REACH } from "./access.js";
 import type { TypedApp } from "./app.js";
+import { askerOf } from "./asker.js";
 import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
 import type { TlsServers } from "./tls-servers.js";
+
+const TOO_MANY =
+  `too many event streams are open for this token or address, which may have ${STREAM_COUNT_MAX / 2} of ${STREAM_COUNT_MAX} while others have ` +
+  "none, and fewer beside others; close one";
 
 interface EventsRouteOptions {
   readonly streams: EventStreams;
@@ -22,9 +27,7 @@ export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOp
   app.get(
     OPERATOR_ROUTES.events,
     {
-      // It would be a stream without a word.
-      exposeHeadRoute: false,
-      config: { access: "read", isFiltered: true },
+      config: { access: "read", isFiltered: true, places: "own" },
       schema: {
         summary:
           "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",
@@ -39,9 +42,8 @@ export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOp
       const { caller } = request;
       const { namespace, recent } = request.query;
       if (namespace !== undefined && !maySee(caller, namespace)) throw new CoordinatorError("forbidden", OUT_OF_REACH);
-      if (!streams.hasRoom) {
-        throw new CoordinatorError("too_many_streams", `${STREAM_COUNT_MAX} event streams are open already; close one`);
-      }
+      const asker = askerOf(request);
+      if (!streams.hasPlaceFor(asker)) throw new CoordinatorError("too_many_streams", TOO_MANY);
       const lastEventId = request.headers["last-event-id"];
       reply.hijack();
       reply.raw.writeHead(200, {
@@ -52,6 +54,7 @@ export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOp
         "x-accel-buffering": "no",
       });
       streams.begin(reply.raw, {
+        asker,
         namespace,
         caller,
         isStillKnown: () => door.knows(caller) && (tls === undefined || tls.believes(request.raw.socket)),

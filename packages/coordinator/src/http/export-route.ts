@@ -20,9 +20,7 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, { tell }: R
   app.get(
     OPERATOR_ROUTES.export,
     {
-      // It would read the whole ledger to answer nothing.
-      exposeHeadRoute: false,
-      config: { access: "read" },
+      config: { access: "read", places: "exports" },
       schema: {
         summary: "Export leases, oldest first, as a stream",
         params: z.object({ namespace: namespaceSchema }),

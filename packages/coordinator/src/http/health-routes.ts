@@ -12,6 +12,7 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.health,
     {
+      exposeHeadRoute: true,
       config: { access: "public" },
       schema: { summary: "The process answers", response: { 200: z.object({ healthy: z.literal(true) }) } },
     },
@@ -20,6 +21,8 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.readiness,
     {
+      // Balancers ask so; and those who ask at the same time share one look.
+      exposeHeadRoute: true,
       config: { access: "public" },
       schema: {
         summary: "The store answers and holds a namespace",

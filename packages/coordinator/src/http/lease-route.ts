@@ -9,6 +9,7 @@ import type { Coordinator } from "../coordinator.js";
 import type { LeaseLimits } from "../limits/lease-limits.js";
 import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
+import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 
 interface LeaseRouteOptions {
@@ -30,7 +31,7 @@ export function leaseRoute(app: TypedApp, { coordinator, limits, underWay }: Lea
       },
     },
     async (request, reply) => {
-      const lease = await underWay.run(() => leaseWithin(limits, coordinator, request));
+      const lease = await underWay.run(askerOf(request), () => leaseWithin(limits, coordinator, request));
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();

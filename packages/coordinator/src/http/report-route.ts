@@ -6,6 +6,7 @@ import type { Coordinator } from "../coordinator.js";
 import type { LeaseLimits } from "../limits/lease-limits.js";
 import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
+import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
 
@@ -27,8 +28,8 @@ export function reportRoute(app: TypedApp, { coordinator, limits, underWay }: Re
         response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
       },
     },
-    async ({ caller, params, body }) => {
-      await underWay.run(() => coordinator.report(params.namespace, params.run, body));
+    async ({ caller, ip, params, body }) => {
+      await underWay.run(askerOf({ caller, ip }), () => coordinator.report(params.namespace, params.run, body));
       limits.reported(caller.tokenId, params.namespace, body);
       return { noted: true as const };
     },

@@ -10,7 +10,7 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
-import { UnderWay } from "../limits/under-way.js";
+import { LEASES_AT_ONCE_DEFAULT, newPlaces } from "../limits/places.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
@@ -26,9 +26,9 @@ import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
 import { historyRoute } from "./history-route.js";
+import { type HostNames, refuseForeignHosts } from "./host-names.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
-import { refuseForeignHosts } from "./loopback-host.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
 import { allowsOriginOfConsole } from "./own-page.js";
@@ -46,8 +46,6 @@ import { StrictGate, type StrictOptions } from "./strict-server.js";
 import type { TlsServers } from "./tls-servers.js";
 import { turnAwayWhenFull } from "./turn-away.js";
 
-/** Those let in share a turn of the event loop and wait for each other: a crowd that begins together is let in, and waits for milliseconds. */
-export const LEASES_AT_ONCE_DEFAULT = 64;
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
 /** How long it waits for what has begun to arrive: a request of ours is one packet, or two. */
@@ -65,11 +63,14 @@ export interface ServerOptions {
   readonly door?: Door;
   /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
   readonly signInTokens?: SignInTokens | undefined;
-  /** Refuses requests that name another host than this machine, for where nobody is asked for a token. Default false. */
-  readonly isForLoopbackOnly?: boolean;
+  /** Refuses requests that name another host, for where nobody is asked for a token. Default: any host is answered under. */
+  readonly hostNames?: HostNames | undefined;
   /** How many runs tokens and holders may take. Default: as many as are asked for. */
   readonly limits?: LeaseLimits;
-  /** How many leases and reports may be under way at a time; what comes beyond is refused as `overloaded`. */
+  /**
+   * How many leases and reports one alone may have under way at a time, by its token or else its address; all together may have twice as
+   * many, and what comes beyond is refused as `overloaded`. Default 64.
+   */
   readonly leasesAtOnce?: number;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
@@ -95,7 +96,7 @@ export async function createServer({
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
   signInTokens,
-  isForLoopbackOnly = false,
+  hostNames,
   limits = new LeaseLimits(),
   leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
@@ -111,14 +112,13 @@ export async function createServer({
   const metrics = new Metrics({ coordinator, events, release, tls });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
-  const underWay = new UnderWay(leasesAtOnce);
+  const places = newPlaces(leasesAtOnce);
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
     const message = `there is nothing at ${request.method} ${request.url.slice(0, PARAMETER_LENGTH_MAX)}; ${ROUTES.openApi} lists what there is`;
     reply.send(refusals.refuse({ code: "not_found", message }, request, reply));
   });
-  const tellTurnedAway = turnAwayWhenFull(app, underWay, events);
   // With callbacks: a promise for each hook of each request would be felt.
   app.addHook("onRequest", (request, reply, done) => {
     inFlight.begin(request.raw, reply.raw);
@@ -148,14 +148,15 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
-  if (isForLoopbackOnly) refuseForeignHosts(app, refusals);
+  if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
   keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
+  const tellTurnedAway = turnAwayWhenFull(app, places, events);
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoute(routes, { coordinator, limits, underWay });
-    reportRoute(routes, { coordinator, limits, underWay });
+    leaseRoute(routes, { coordinator, limits, underWay: places.leases });
+    reportRoute(routes, { coordinator, limits, underWay: places.leases });
     runsRoutes(routes, coordinator);
     exportRoute(routes, coordinator, refusals);
     callNumberRoute(routes, coordinator);

@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
+import { networkOf } from "./asker.js";
 import type { Caller } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
@@ -58,7 +59,7 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
       },
     },
     async (request, reply) => {
-      const retryAfterMs = attempts.take(request.ip);
+      const retryAfterMs = attempts.take(networkOf(request.ip));
       if (retryAfterMs > 0) {
         const message = "too many attempts to sign in from this address; try again in a moment";
         return refusals.refuse({ code: "rate_limited", message, retryAfterMs }, request, reply) as never;

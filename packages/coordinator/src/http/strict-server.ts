@@ -14,7 +14,7 @@ import type { Socket } from "node:net";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
 import { type Connection, Connections } from "./connections.js";
-import { type ConstantRefusal, refusalAnswer, refusalText } from "./constant-refusals.js";
+import { type ConstantRefusal, lastRefusalAnswer, refusalText } from "./constant-refusals.js";
 import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
 import { endsOf } from "./socket-ends.js";
 
@@ -38,8 +38,6 @@ export interface StrictOptions {
   readonly connectionCountMax?: number;
   /** Which requests that bear `Origin` may pass. Default: none. */
   readonly allowsOrigin?: AllowsOrigin;
-  /** May turn a well-formed request away before anything of it is looked at. Default: turns none away. */
-  readonly turnAway?: (request: IncomingMessage) => ConstantRefusal | undefined;
 }
 
 /** Makes the bare server; another one than Node's for HTTP must take the same options. */
@@ -134,12 +132,11 @@ export class StrictGate {
       return;
     }
     const refusal =
-      refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ??
-      (isUsedUp(connection) ? USED_UP : this.#options.turnAway?.(request));
+      refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ?? (isUsedUp(connection) ? USED_UP : undefined);
     if (refusal !== undefined) {
       connection.isRefused = true;
-      this.#tell(refusal);
-      const { status, headers, body } = refusalAnswer(refusal);
+      this.#tell(refusal, request.socket);
+      const { status, headers, body } = lastRefusalAnswer(refusal);
       response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
       return;
     }
@@ -169,7 +166,7 @@ export class StrictGate {
   #refuse(socket: Socket, refusal: ConstantRefusal): void {
     const connection = this.#connections.of(socket);
     if (connection?.isRefused) return;
-    this.#tell(refusal);
+    this.#tell(refusal, socket);
     if (connection === undefined) {
       sayLast(socket, refusal);
       return;
@@ -179,7 +176,7 @@ export class StrictGate {
   }
 
   #drop(connection: Connection): void {
-    this.#tell(TOO_MANY_CONNECTIONS);
+    this.#tell(TOO_MANY_CONNECTIONS, connection.socket);
     connection.isRefused = true;
     const { speaking, socket, hasProved } = connection;
     // Who waits between two requests takes a word for the answer to its next.
@@ -191,8 +188,8 @@ export class StrictGate {
     socket.destroySoon();
   }
 
-  #tell({ code, message }: ConstantRefusal): void {
-    this.#log.debug({ code, reason: message }, "refusal");
+  #tell({ code, message: reason }: ConstantRefusal, { remoteAddress }: Socket): void {
+    this.#log.debug({ code, reason, remoteAddress }, "refusal");
   }
 }
 

@@ -1,50 +1,84 @@
 /**
- * Turns leases and reports away while as many are under way as may be: as soon as the head of a request is read, by an answer that was made
- * before. A flood costs one event a second, with the sum. Whoever only looks is never turned away: operators need it just then.
+ * Turns away what there is no place for, of who asks and of its kind: before the body is read, by an answer that was made before. A flood
+ * costs one event a second, with the sum and with whose it is.
  */
-import { ERROR_RULES, type ErrorAnswer } from "@callnumber/protocol/wire";
-import { OVERLOADED_MESSAGE, OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
+import type { Places } from "../limits/places.js";
+import { OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
+import { RefusalSum } from "../refusal-sum.js";
 import type { TypedApp } from "./app.js";
-import { FOR_OWN_PAGES } from "./own-page-headers.js";
+import { askerOf } from "./asker.js";
+import type { Access } from "./caller.js";
+import { refusalAnswer } from "./constant-refusals.js";
+import { refusedCaller } from "./refused-caller.js";
+import { whenClosed } from "./when-closed.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Of which kind a request is; `own`: the route sees to that. Default: by who may ask. */
+    readonly places?: keyof Places | "own";
+  }
+}
+
+/** What everybody may ask asks the store little or nothing. */
+const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
+  public: "own",
+  lease: "leases",
+  read: "questions",
+  change: "questions",
+};
 
 const SUM_EVERY_MS = 1_000;
 
-const ANSWER: ErrorAnswer = {
-  code: "overloaded",
-  message: OVERLOADED_MESSAGE,
-  retryAfterMs: OVERLOADED_RETRY_AFTER_MS,
-};
-const BODY = Buffer.from(JSON.stringify(ANSWER));
-/** Names and values in turns, as Node takes them with the least work. */
-const HEADERS = Object.entries({
-  ...FOR_OWN_PAGES,
-  "content-type": "application/json; charset=utf-8",
-  "content-length": String(BODY.length),
-  "cache-control": "no-store",
-  "retry-after": String(Math.ceil(OVERLOADED_RETRY_AFTER_MS / 1_000)),
-}).flat();
+const CODE = "overloaded";
 
-/** To be the first hook. Answers what tells the last sum, at the end. */
-export function turnAwayWhenFull(app: TypedApp, underWay: UnderWay, log: Log): () => void {
-  let refusalCount = 0;
+/** To be a hook behind those that find out who asks. Answers what tells the last sum, at the end. */
+export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () => void {
+  const answers: Readonly<Record<keyof Places, PreparedAnswer>> = {
+    leases: preparedAnswer(places.leases),
+    questions: preparedAnswer(places.questions),
+    looks: preparedAnswer(places.looks),
+    exports: preparedAnswer(places.exports),
+  };
+  let sum = new RefusalSum();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tellSum = () => {
     clearTimeout(timer);
     timer = undefined;
-    if (refusalCount > 0) log.warn({ code: ANSWER.code, refusalCount }, "refusals");
-    refusalCount = 0;
+    const told = sum.told();
+    sum = new RefusalSum();
+    if (told.refusalCount > 0) log.warn({ code: CODE, ...told }, "refusals");
   };
   app.addHook("onRequest", (request, reply, done) => {
-    if (!underWay.isFull || request.routeOptions.config.access !== "lease") {
+    const { access = "public", places: kind = PLACES_OF[access] } = request.routeOptions.config;
+    if (kind === "own") {
+      done();
+      return;
+    }
+    const asker = askerOf(request);
+    if (places[kind].hasPlaceFor(asker)) {
+      // A lease takes its place when its body is there: whoever sends it slowly would hold one.
+      if (kind !== "leases") whenClosed(reply.raw, places[kind].begin(asker));
       done();
       return;
     }
     reply.hijack();
-    reply.raw.writeHead(ERROR_RULES.overloaded.httpStatus, HEADERS);
-    reply.raw.end(BODY);
-    refusalCount++;
+    reply.raw.writeHead(answers[kind].status, answers[kind].headers);
+    reply.raw.end(answers[kind].body);
+    sum.add(refusedCaller(request));
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();
   });
   return tellSum;
+}
+
+interface PreparedAnswer {
+  readonly status: number;
+  /** Names and values in turns, as Node takes them with the least work. */
+  readonly headers: (string | number)[];
+  readonly body: Buffer;
+}
+
+function preparedAnswer({ message }: UnderWay): PreparedAnswer {
+  const { status, headers, body } = refusalAnswer({ code: CODE, message, retryAfterMs: OVERLOADED_RETRY_AFTER_MS });
+  return { status, headers: Object.entries(headers).flat(), body: Buffer.from(body) };
 }
