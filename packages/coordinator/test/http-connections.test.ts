@@ -84,6 +84,19 @@ describe("behind an event stream", () => {
     expect(isClosed).toBe(true);
     expect((await sendBytes(target, [lease(target), CONNECT])).statuses).toEqual([201, 405]);
   });
+
+  test.each([
+    ["at once", 0],
+    ["when the time for it is over", 12_000],
+  ])("half a request, whose sender ends its own half %s, ends the stream", async (_when, waitMs) => {
+    const { target } = await served();
+    const socket = await openedForTest(target);
+    await answerTo(socket, get(target, "/v1/events"));
+    socket.write(lease(target).subarray(0, -1));
+    await pause(waitMs);
+    socket.end();
+    await expect.poll(() => isOver(socket)).toBe(true);
+  });
 });
 
 test("a request that does not arrive holds up no stop, which waits for one that is being answered", async () => {

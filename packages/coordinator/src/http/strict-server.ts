@@ -149,6 +149,8 @@ export class StrictGate {
 
   #refuseBroken(error: Error & { code?: string }, socket: Socket): void {
     const code = CODES_OF_PARSER[error.code ?? ""];
+    // It ended in the middle of a request, of which Node tells here and does nothing: a stream before it would go on for ever.
+    if (socket.readableEnded) endSoon(socket);
     if (socket.destroyed || !socket.writable) socket.destroy();
     else this.#refuse(socket, code === undefined ? NO_REQUEST : { code, message: MESSAGES[code] ?? code });
   }
@@ -159,8 +161,7 @@ export class StrictGate {
    */
   #refuseTunnel(socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
-    socket.once("close", () => clearTimeout(timer));
+    endSoon(socket);
     this.#refuse(socket, NO_TUNNEL);
     socket.resume();
   }
@@ -211,9 +212,13 @@ function sayLast(socket: Socket, refusal: ConstantRefusal): void {
     socket.destroy();
     return;
   }
-  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
-  socket.once("close", () => clearTimeout(timer));
+  endSoon(socket);
   socket.on("error", () => {});
   socket.once("end", () => socket.destroy());
   socket.end(refusalText(refusal));
+}
+
+function endSoon(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+  socket.once("close", () => clearTimeout(timer));
 }
