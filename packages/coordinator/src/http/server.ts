@@ -161,7 +161,7 @@ export async function createServer({
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, { streams, door: wholeDoor, tls });
+    eventsRoute(routes, { streams, door: wholeDoor, tls, onStream: (request) => gate.beginStream(request) });
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events });
   });

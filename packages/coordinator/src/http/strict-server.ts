@@ -64,6 +64,10 @@ const USED_UP: ConstantRefusal = {
   code: "overloaded",
   message: "too many requests on one connection; open another one",
 };
+const BEHIND_STREAM: ConstantRefusal = {
+  code: "invalid_request",
+  message: "an event stream has no end: what comes behind it on its connection ends both",
+};
 const NO_TUNNEL: ConstantRefusal = {
   code: "method_not_allowed",
   message: "no path has this method; possible: GET, HEAD, POST",
@@ -109,6 +113,17 @@ export class StrictGate {
     if (connection !== undefined) connection.isLetIn = true;
   }
 
+  /**
+   * The answer to this request has no end. Whatever else comes on its connection, also half a request, ends the connection: it would wait for
+   * ever, and while it is not read nobody sees that the other end is gone.
+   */
+  beginStream(request: IncomingMessage): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection === undefined) return;
+    connection.stream = request;
+    if (connection.isRefused || connection.underWayCount > 1) this.#endStream(request.socket);
+  }
+
   #watchConnections(server: Server): void {
     const isEncrypted = "setSecureContext" in server;
     const waiting = new Map<string, Connection>();
@@ -133,6 +148,10 @@ export class StrictGate {
       request.socket.pause();
       return;
     }
+    if (connection.stream !== undefined) {
+      this.#endStream(request.socket);
+      return;
+    }
     const refusal =
       refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ??
       (isUsedUp(connection) ? USED_UP : this.#options.turnAway?.(request));
@@ -149,8 +168,6 @@ export class StrictGate {
 
   #refuseBroken(error: Error & { code?: string }, socket: Socket): void {
     const code = CODES_OF_PARSER[error.code ?? ""];
-    // It ended in the middle of a request, of which Node tells here and does nothing: a stream before it would go on for ever.
-    if (socket.readableEnded) endSoon(socket);
     if (socket.destroyed || !socket.writable) socket.destroy();
     else this.#refuse(socket, code === undefined ? NO_REQUEST : { code, message: MESSAGES[code] ?? code });
   }
@@ -161,7 +178,8 @@ export class StrictGate {
    */
   #refuseTunnel(socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    endSoon(socket);
+    const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+    socket.once("close", () => clearTimeout(timer));
     this.#refuse(socket, NO_TUNNEL);
     socket.resume();
   }
@@ -169,6 +187,10 @@ export class StrictGate {
   /** Once those before it on the same connection have their answers: a broken request takes nothing from a good one. */
   #refuse(socket: Socket, refusal: ConstantRefusal): void {
     const connection = this.#connections.of(socket);
+    if (connection?.stream !== undefined) {
+      this.#endStream(socket);
+      return;
+    }
     if (connection?.isRefused) return;
     this.#tell(refusal);
     if (connection === undefined) {
@@ -177,6 +199,11 @@ export class StrictGate {
     }
     connection.isRefused = true;
     connection.whenAnswered(() => sayLast(socket, refusal));
+  }
+
+  #endStream(socket: Socket): void {
+    this.#tell(BEHIND_STREAM);
+    socket.destroy();
   }
 
   #drop(connection: Connection): void {
@@ -212,13 +239,9 @@ function sayLast(socket: Socket, refusal: ConstantRefusal): void {
     socket.destroy();
     return;
   }
-  endSoon(socket);
+  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+  socket.once("close", () => clearTimeout(timer));
   socket.on("error", () => {});
   socket.once("end", () => socket.destroy());
   socket.end(refusalText(refusal));
-}
-
-function endSoon(socket: Socket): void {
-  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
-  socket.once("close", () => clearTimeout(timer));
 }
