@@ -1,11 +1,13 @@
 /** The coordinator that the rows are sent to: a real `serve`, on an embedded store of its own, watched from outside. */
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { pathToFileURL } from "node:url";
+import { expect } from "vitest";
+import { callnumber, folderForTest, type RunningCoordinator, serveWith } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
 import type { Target } from "./row.js";
@@ -17,6 +19,14 @@ export interface Setting {
   readonly isEncrypted?: boolean;
 }
 
+/** What is still in use when all garbage is collected; resident is what the process has from the machine, used or not. */
+export interface MemoryInUse {
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  readonly residentBytes: number;
+}
+
+const MEMORY_TELLER = pathToFileURL(join(import.meta.dirname, "memory-teller.mjs")).href;
 /** The neighbour leases as fast as it can: what others do to it is to be seen, and no limit. */
 const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "none"];
 const SAYING_ALL = ["--log-level", "debug"];
@@ -25,11 +35,15 @@ export class CoordinatorBeside {
   readonly #running: RunningCoordinator;
   #logLength = 0;
 
+  readonly #memoryFile: string;
+
   private constructor(
     running: RunningCoordinator,
+    memoryFile: string,
     readonly target: Target,
   ) {
     this.#running = running;
+    this.#memoryFile = memoryFile;
   }
 
   static async start({ share, parameters = [], isEncrypted = false }: Setting): Promise<CoordinatorBeside> {
@@ -38,7 +52,9 @@ export class CoordinatorBeside {
     const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
     const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
     const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", "elsewhere");
-    const running = await serve(
+    const memoryFile = join(folder, "memory.json");
+    const running = await serveWith(
+      { NODE_OPTIONS: `--import=${MEMORY_TELLER}`, MEMORY_TOLD_IN: memoryFile },
       `sqlite:${join(folder, "store.db")}`,
       "--create",
       "--tokens-file",
@@ -49,7 +65,7 @@ export class CoordinatorBeside {
       ...parameters,
     );
     const { hostname: host, port } = new URL(running.url);
-    return new CoordinatorBeside(running, {
+    return new CoordinatorBeside(running, memoryFile, {
       host,
       port: Number(port),
       share,
@@ -84,6 +100,14 @@ export class CoordinatorBeside {
   get memoryKib(): number {
     const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#pid}/status`, "utf8")) ?? [];
     return Number(kib);
+  }
+
+  /** Collects its garbage first. */
+  async memoryInUse(): Promise<MemoryInUse> {
+    rmSync(this.#memoryFile, { force: true });
+    this.#running.child.kill("SIGUSR2");
+    await expect.poll(() => existsSync(this.#memoryFile)).toBe(true);
+    return JSON.parse(readFileSync(this.#memoryFile, "utf8")) as MemoryInUse;
   }
 
   get descriptorCount(): number {
