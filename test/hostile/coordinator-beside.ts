@@ -10,6 +10,7 @@ import { expect } from "vitest";
 import { callnumber, folderForTest, type RunningCoordinator, serveWith } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
+import { OTHER_FIRST_RUN, OTHER_NAMESPACE } from "./genuine-evidence.js";
 import type { Target } from "./row.js";
 
 export interface Setting {
@@ -51,12 +52,14 @@ export class CoordinatorBeside {
     const tokensFile = join(folder, "tokens");
     const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
     const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
-    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", "elsewhere");
+    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", OTHER_NAMESPACE);
+    const store = `sqlite:${join(folder, "store.db")}`;
+    await done("init", "--store", store);
+    await done("init", "--store", store, "--namespace", OTHER_NAMESPACE, "--first-run", String(OTHER_FIRST_RUN));
     const memoryFile = join(folder, "memory.json");
     const running = await serveWith(
       { NODE_OPTIONS: `--import=${MEMORY_TELLER}`, MEMORY_TOLD_IN: memoryFile },
-      `sqlite:${join(folder, "store.db")}`,
-      "--create",
+      store,
       "--tokens-file",
       tokensFile,
       ...WITHOUT_LIMITS,
@@ -128,10 +131,14 @@ export class CoordinatorBeside {
 }
 
 async function tokenIn(file: string, role: string, ...namespaces: readonly string[]): Promise<string> {
-  const words = ["token", "create", "--tokens-file", file, "--role", role, ...namespaces];
+  return (await done("token", "create", "--tokens-file", file, "--role", role, ...namespaces)).trim();
+}
+
+/** What a command of ours says. @throws Error when it fails. */
+async function done(...words: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await callnumber(words);
-  if (code !== 0) throw new Error(`callnumber token create ended with ${code}: ${stderr}`);
-  return stdout.trim();
+  if (code !== 0) throw new Error(`callnumber ${words[0]} ended with ${code}: ${stderr}`);
+  return stdout;
 }
 
 function tlsParametersIn(folder: string): readonly string[] {
