@@ -18,6 +18,8 @@ export interface SignsOptions {
 
 const ON_TERMINAL_EVERY_MS = 500;
 const ELSEWHERE_EVERY_MS = 15_000;
+/** The timer looks so often whether it is time: whoever calls may have been told of meanwhile. */
+const LOOKS_EACH = 5;
 /** Erases the line on which the cursor stands. */
 const ERASED = "\u001b[2K";
 
@@ -26,14 +28,15 @@ export class SignsOfLife {
   readonly #beganMs: number;
   readonly #everyMs: number;
   readonly #timer: ReturnType<typeof setInterval>;
-  #words: Words = "";
+  #words: Words | undefined;
+  #stands = false;
   #saidMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: SignsOptions) {
     this.#options = options;
     this.#beganMs = options.nowMs();
     this.#everyMs = options.columns === undefined ? ELSEWHERE_EVERY_MS : ON_TERMINAL_EVERY_MS;
-    this.#timer = setInterval(() => this.#say(), this.#everyMs).unref();
+    this.#timer = setInterval(() => this.#sayIfTime(), this.#everyMs / LOOKS_EACH).unref();
   }
 
   /**
@@ -42,7 +45,7 @@ export class SignsOfLife {
    */
   show(words: Words): void {
     this.#words = words;
-    if (this.#options.nowMs() - this.#saidMs >= this.#everyMs) this.#say();
+    this.#sayIfTime();
   }
 
   /** As `show`, with how much of a known time is over. */
@@ -53,7 +56,8 @@ export class SignsOfLife {
 
   /** Takes the line away, for what is to stand there: a table, for one. The next sign comes when it is time. */
   wipe(): void {
-    if (this.#options.columns !== undefined) this.#options.write(ERASED);
+    if (this.#options.columns !== undefined && this.#stands) this.#options.write(ERASED);
+    this.#stands = false;
   }
 
   end(): void {
@@ -61,9 +65,15 @@ export class SignsOfLife {
     this.wipe();
   }
 
+  #sayIfTime(): void {
+    if (this.#options.nowMs() - this.#saidMs >= this.#everyMs) this.#say();
+  }
+
   #say(): void {
     const { write, columns, nowMs } = this.#options;
+    if (this.#words === undefined) return;
     const words = typeof this.#words === "string" ? this.#words : this.#words();
+    this.#stands = true;
     this.#saidMs = nowMs();
     const line = `[${clockOf(this.#saidMs - this.#beganMs)}] ${words}`;
     // The cursor goes back: whatever is printed next, by whomever, stands over the sign and not behind it.

@@ -26,6 +26,8 @@ const INITIALISED_AT_MS = 1_700_000_000_000;
 const QUIET_MS = 40;
 /** A connection that has not ended by then, although this side ended its half, never will: a stream may speak on and on. */
 const HANG_MS = 60_000;
+/** What would end the process of a coordinator. */
+const FAULTS = ["unhandledRejection", "uncaughtException"] as const;
 const EXPECTED: ReadonlySet<number> = new Set([100, 200, 201, 304, 308]);
 const HEALTHY = Buffer.from("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
 /** Files that a process opens for itself meanwhile. */
@@ -72,7 +74,7 @@ async function startSurface() {
   });
   const faults: unknown[] = [];
   const keep = (fault: unknown) => void faults.push(fault);
-  process.on("unhandledRejection", keep);
+  for (const fault of FAULTS) process.on(fault, keep);
   const mark = async () => (await store.readNamespace("main")).highWaterMark;
 
   return {
@@ -95,7 +97,7 @@ async function startSurface() {
       assert.deepEqual(faults, []);
     },
     async stop(): Promise<void> {
-      process.off("unhandledRejection", keep);
+      for (const fault of FAULTS) process.off(fault, keep);
       await server.stop();
     },
   };
