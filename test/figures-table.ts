@@ -17,7 +17,7 @@ const GAP = "  ";
 const NOTE_INDENT = "      ";
 
 /** How wide this run's tables may be: whoever started it says so (scripts/long-run.mjs). */
-export function tableColumns(): number {
+function tableColumns(): number {
   return Number(process.env["CALLNUMBER_TABLE_COLUMNS"] ?? COLUMNS_ELSEWHERE);
 }
 

@@ -2,6 +2,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { SignsOfLife } from "./signs-of-life.js";
 
+const ERASED = "\u001b[2K";
+
 afterEach(() => void vi.useRealTimers());
 
 function signsFor(columns: number | undefined) {
@@ -54,10 +56,11 @@ test("on a terminal one line is written over, never wider than it, and is gone b
   signs.end();
   expect(said).toHaveLength(3);
   for (const text of said.slice(0, 2)) {
-    expect(text).toMatch(/^\u001b\[2K\[0:00\] loaded.{0,31}\r$/u);
+    expect(text.startsWith(`${ERASED}[0:00] loaded`)).toBe(true);
+    expect(text.endsWith("\r")).toBe(true);
     expect(text).not.toContain("\n");
-    expect(text.length).toBeLessThanOrEqual("\u001b[2K".length + 39 + "\r".length);
+    expect(text.length).toBeLessThanOrEqual(ERASED.length + 39 + "\r".length);
   }
   // Once: where nothing stands any more, there may be a table by now.
-  expect(said.slice(2)).toEqual(["\u001b[2K"]);
+  expect(said.slice(2)).toEqual([ERASED]);
 });

@@ -9,7 +9,7 @@ const HEADINGS = [
   "repeats",
   "control's numbers",
   "control's repeats",
-  "leasing again after s (worst)",
+  "seconds without lease",
 ];
 
 export function tableOf(results: readonly FaultResult[]): string {

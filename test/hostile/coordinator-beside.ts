@@ -27,6 +27,8 @@ export interface MemoryInUse {
   readonly residentBytes: number;
 }
 
+/** A safety net for a busy machine. */
+const TOLD_WITHIN_MS = 60_000;
 const MEMORY_TELLER = pathToFileURL(join(import.meta.dirname, "memory-teller.mjs")).href;
 /** The neighbour leases as fast as it can: what others do to it is to be seen, and no limit. */
 const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "none"];
@@ -109,7 +111,7 @@ export class CoordinatorBeside {
   async memoryInUse(): Promise<MemoryInUse> {
     rmSync(this.#memoryFile, { force: true });
     this.#running.child.kill("SIGUSR2");
-    await expect.poll(() => existsSync(this.#memoryFile)).toBe(true);
+    await expect.poll(() => existsSync(this.#memoryFile), { timeout: TOLD_WITHIN_MS }).toBe(true);
     return JSON.parse(readFileSync(this.#memoryFile, "utf8")) as MemoryInUse;
   }
 
