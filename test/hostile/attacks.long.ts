@@ -3,19 +3,24 @@
  *
  * Judged is the memory in use when all garbage is collected, and not what the process has from the machine (resident): that rises in the
  * first rounds by tens of megabytes, because the heap makes itself larger under load and the allocator keeps what was given back to it. A limit
- * above that lets a leak of kilobytes a connection pass. What is in use settles instead: caches and the kept past of events and
- * history fill in the first rounds, and are full then; a leak adds as much in the fourth round as in the first. So what counts is the
+ * above that lets a leak of kilobytes a connection pass. What is in use settles instead: what is kept of the past is full after so and
+ * so many leases, which are taken before, and caches after the first rounds; a leak adds as much in the fourth round as in the first. So what counts is the
  * growth of single rounds after the warm-up, the smallest of them, and its limit is derived from the connections of a round: 32 bytes each,
  * less than a set and one small object in it take. One such object kept for each connection was told apart by it; 64 MiB of RSS did not.
  */
 import { expect, test } from "vitest";
+import { LOOK_LEASES_MAX } from "../../packages/coordinator/src/capacity-look.js";
 import { figuresTable } from "../figures-table.js";
-import { signsOfLife } from "../signs-of-life.js";
+import { type SignsOfLife, signsOfLife } from "../signs-of-life.js";
 import { ATTACKS, type AttackFigures, attack, connectionCountOf } from "./attacks.js";
 import { CoordinatorBeside, type MemoryInUse } from "./coordinator-beside.js";
 import { Neighbour } from "./neighbour.js";
+import { LEASES, leaseBody, type Target } from "./row.js";
 
 const COUNT = 2_000;
+/** More than are looked at for the capacity: of all that is kept for each lease, that is the most. */
+const LEASES_BEFORE = LOOK_LEASES_MAX + 1_000;
+const LEASING_AT_ONCE = 32;
 const WARM_UP_ROUNDS = 2;
 const JUDGED_ROUNDS = 2;
 const ROUNDS = WARM_UP_ROUNDS + JUDGED_ROUNDS;
@@ -28,6 +33,7 @@ test("attacks leave nothing behind", async () => {
   const coordinator = await CoordinatorBeside.start({ share: 1 });
   const neighbour = new Neighbour(coordinator.target);
   const rows: { readonly figures: AttackFigures; readonly round: number }[] = [];
+  await fillPast(coordinator.target, signs);
   const inUse: MemoryInUse[] = [await coordinator.memoryInUse()];
   const descriptorCounts: number[] = [coordinator.descriptorCount];
   for (let round = 1; round <= ROUNDS; round++) {
@@ -51,6 +57,20 @@ test("attacks leave nothing behind", async () => {
   const [, afterFirst = 0] = descriptorCounts;
   expect(descriptorCounts.at(-1)).toBeLessThanOrEqual(afterFirst + DESCRIPTORS_TOLERATED);
 });
+
+async function fillPast({ host, port, leaseToken }: Target, signs: SignsOfLife): Promise<void> {
+  const headers = { authorization: `Bearer ${leaseToken}`, "content-type": "application/json" };
+  let begun = 0;
+  signs.show(() => `${begun} of ${LEASES_BEFORE} leases before the first round`);
+  const lease = async () => {
+    while (begun++ < LEASES_BEFORE) {
+      const answer = await fetch(`http://${host}:${port}${LEASES}`, { method: "POST", headers, body: leaseBody() });
+      await answer.arrayBuffer();
+      expect(answer.status).toBe(201);
+    }
+  };
+  await Promise.all(Array.from({ length: LEASING_AT_ONCE }, lease));
+}
 
 function attacksTable(rows: readonly { readonly figures: AttackFigures; readonly round: number }[]): string {
   return figuresTable(
