@@ -10,7 +10,7 @@
  */
 import { expect, test } from "vitest";
 import { LOOK_LEASES_MAX } from "../../packages/coordinator/src/capacity-look.js";
-import { figuresTable } from "../figures-table.js";
+import { figuresTable, wrappedLines } from "../figures-table.js";
 import { type SignsOfLife, signsOfLife } from "../signs-of-life.js";
 import { ATTACKS, type AttackFigures, attack, connectionCountOf } from "./attacks.js";
 import { CoordinatorBeside, type MemoryInUse } from "./coordinator-beside.js";
@@ -49,9 +49,8 @@ test("attacks leave nothing behind", async () => {
   console.log(`\n${memoryTable(inUse, descriptorCounts)}`);
   const growths = inUse.slice(1).map((after, round) => bytesOf(after) - bytesOf(inUse[round] as MemoryInUse));
   const smallest = Math.min(...growths.slice(-JUDGED_ROUNDS));
-  console.log(
-    `\n${connectionCountOf(COUNT)} connections a round; growth after the warm-up: ${smallest} bytes, at most ${GROWTH_BYTES_MAX} may be`,
-  );
+  const judged = `growth of a round after the warm-up: ${smallest} bytes; ${GROWTH_BYTES_MAX} may be`;
+  console.log(`\n${wrappedLines(`${connectionCountOf(COUNT)} connections a round; ${judged}`)}`);
   expect(smallest).toBeLessThan(GROWTH_BYTES_MAX);
   // Each attack is judged by the count just before it: over all of them a single one an attack would show only here.
   const [, afterFirst = 0] = descriptorCounts;
