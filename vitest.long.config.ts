@@ -15,6 +15,8 @@ export default defineConfig({
     testTimeout: DAY_MS,
     hookTimeout: 120_000,
     disableConsoleIntercept: true,
+    // Without its own window on a terminal: the runs show their signs of life there (test/signs-of-life.ts).
+    reporters: [["default", { summary: false }]],
     sequence: { seed },
     provide: { seed },
   },

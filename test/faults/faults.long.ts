@@ -1,7 +1,9 @@
 /** The long form of the fault suite: all kinds over and over, with new seeds, for some minutes. `npm run faults -- --minutes 10` */
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
+import { wrappedLines } from "../figures-table.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
+import { signsOfLife } from "../signs-of-life.js";
 import { ALL_FAULTS } from "./all-faults.js";
 import { codesMissing } from "./refusal-codes.js";
 import { type FaultResult, runFault } from "./run-fault.js";
@@ -15,10 +17,12 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
   const { binary } = inject("redis");
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
+  const signs = signsOfLife();
+  const startedAtMs = Date.now();
   const results: FaultResult[] = [];
   const left = new Map<string, string>();
   const failures: string[] = [];
-  const endsAtMs = Date.now() + MINUTES * 60_000;
+  const endsAtMs = startedAtMs + MINUTES * 60_000;
   // Each kind at least once, however short the time.
   for (let index = 0; index < ALL_FAULTS.length || Date.now() < endsAtMs; index++) {
     const fault = ALL_FAULTS[index % ALL_FAULTS.length] as (typeof ALL_FAULTS)[number];
@@ -28,6 +32,10 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
       left.set(`${fault.number}: ${fault.name}`, reason);
       continue;
     }
+    signs.show(() => {
+      const minutes = ((Date.now() - startedAtMs) / 60_000).toFixed(1);
+      return `${minutes} of ${MINUTES} minutes, ${failures.length} problems; ${fault.number}: ${fault.name}`;
+    });
     try {
       const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random: seededRandom(seed + index) });
       results.push(result);
@@ -37,8 +45,9 @@ test(`no run is leased twice in ${MINUTES} minutes of faults, and the control re
       failures.push(`${told}: ${(error as Error).message}`);
     }
   }
+  signs.end();
   console.log(tableOf(mergedResults(results)));
-  for (const [name, reason] of left) console.log(`not injected: ${name}: ${reason}`);
+  for (const [name, reason] of left) console.log(wrappedLines(`not injected: ${name}: ${reason}`));
   const seen = new Set(results.flatMap(({ codes }) => [...codes.keys()]));
   for (const code of codesMissing(seen)) failures.push(`in no fault was anybody refused with ${code}`);
   const controlRepeatCount = results.reduce((sum, result) => sum + result.controlRepeatCount, 0);

@@ -5,7 +5,9 @@
  */
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
+import { wrappedLines } from "../figures-table.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
+import { signsOfLife } from "../signs-of-life.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { COORDINATORS } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
@@ -28,6 +30,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
   const [check, controlCheck] = [new CallNumberCheck(), new CallNumberCheck()];
+  const signs = signsOfLife();
   const results: FaultResult[] = [];
   const left: string[] = [];
   const failures: string[] = [];
@@ -41,6 +44,11 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
 
   for (const [index, fault] of faults.entries()) {
     const random = seededRandom(seed + index);
+    signs.show(() => {
+      const millions = (check.count / 1_000_000).toFixed(1);
+      const place = `fault ${index + 1} of ${faults.length}`;
+      return `${millions} of ${MILLIONS} million call numbers, ${check.repeatCount} again; ${place}: ${fault.name}`;
+    });
     const load = new ProcessLoad({ importerCount: IMPORTERS, check, controlCheck });
     // Each fault in a store of its own: after the doubt there is no room left for millions.
     const target = Math.ceil((MILLIONS * 1_000_000 * (index + 1)) / faults.length);
@@ -64,20 +72,20 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
 
   const embeddedCount = results.filter(({ fault }) => EMBEDDED.includes(fault)).length;
   const seconds = (performance.now() - begin) / 1000;
+  signs.end();
   console.log(tableOf(mergedResults(results)));
-  for (const text of left) console.log(text);
-  console.log(
-    [
-      "",
-      `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs)`,
-      `made more than once: ${check.repeatCount}`,
-      `malformed: ${check.malformedCount}`,
-      `importer processes: ${processCount}, at most ${IMPORTERS} at a time; killed while they minted: ${killCount}`,
-      `faults injected: ${results.length}, each in a store of its own: ${results.length - embeddedCount} on Redis, ${embeddedCount} embedded`,
-      `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} of them again`,
-      `${seconds.toFixed(0)} s, ${Math.round(check.count / seconds)} call numbers a second (seed ${seed})`,
-    ].join("\n"),
-  );
+  for (const text of left) console.log(wrappedLines(text));
+  const figures = [
+    "",
+    `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs)`,
+    `made more than once: ${check.repeatCount}`,
+    `malformed: ${check.malformedCount}`,
+    `importer processes: ${processCount}, at most ${IMPORTERS} at a time; killed while they minted: ${killCount}`,
+    `faults injected: ${results.length}, each in a store of its own: ${results.length - embeddedCount} on Redis, ${embeddedCount} embedded`,
+    `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} of them again`,
+    `${seconds.toFixed(0)} s, ${Math.round(check.count / seconds)} call numbers a second (seed ${seed})`,
+  ];
+  console.log(wrappedLines(figures.join("\n")));
   failures.push(...check.told);
   if (check.count < MILLIONS * 1_000_000) failures.push(`only ${check.count} call numbers were made`);
   if (controlCheck.repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");

@@ -1,35 +1,31 @@
 /** The table of a fault run: what was done, what was leased, what repeated here and in the control. */
+import { type FiguresRow, figuresTable, wrappedLines } from "../figures-table.js";
 import type { FaultResult } from "./run-fault.js";
 
 const HEADINGS = [
-  "fault",
   "times",
   "runs leased",
   "call numbers",
   "repeats",
   "control's numbers",
   "control's repeats",
-  "leasing again after s (worst)",
-  "  refused with",
+  "seconds without lease",
 ];
 
 export function tableOf(results: readonly FaultResult[]): string {
-  const rows = results.map((result) => rowOf(result));
+  const sum = (countOf: (result: FaultResult) => number) =>
+    results.reduce((total, result) => total + countOf(result), 0);
   const totals = [
-    "all",
-    sumOf(results, ({ injectionCount }) => injectionCount),
-    sumOf(results, ({ runCount }) => runCount),
-    sumOf(results, ({ callNumberCount }) => callNumberCount),
-    sumOf(results, ({ problems }) => problems.length),
-    sumOf(results, ({ controlCount }) => controlCount),
-    sumOf(results, ({ controlRepeatCount }) => controlRepeatCount),
+    sum(({ injectionCount }) => injectionCount),
+    sum(({ runCount }) => runCount),
+    sum(({ callNumberCount }) => callNumberCount),
+    sum(({ problems }) => problems.length),
+    sum(({ controlCount }) => controlCount),
+    sum(({ controlRepeatCount }) => controlRepeatCount),
     worst(results.flatMap(({ healedAfterMs }) => healedAfterMs)),
-    "",
   ];
-  const cells = [HEADINGS, ...rows, totals].map((row) => row.map(String));
-  const widths = HEADINGS.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));
-  const lines = cells.map((row) => row.map((cell, column) => align(cell, widths[column] ?? 0, column)).join("  "));
-  return [...lines, "", `refusals seen: ${refusalsOf(results)}`].join("\n");
+  const table = figuresTable(HEADINGS, [...results.map((result) => rowOf(result)), { figures: totals, words: "all" }]);
+  return `${table}\n\n${wrappedLines(`refusals seen: ${refusalsOf(results)}`)}`;
 }
 
 /** One result for each fault, whatever number of times it was run. */
@@ -59,29 +55,22 @@ function joined(one: FaultResult, other: FaultResult): FaultResult {
   };
 }
 
-function rowOf({
-  fault,
-  injectionCount,
-  runCount,
-  callNumberCount,
-  problems,
-  controlCount,
-  controlRepeatCount,
-  codes,
-  healedAfterMs,
-}: FaultResult) {
-  const name = `${String(fault.number).padStart(2)} ${fault.name}`;
-  return [
-    name,
-    injectionCount,
-    runCount,
-    callNumberCount,
-    problems.length,
-    controlCount,
-    controlRepeatCount,
-    worst(healedAfterMs),
-    `  ${[...codes.keys()].sort().join(", ")}`,
-  ];
+function rowOf(result: FaultResult): FiguresRow {
+  const { fault, injectionCount, runCount, callNumberCount, problems, controlCount, controlRepeatCount } = result;
+  const { codes, healedAfterMs } = result;
+  return {
+    figures: [
+      injectionCount,
+      runCount,
+      callNumberCount,
+      problems.length,
+      controlCount,
+      controlRepeatCount,
+      worst(healedAfterMs),
+    ],
+    words: `${fault.number} ${fault.name}`,
+    notes: codes.size === 0 ? [] : [`refused with ${[...codes.keys()].sort().join(", ")}`],
+  };
 }
 
 function refusalsOf(results: readonly FaultResult[]): string {
@@ -95,15 +84,6 @@ function refusalsOf(results: readonly FaultResult[]): string {
     .join(", ");
 }
 
-function sumOf(results: readonly FaultResult[], count: (result: FaultResult) => number): number {
-  return results.reduce((sum, result) => sum + count(result), 0);
-}
-
 function worst(healedAfterMs: readonly number[]): string {
   return (Math.max(0, ...healedAfterMs) / 1000).toFixed(2);
-}
-
-function align(cell: string, width: number, column: number): string {
-  if (column === HEADINGS.length - 1) return cell;
-  return column === 0 ? cell.padEnd(width) : cell.padStart(width);
 }

@@ -5,6 +5,8 @@
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
+import { figuresTable } from "../figures-table.js";
+import { signsOfLife } from "../signs-of-life.js";
 import { FINDINGS_FOLDER, type Finding, playAgain, runCampaign, savedFinding } from "./campaign.js";
 import { TARGETS } from "./targets.js";
 
@@ -32,16 +34,23 @@ test.runIf(REPLAY === undefined)(`nothing is found in ${MINUTES} minutes`, async
   // A short run tries all of them, too.
   const turnMs = Math.min(TURN_MAX_MS, wholeMs / targets.length);
   const counts = new Map<string, number>();
+  const signs = signsOfLife();
   for (let turn = 0; performance.now() < endsMs; turn++) {
     for (const target of targets) {
       const turnEndsMs = Math.min(performance.now() + turnMs, endsMs);
       const { inputCount, finding } = await runCampaign(target, {
         seed: (inject("seed") + turn) % SEED_LIMIT,
-        goesOn: () => performance.now() < turnEndsMs,
+        goesOn: (number) => {
+          const leftSeconds = Math.max(0, (endsMs - performance.now()) / 1_000).toFixed(0);
+          signs.show(`${target.name}: ${(counts.get(target.name) ?? 0) + number} inputs; ${leftSeconds} s to go`);
+          return performance.now() < turnEndsMs;
+        },
       });
       counts.set(target.name, (counts.get(target.name) ?? 0) + inputCount);
       expect.assert(finding === undefined, finding && savedFinding(finding, FINDINGS_FOLDER));
     }
-    console.log(Array.from(counts, ([name, count]) => `${name} ${count}`).join(", "));
   }
+  signs.end();
+  const rows = Array.from(counts, ([name, count]) => ({ figures: [count], words: name }));
+  console.log(figuresTable(["inputs"], rows));
 });

@@ -3,7 +3,11 @@
  * the draws say: in their words, in their types, in their bytes, or in which question they stand behind.
  */
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis-scripts.js";
+import {
+  SCRIPTS_SENT_BY_SUM,
+  type ScriptName,
+  scriptNamed,
+} from "../../packages/coordinator/src/stores/redis-scripts.js";
 import { readMessage } from "../redis/resp.js";
 import type { Draw } from "./draw.js";
 import { mutated } from "./mutation.js";
@@ -33,8 +37,8 @@ const ONCE_IN_SCRIPTS = 3;
 const ONCE_IN_OTHERS = 40;
 const EPOCH = "e:r:0:0";
 const RECEIPT_KEY = "5a".repeat(32);
-const STEPS = ["lease", "touch", "claim", "confirm", "seal"] as const satisfies readonly ScriptName[];
-const SCRIPTS = [...STEPS, "check", "read", "report"] as const satisfies readonly ScriptName[];
+/** The steps of the guard, as the store itself lists them, and what is read and noted beside them. */
+const SCRIPTS: readonly ScriptName[] = [...SCRIPTS_SENT_BY_SUM, "read", "report"];
 const nameOfSum = new Map(SCRIPTS.map((name) => [scriptNamed(name).sha1, name]));
 
 const WORDS = [

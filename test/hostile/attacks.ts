@@ -9,10 +9,14 @@ import { leaseBody, request, type Target } from "./row.js";
 
 export interface Attack {
   readonly name: string;
+  /** Connections that it opens, of each that it is asked for. */
+  readonly connectionsEach: number;
   /** Resolves when the coordinator should have got rid of it, whether or not the attackers are still there. */
   readonly act: (target: Target, count: number) => Promise<readonly Socket[]>;
 }
 
+const FLOOD = 4;
+const DYING = 2;
 const DRIBBLE_EVERY_MS = 500;
 /** Longer than a request may take, and than the coordinator needs to notice. */
 const PATIENCE_MS = 18_000;
@@ -25,24 +29,28 @@ const right = (target: Target) => request(target, { body: leaseBody() });
 export const ATTACKS: readonly Attack[] = [
   {
     name: "slow-loris: heads, a byte now and then",
+    connectionsEach: 1,
     act: (target, count) => dribble(target, count, 1),
   },
   {
     name: "slow bodies, a byte now and then",
+    connectionsEach: 1,
     act: (target, count) => dribble(target, count, right(target).length - 60),
   },
   {
     name: "a flood of connections that say nothing",
+    connectionsEach: FLOOD,
     act: async (target, count) => {
-      const sockets = await manyOpened(target, 4 * count);
+      const sockets = await manyOpened(target, FLOOD * count);
       await pause(PATIENCE_MS);
       return sockets;
     },
   },
   {
     name: "callers that die in the middle of a request",
+    connectionsEach: DYING,
     act: async (target, count) => {
-      for (let index = 0; index < 2 * count; index++) {
+      for (let index = 0; index < DYING * count; index++) {
         const socket = await opened(target);
         const bytes = right(target);
         socket.write(bytes.subarray(0, 1 + ((index * 37) % (bytes.length - 2))));
@@ -55,23 +63,26 @@ export const ATTACKS: readonly Attack[] = [
   },
 ];
 
+/** Connections of all attacks together. */
+export function connectionCountOf(count: number): number {
+  return ATTACKS.reduce((sum, { connectionsEach }) => sum + connectionsEach * count, 0);
+}
+
 export interface AttackFigures {
   readonly name: string;
   readonly descriptors: readonly [before: number, most: number, after: number];
-  readonly memoryKib: readonly [before: number, after: number];
   readonly neighbourLeases: number;
 }
 
 /** Throws when descriptors do not come back, the other caller is refused, or a run is burnt. */
 export async function attack(
-  { name, act }: Attack,
+  { name, act }: Pick<Attack, "name" | "act">,
   coordinator: CoordinatorBeside,
   neighbour: Neighbour,
   count: number,
 ): Promise<AttackFigures> {
   const before = {
     descriptors: coordinator.descriptorCount,
-    memoryKib: coordinator.memoryKib,
     mark: await coordinator.mark(),
   };
   let most = before.descriptors;
@@ -91,7 +102,6 @@ export async function attack(
   return {
     name,
     descriptors: [before.descriptors, most, after],
-    memoryKib: [before.memoryKib, coordinator.memoryKib],
     neighbourLeases: worked.runCount,
   };
 }

@@ -1,13 +1,16 @@
 /** The coordinator that the rows are sent to: a real `serve`, on an embedded store of its own, watched from outside. */
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { pathToFileURL } from "node:url";
+import { expect } from "vitest";
+import { callnumber, folderForTest, type RunningCoordinator, serveWith } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
+import { OTHER_FIRST_RUN, OTHER_NAMESPACE } from "./genuine-evidence.js";
 import type { Target } from "./row.js";
 
 export interface Setting {
@@ -17,6 +20,16 @@ export interface Setting {
   readonly isEncrypted?: boolean;
 }
 
+/** What is still in use when all garbage is collected; resident is what the process has from the machine, used or not. */
+export interface MemoryInUse {
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  readonly residentBytes: number;
+}
+
+/** A safety net for a busy machine. */
+const TOLD_WITHIN_MS = 60_000;
+const MEMORY_TELLER = pathToFileURL(join(import.meta.dirname, "memory-teller.mjs")).href;
 /** The neighbour leases as fast as it can: what others do to it is to be seen, and no limit. */
 const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "none"];
 const SAYING_ALL = ["--log-level", "debug"];
@@ -25,11 +38,15 @@ export class CoordinatorBeside {
   readonly #running: RunningCoordinator;
   #logLength = 0;
 
+  readonly #memoryFile: string;
+
   private constructor(
     running: RunningCoordinator,
+    memoryFile: string,
     readonly target: Target,
   ) {
     this.#running = running;
+    this.#memoryFile = memoryFile;
   }
 
   static async start({ share, parameters = [], isEncrypted = false }: Setting): Promise<CoordinatorBeside> {
@@ -37,10 +54,14 @@ export class CoordinatorBeside {
     const tokensFile = join(folder, "tokens");
     const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
     const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
-    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", "elsewhere");
-    const running = await serve(
-      `sqlite:${join(folder, "store.db")}`,
-      "--create",
+    const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", OTHER_NAMESPACE);
+    const store = `sqlite:${join(folder, "store.db")}`;
+    await done("init", "--store", store);
+    await done("init", "--store", store, "--namespace", OTHER_NAMESPACE, "--first-run", String(OTHER_FIRST_RUN));
+    const memoryFile = join(folder, "memory.json");
+    const running = await serveWith(
+      { NODE_OPTIONS: `--import=${MEMORY_TELLER}`, MEMORY_TOLD_IN: memoryFile },
+      store,
       "--tokens-file",
       tokensFile,
       ...WITHOUT_LIMITS,
@@ -49,7 +70,7 @@ export class CoordinatorBeside {
       ...parameters,
     );
     const { hostname: host, port } = new URL(running.url);
-    return new CoordinatorBeside(running, {
+    return new CoordinatorBeside(running, memoryFile, {
       host,
       port: Number(port),
       share,
@@ -86,6 +107,14 @@ export class CoordinatorBeside {
     return Number(kib);
   }
 
+  /** Collects its garbage first. */
+  async memoryInUse(): Promise<MemoryInUse> {
+    rmSync(this.#memoryFile, { force: true });
+    this.#running.child.kill("SIGUSR2");
+    await expect.poll(() => existsSync(this.#memoryFile), { timeout: TOLD_WITHIN_MS }).toBe(true);
+    return JSON.parse(readFileSync(this.#memoryFile, "utf8")) as MemoryInUse;
+  }
+
   get descriptorCount(): number {
     return readdirSync(`/proc/${this.#pid}/fd`).length;
   }
@@ -104,10 +133,14 @@ export class CoordinatorBeside {
 }
 
 async function tokenIn(file: string, role: string, ...namespaces: readonly string[]): Promise<string> {
-  const words = ["token", "create", "--tokens-file", file, "--role", role, ...namespaces];
+  return (await done("token", "create", "--tokens-file", file, "--role", role, ...namespaces)).trim();
+}
+
+/** What a command of ours says. @throws Error when it fails. */
+async function done(...words: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await callnumber(words);
-  if (code !== 0) throw new Error(`callnumber token create ended with ${code}: ${stderr}`);
-  return stdout.trim();
+  if (code !== 0) throw new Error(`callnumber ${words[0]} ended with ${code}: ${stderr}`);
+  return stdout;
 }
 
 function tlsParametersIn(folder: string): readonly string[] {

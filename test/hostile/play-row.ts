@@ -34,12 +34,14 @@ export async function playRow(
   const memoryBefore = coordinator.memoryKib;
   coordinator.newOutput();
   const received: Received[] = [];
+  const failures: string[] = [];
   const alone: Worked[] = [];
   const beside: Worked[] = [];
   do {
     alone.push((await neighbour.during(() => pause(forMs))).worked);
     const turn = await neighbour.during(() => playedFor(row, coordinator, forMs));
-    received.push(...turn.result);
+    received.push(...turn.result.received);
+    failures.push(...turn.result.failures);
     beside.push(turn.worked);
   } while (!row.isOnce && beside.length < turnCount);
   const moved = (await coordinator.mark()) - markBefore;
@@ -47,7 +49,7 @@ export async function playRow(
   const both = [...alone, ...beside];
   const leasedRuns = both.reduce((sum, { runCount }) => sum + runCount, 0);
   const burntRuns = moved - leasedRuns - (row.grantedRuns ?? 0) * received.length;
-  const problems = received.flatMap((one) => problemsOf(row, one));
+  const problems = [...failures, ...received.flatMap((one) => problemsOf(row, one))];
   if (burntRuns !== 0) problems.push(`${burntRuns} runs were burnt`);
   for (const failure of both.flatMap(({ failures }) => failures))
     problems.push(`the other caller was refused: ${failure}`);
@@ -65,12 +67,22 @@ export async function playRow(
   };
 }
 
-async function playedFor(row: Row, { target }: CoordinatorBeside, forMs: number): Promise<readonly Received[]> {
+interface Turn {
+  readonly received: readonly Received[];
+  /** Why a row could not be played to its end: what had to be right before its bad input was not. */
+  readonly failures: readonly string[];
+}
+
+async function playedFor(row: Row, { target }: CoordinatorBeside, forMs: number): Promise<Turn> {
   const received: Received[] = [];
   const endsAtMs = performance.now() + forMs;
-  do received.push(await row.act(target));
-  while (!row.isOnce && performance.now() < endsAtMs);
-  return received;
+  try {
+    do received.push(await row.act(target));
+    while (!row.isOnce && performance.now() < endsAtMs);
+  } catch (error) {
+    return { received, failures: [(error as Error).message] };
+  }
+  return { received, failures: [] };
 }
 
 function problemsOf({ statuses, isAnswered, grantedRuns = 0 }: Row, { statuses: seen, text }: Received): string[] {

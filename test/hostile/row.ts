@@ -37,7 +37,11 @@ export interface Row {
   readonly act: (target: Target) => Promise<Received>;
 }
 
-export const LEASES = "/v1/namespaces/main/leases";
+export const LEASES = leasesOf("main");
+
+export function leasesOf(namespace: string): string {
+  return `/v1/namespaces/${namespace}/leases`;
+}
 
 export interface RequestParts {
   readonly method?: string;

@@ -1,19 +1,17 @@
 /** The table of the bad inputs, and its last line. */
+import { figuresTable } from "../figures-table.js";
 import type { RowResult } from "./play-row.js";
 
-const HEADINGS = ["family", "input", "times", "answered", "runs burnt", "memory KiB", "others' latency", "problems"];
+const HEADINGS = ["times", "answered", "runs burnt", "memory KiB", "others' latency"];
 
 export function tableOf(results: readonly RowResult[]): string {
-  const cells = [HEADINGS, ...results.map((result) => cellsOf(result))];
-  const widths = HEADINGS.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  return figuresTable(
+    HEADINGS,
+    results.map(({ row, times, statuses, burntRuns, memoryKib, latencyRatio, problems }) => {
+      const figures = [times, statuses.join(" ") || "nothing", burntRuns, memoryKib, latencyRatio.toFixed(2)];
+      return { figures, words: `${row.family}: ${row.input}`, notes: problems };
+    }),
+  );
 }
 
 export function totalsOf(results: readonly RowResult[]): string {
@@ -30,18 +28,4 @@ export function totalsOf(results: readonly RowResult[]): string {
     `others' latency: median ${(ratios[Math.floor(ratios.length / 2)] ?? 0).toFixed(2)}, worst ${(ratios.at(-1) ?? 0).toFixed(2)} times`,
     `memory: ${sum(({ memoryKib }) => memoryKib)} KiB`,
   ].join("; ");
-}
-
-function cellsOf({ row, times, statuses, burntRuns, memoryKib, latencyRatio, problems }: RowResult): readonly string[] {
-  const answered = statuses.join(" ") || "nothing";
-  return [
-    row.family,
-    row.input,
-    String(times),
-    answered,
-    String(burntRuns),
-    String(memoryKib),
-    latencyRatio.toFixed(2),
-    problems.join("; "),
-  ];
 }

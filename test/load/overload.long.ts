@@ -5,6 +5,8 @@
 import { cpus, loadavg } from "node:os";
 import { env } from "node:process";
 import { expect, test } from "vitest";
+import { wrappedLines } from "../figures-table.js";
+import { signsOfLife } from "../signs-of-life.js";
 import type { LoadResult } from "./load.js";
 import { type OverloadFindings, playOverload } from "./overload.js";
 
@@ -14,8 +16,11 @@ const MEASURE_MS = 10_000;
 
 test(`${MINUTES} minutes at ${TIMES} times what a coordinator can do`, async () => {
   const loadBefore = loadavg()[0] as number;
-  const findings = await playOverload({ durationMs: MINUTES * 60_000, times: TIMES, measureMs: MEASURE_MS });
-  console.log(tableOf(findings, loadBefore));
+  const signs = signsOfLife();
+  const tell = (what: string, durationMs: number) => signs.showTimed(what, durationMs);
+  const findings = await playOverload({ durationMs: MINUTES * 60_000, times: TIMES, measureMs: MEASURE_MS, tell });
+  signs.end();
+  console.log(wrappedLines(tableOf(findings, loadBefore)));
   const { loaded, runs, exitCode } = findings;
   expect(Object.keys(loaded.shed).filter((code) => !["overloaded", "rate_limited"].includes(code))).toEqual([]);
   expect(loaded.unanswered).toBe(0);

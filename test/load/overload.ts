@@ -13,6 +13,8 @@ export interface OverloadPlan {
   /** How long capacity and quiet times are measured. */
   readonly measureMs: number;
   readonly flags?: readonly string[];
+  /** Hears what is begun, and how long it takes at least. */
+  readonly tell?: (what: string, durationMs: number) => void;
 }
 
 export interface OverloadFindings {
@@ -54,6 +56,7 @@ export async function playOverload({
   times,
   measureMs,
   flags = [],
+  tell = () => {},
 }: OverloadPlan): Promise<OverloadFindings> {
   const coordinator = await LoadedCoordinator.start(...flags);
   let load: Load | undefined;
@@ -61,23 +64,28 @@ export async function playOverload({
     load = await Load.start(coordinator.url, LOAD_PROCESSES);
     const played = load;
     let runCount = 0;
-    const play = async (options: Parameters<Load["play"]>[0]) => {
+    const play = async (what: string, options: Parameters<Load["play"]>[0]) => {
+      tell(what, options.durationMs);
       const result = await played.play(options);
       runCount += result.runs;
       return result;
     };
-    await play({ callers: CAPACITY_CALLERS, durationMs: measureMs / 2 });
-    const capacity = await play({ callers: CAPACITY_CALLERS, durationMs: measureMs });
+    await play("warming up", { callers: CAPACITY_CALLERS, durationMs: measureMs / 2 });
+    const capacity = await play("capacity", { callers: CAPACITY_CALLERS, durationMs: measureMs });
     const capacityPerSecond = (capacity.served * 1_000) / capacity.tookMs;
     const quietly = { callers: CAPACITY_CALLERS, durationMs: measureMs, perSecond: capacityPerSecond * QUIET_SHARE };
-    const quiet = await play(quietly);
+    const quiet = await play("quiet", quietly);
     await delay(SETTLE_MS);
     const before = coordinator.figures();
     const watch = new Watch(coordinator);
-    const loaded = await play({ callers: CONNECTION_COUNT, durationMs, perSecond: capacityPerSecond * times });
+    const loaded = await play("loaded", {
+      callers: CONNECTION_COUNT,
+      durationMs,
+      perSecond: capacityPerSecond * times,
+    });
     const { during, looks } = await watch.end();
     await delay(SETTLE_MS);
-    const after = await play(quietly);
+    const after = await play("quiet again", quietly);
     await delay(SETTLE_MS);
     const figures = { before, during, after: coordinator.figures() };
     const leased = await played.leasedRuns();

@@ -120,7 +120,16 @@ export interface RunningCoordinator {
 
 /** Starts `callnumber serve` on a free port and waits until it listens. It ends with the test. */
 export async function serve(store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
-  const child = start(["serve", "--store", store, "--port", "0", ...more], {});
+  return await serveWith({}, store, ...more);
+}
+
+/** As `serve`, with more in its environment. */
+export async function serveWith(
+  env: Readonly<Record<string, string>>,
+  store: string,
+  ...more: readonly string[]
+): Promise<RunningCoordinator> {
+  const child = start(["serve", "--store", store, "--port", "0", ...more], env);
   child.stdin?.end();
   const output = collect(child);
   const ended = once(child, "close") as Promise<[number | null]>;

@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
+import { signsOfLife } from "../signs-of-life.js";
 import { runCampaign, STEP_COUNT, told } from "./campaign.js";
 import type { History } from "./history.js";
 import { play } from "./play.js";
@@ -12,7 +13,6 @@ import { THE_GUARD } from "./variants/variant.js";
 
 const HISTORY_COUNT = Number(env["CALLNUMBER_HISTORIES"] ?? 100_000);
 const REPLAY = env["CALLNUMBER_REPLAY"];
-const TELL_EVERY_MS = 10_000;
 const rules = { variant: THE_GUARD, lifted: new Set<never>() };
 
 test.runIf(REPLAY !== undefined)(`the history in ${REPLAY} breaks no promise`, async () => {
@@ -26,20 +26,20 @@ test.runIf(REPLAY === undefined)(
   async () => {
     const seed = inject("seed");
     const startedMs = performance.now();
-    let toldMs = startedMs;
+    const signs = signsOfLife();
     const { seen, broken } = await runCampaign({
       seed,
       historyCount: HISTORY_COUNT,
       rules,
       progress: ({ historyCount, leaseCount }) => {
-        const nowMs = performance.now();
-        if (nowMs - toldMs < TELL_EVERY_MS) return;
-        toldMs = nowMs;
-        const rate = (historyCount * 1_000) / (nowMs - startedMs);
-        console.log(`${historyCount} histories, ${leaseCount} leases, ${rate.toFixed(0)} histories/s`);
+        const rate = (historyCount * 1_000) / (performance.now() - startedMs);
+        signs.show(
+          `${historyCount} of ${HISTORY_COUNT} histories, ${leaseCount} leases, ${rate.toFixed(0)} histories/s`,
+        );
       },
     });
     const rate = (seen.historyCount * 1_000) / (performance.now() - startedMs);
+    signs.end();
     console.log(`${seen}\n\nseed ${seed}, ${rate.toFixed(0)} histories/s`);
     expect.assert(broken === undefined, broken && told(broken));
     expect(seen.gaps).toEqual([]);

@@ -56,8 +56,8 @@ describe("behind an event stream", () => {
   test("no lease is taken on the same connection, and others take theirs", async () => {
     const { target, mark } = await served();
     const socket = await openedForTest(target);
-    socket.write(Buffer.concat([get(target, "/v1/events"), lease(target), lease(target)]));
-    await pause(100);
+    socket.resume().write(Buffer.concat([get(target, "/v1/events"), lease(target), lease(target)]));
+    await expect.poll(() => isOver(socket)).toBe(true);
     expect((await sendBytes(target, [request(target, { body: leaseBody() })])).statuses).toEqual([201]);
     expect(await mark()).toBe(1);
   });
@@ -83,6 +83,37 @@ describe("behind an event stream", () => {
     const { isClosed } = await sendBytes(target, [get(target, "/v1/events"), CONNECT]);
     expect(isClosed).toBe(true);
     expect((await sendBytes(target, [lease(target), CONNECT])).statuses).toEqual([201, 405]);
+  });
+
+  const bodyOf = (byteCount: number) => `Content-Length: ${byteCount}\r\n\r\n${"[".repeat(byteCount)}`;
+  const labels = `POST /v1/namespaces/main/labels HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+  test.each([
+    ["half a head", "POST /v1/names", true],
+    ["half a body", (labels + bodyOf(100)).slice(0, -1), false],
+    ["half a body that is too much to be read at once", (labels + bodyOf(40_000)).slice(0, -1), false],
+    ["a refused request and half another one", `GET // HTTP/1.1\r\nHost: x\r\n\r\n${labels}`, false],
+    ["what is no request", "garbage\r\n\r\n", false],
+    ["a whole request", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", false],
+  ])(
+    "%s behind it ends the stream: it would wait for ever, and hide that the other end is gone",
+    async (_what, bytes, ends) => {
+      const { target } = await served();
+      const [behind, atOnce] = [await openedForTest(target), await openedForTest(target)];
+      await answerTo(behind, get(target, "/v1/events"));
+      behind.write(bytes);
+      atOnce.resume().write(Buffer.concat([get(target, "/v1/events"), Buffer.from(bytes)]));
+      // What has not even a whole head may still be on its way.
+      if (ends) for (const socket of [behind, atOnce]) socket.end();
+      await expect.poll(() => [behind, atOnce].map(isOver)).toEqual([true, true]);
+    },
+  );
+
+  test("half a head ends the stream when its time is over", async () => {
+    const { target } = await served();
+    const socket = await openedForTest(target);
+    await answerTo(socket, get(target, "/v1/events"));
+    socket.write("POST /v1/names");
+    await expect.poll(() => isOver(socket)).toBe(true);
   });
 });
 

@@ -17,6 +17,8 @@ import type { FuzzTarget } from "../target.js";
 
 const INITIALISED_AT_MS = 1_700_000_000_000;
 const RUN_MAX = 2 ** 30 - 1;
+/** What would end the process of a coordinator. */
+const FAULTS = ["unhandledRejection", "uncaughtException"] as const;
 const ROUND_COUNT = 3;
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
 
@@ -26,7 +28,7 @@ export const redisAnswers: FuzzTarget = {
   async start() {
     const faults: unknown[] = [];
     const keep = (fault: unknown) => void faults.push(fault);
-    process.on("unhandledRejection", keep);
+    for (const fault of FAULTS) process.on(fault, keep);
     return {
       // What draws the garbling: the answers themselves bear nonces that are new each time.
       input: (draw: Draw) => Buffer.from([0, 1, 2, 3].map(() => draw.below(256))),
@@ -35,7 +37,7 @@ export const redisAnswers: FuzzTarget = {
         assert.deepEqual(faults, []);
       },
       async stop() {
-        process.off("unhandledRejection", keep);
+        for (const fault of FAULTS) process.off(fault, keep);
       },
     };
   },

@@ -180,7 +180,9 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
       publicInspect: options.publicInspect ?? false,
       strict: { connectionCountMax: options.connections },
       // Where nobody is asked for a token, and strangers may come, nobody is told.
-      startedWith: admission.isForOperators ? { store: describeStore(address), startedAtMs: Date.now(), settings } : undefined,
+      startedWith: admission.isForOperators
+        ? { store: describeStore(address), startedAtMs: Date.now(), settings }
+        : undefined,
       tls: tls?.servers,
     });
     const url = await server.listen({ host, port });

@@ -19,6 +19,8 @@ export class Connection {
   isDropped = false;
   /** Where answers are written; undefined while the connection is not ready for them. */
   speaking: Socket | undefined;
+  /** The request whose answer goes on until somebody ends it. */
+  stream: IncomingMessage | undefined;
   readonly #underWay = new Set<IncomingMessage>();
   /** What begins each request that waits for the one before it. */
   readonly #waiting: (() => void)[] = [];
@@ -52,6 +54,7 @@ export class Connection {
 
   end(request: IncomingMessage): void {
     this.#underWay.delete(request);
+    if (this.stream === request) this.stream = undefined;
     if (!this.isBusy) this.#onAnswered?.();
     if (request.socket.writable) this.#waiting.shift()?.();
   }

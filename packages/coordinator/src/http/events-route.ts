@@ -1,4 +1,5 @@
 /** `GET /v1/events`: what happens in this coordinator, as it happens. */
+import type { IncomingMessage } from "node:http";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
@@ -21,9 +22,11 @@ interface EventsRouteOptions {
   readonly door: Door;
   /** Undefined where HTTP is spoken. */
   readonly tls: Pick<TlsServers, "believes"> | undefined;
+  /** Hears of each stream before it begins. */
+  readonly onStream: (request: IncomingMessage) => void;
 }
 
-export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOptions): void {
+export function eventsRoute(app: TypedApp, { streams, door, tls, onStream }: EventsRouteOptions): void {
   app.get(
     OPERATOR_ROUTES.events,
     {
@@ -46,6 +49,7 @@ export function eventsRoute(app: TypedApp, { streams, door, tls }: EventsRouteOp
       if (!streams.hasPlaceFor(asker)) throw new CoordinatorError("too_many_streams", TOO_MANY);
       const lastEventId = request.headers["last-event-id"];
       reply.hijack();
+      onStream(request.raw);
       reply.raw.writeHead(200, {
         ...FOR_OWN_PAGES,
         "content-type": "text/event-stream; charset=utf-8",

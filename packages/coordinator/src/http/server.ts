@@ -167,7 +167,7 @@ export async function createServer({
     historyRoute(routes, coordinator);
     if (startedWith) settingsRoute(routes, { startedWith, release, tls });
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, { streams, door: wholeDoor, tls });
+    eventsRoute(routes, { streams, door: wholeDoor, tls, onStream: (request) => gate.beginStream(request) });
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events });
   });

@@ -62,6 +62,10 @@ const USED_UP: ConstantRefusal = {
   code: "overloaded",
   message: "too many requests on one connection; open another one",
 };
+const BEHIND_STREAM: ConstantRefusal = {
+  code: "invalid_request",
+  message: "an event stream has no end: what comes behind it on its connection ends both",
+};
 const NO_TUNNEL: ConstantRefusal = {
   code: "method_not_allowed",
   message: "no path has this method; possible: GET, HEAD, POST",
@@ -107,6 +111,17 @@ export class StrictGate {
     if (connection !== undefined) connection.isLetIn = true;
   }
 
+  /**
+   * The answer to this request has no end. Whatever else comes on its connection, also half a request, ends the connection: it would wait for
+   * ever, and while it is not read nobody sees that the other end is gone.
+   */
+  beginStream(request: IncomingMessage): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection === undefined) return;
+    connection.stream = request;
+    if (connection.isRefused || connection.underWayCount > 1) this.#endStream(request.socket);
+  }
+
   #watchConnections(server: Server): void {
     const isEncrypted = "setSecureContext" in server;
     const waiting = new Map<string, Connection>();
@@ -129,6 +144,10 @@ export class StrictGate {
     if (connection === undefined || connection.isRefused) {
       // Not one byte more is read: what is not answered would pile up.
       request.socket.pause();
+      return;
+    }
+    if (connection.stream !== undefined) {
+      this.#endStream(request.socket);
       return;
     }
     const refusal =
@@ -165,6 +184,10 @@ export class StrictGate {
   /** Once those before it on the same connection have their answers: a broken request takes nothing from a good one. */
   #refuse(socket: Socket, refusal: ConstantRefusal): void {
     const connection = this.#connections.of(socket);
+    if (connection?.stream !== undefined) {
+      this.#endStream(socket);
+      return;
+    }
     if (connection?.isRefused) return;
     this.#tell(refusal, socket);
     if (connection === undefined) {
@@ -173,6 +196,11 @@ export class StrictGate {
     }
     connection.isRefused = true;
     connection.whenAnswered(() => sayLast(socket, refusal));
+  }
+
+  #endStream(socket: Socket): void {
+    this.#tell(BEHIND_STREAM);
+    socket.destroy();
   }
 
   #drop(connection: Connection): void {

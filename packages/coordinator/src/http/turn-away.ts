@@ -26,6 +26,7 @@ const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
   lease: "leases",
   read: "questions",
   change: "questions",
+  settings: "questions",
 };
 
 const SUM_EVERY_MS = 1_000;

@@ -10,6 +10,7 @@ import { endpointText, type RedisAddress } from "./redis-address.js";
 import { asStoreError, type CommandContext, isStray, strayAnswer } from "./redis-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
+import { endConnectionsThatAnswerUnasked } from "./redis-unasked.js";
 
 /** For an answer, and for a connection. */
 const TIMEOUT_MS = 5_000;
@@ -59,6 +60,7 @@ export class RedisConnection {
     address: RedisAddress,
     { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
   ): Promise<RedisConnection> {
+    endConnectionsThatAnswerUnasked();
     const redis = new Redis({
       host: address.host,
       port: address.port,

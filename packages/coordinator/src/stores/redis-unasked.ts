@@ -1,0 +1,26 @@
+/**
+ * Answers that nobody asked for. The Redis client (ioredis 6.0.0) reads some of them wrongly – a null where no question waits, a push
+ * without words – and throws what comes of it where nobody can catch it: a server that has lost its count would end the process.
+ * Here the connection ends instead, as for every other answer that can't be trusted.
+ */
+import { createRequire } from "node:module";
+
+interface Reader {
+  readonly redis: { disconnect(reconnect: boolean): void };
+}
+
+/** Once for the process: the client gives no way to it for one connection. */
+export function endConnectionsThatAnswerUnasked(): void {
+  const { default: handler } = createRequire(import.meta.url)("ioredis/built/DataHandler.js") as {
+    readonly default: { readonly prototype: { dispatch: typeof endingOnFailure } };
+  };
+  handler.prototype.dispatch = endingOnFailure;
+}
+
+function endingOnFailure(this: Reader, read: () => void): void {
+  try {
+    read();
+  } catch {
+    this.redis.disconnect(true);
+  }
+}
