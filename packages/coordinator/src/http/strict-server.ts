@@ -199,7 +199,7 @@ export class StrictGate {
   }
 
   #endStream(socket: Socket): void {
-    this.#tell(BEHIND_STREAM);
+    this.#tell(BEHIND_STREAM, socket);
     socket.destroy();
   }
 
