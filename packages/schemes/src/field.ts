@@ -6,25 +6,36 @@
 /** Width in bits, or in decimal digits where the scheme was made to be read by people. One scheme uses one of the two. */
 export type Width = { readonly bits: number } | { readonly digits: number };
 
-/** What fills a field when a number is minted. */
+/** What fills a field when a number is minted. Fields that a node or a counter fills in common share its digits, most significant first. */
 export type Source =
-  /** The same in every number: a version, a sign bit that stays 0. */
-  | { readonly kind: "fixed"; readonly value: number }
+  /** The same in every number that is minted: a version, a sign bit. Numbers with another value are `refused`, or `read` where they can be in the world. */
+  | { readonly kind: "fixed"; readonly value: number; readonly others: "refused" | "read" }
   /** Whole units of time since the epoch. `unitMs` is 1,000 for seconds and 0.0001 for the 100 ns of a UUID. */
   | { readonly kind: "clock"; readonly unitMs: number; readonly epochMs: number }
   /** Tells this process from all others. Given by somebody who keeps the list, or taken from what the machine has: that may repeat. */
   | { readonly kind: "node"; readonly from: NodeSource }
   /** Drawn anew for each number, each value from `from` to `to` with the same chance. */
   | { readonly kind: "random"; readonly from: number; readonly to: number }
+  /** The last digits of a number drawn from 0 to `drawnBelow - 1`, which is no multiple of the field's capacity: small values come more often. */
+  | { readonly kind: "remainder"; readonly drawnBelow: number }
   /** Rises by one with each number. */
-  | { readonly kind: "sequence"; readonly within: SequenceScope; readonly first: number; readonly whenUsedUp: UsedUp }
+  | {
+      readonly kind: "sequence";
+      readonly within: SequenceScope;
+      readonly first: number | "random";
+      readonly whenUsedUp: UsedUp;
+    }
   /** Asked for from one central counter. */
   | { readonly kind: "counter"; readonly asked: "for each number" | "for each run" };
 
+/** `mac hash` takes the number that is given where the machine shows no MAC address. */
 export type NodeSource = "given" | "server" | "pid" | "mac hash";
 
-/** Where a sequence begins anew: with the next unit of the clock, with the next run, or never, because its last value is kept. */
-export type SequenceScope = "clock unit" | "run" | "kept";
+/**
+ * Where a sequence begins anew: with the next unit of the clock, with the next process (it goes round, and none of it comes twice in one unit
+ * of the clock), with the next run, or never, because its last value is kept.
+ */
+export type SequenceScope = "clock unit" | "process" | "run" | "kept";
 
 /** After the last value of a sequence: wait for the clock, ask for another run, or refuse. */
 export type UsedUp = "wait" | "ask" | "refuse";

@@ -18,19 +18,25 @@ export type Minted =
   | { readonly outcome: "minted"; readonly text: string; readonly values: Values }
   | { readonly outcome: "wait"; readonly untilMs: number };
 
+/** One number that a text stands for. */
+export interface Reading {
+  readonly values: Values;
+  readonly number: bigint;
+  /** The spelling that the text is in: `spellings(values)` has the text under this name. */
+  readonly spelling: string;
+  /** Where the number holds a time: milliseconds since 1970, UTC, the beginning of the unit. */
+  readonly timeMs?: number;
+  /** What the fields don't say by themselves, as the version of a UUID, in the order to print. */
+  readonly notes: Readonly<Record<string, string>>;
+}
+
 /** What a text is in this scheme, or why it is nothing of it. */
 export type Parsed =
-  | {
+  | (Reading & {
       readonly matches: true;
-      readonly values: Values;
-      readonly number: bigint;
-      /** The spelling that the text is in. */
-      readonly spelling: string;
-      /** Where the number holds a time: milliseconds since 1970, UTC, the beginning of the unit. */
-      readonly timeMs?: number;
-      /** What the fields don't say by themselves, as the version of a UUID, in the order to print. */
-      readonly notes: Readonly<Record<string, string>>;
-    }
+      /** Other numbers that the same text stands for in another spelling, as one of a former alphabet. Nothing in the text tells which. */
+      readonly otherReadings: readonly Reading[];
+    })
   | { readonly matches: false; readonly reason: string };
 
 export interface Scheme {

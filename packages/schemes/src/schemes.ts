@@ -1,7 +1,9 @@
 /** Every scheme, in the order in which they are shown. */
 import type { Scheme } from "./scheme.js";
+import { callNumber } from "./schemes/call-number.js";
+import { twitterSnowflake } from "./schemes/twitter-snowflake.js";
 
-export const SCHEMES: readonly Scheme[] = [];
+export const SCHEMES: readonly Scheme[] = [callNumber, twitterSnowflake];
 
 /**
  * The scheme of this name.
