@@ -38,7 +38,8 @@ export function countInWords(value: number): string {
 /** `none`, `1 in 3.4e12`, `38.8 %`, `certain`. `chance` is 0 to 1. */
 export function chanceInWords(chance: number): string {
   if (chance === 0) return "none";
-  if (chance < LEAST_PERCENTAGE) return `1 in ${countInWords(1 / chance)}`.replace(/ 1 million$/, " a million");
+  if (chance < LEAST_PERCENTAGE)
+    return `1 in ${countInWords(Math.min(1 / chance, Number.MAX_VALUE))}`.replace(/ 1 million$/, " a million");
   if (chance < NEARLY_CERTAIN) return `${significant(100 * chance)} %`;
   return chance === 1 ? "certain" : "nearly certain";
 }

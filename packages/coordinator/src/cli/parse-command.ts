@@ -2,10 +2,11 @@
 import process, { stderr } from "node:process";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
+import { shown } from "../archive/shown.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 import { quickOption } from "./quick-option.js";
-import { type Candidate, candidatesOf, numberIn, reasonsAgainst } from "./schemes/candidates.js";
+import { candidatesOf, numberIn, reasonsAgainst } from "./schemes/candidates.js";
 import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "./schemes/parsed-words.js";
 import { schemeOf } from "./schemes/scheme-choice.js";
 import { labelled } from "./schemes/sentences.js";
@@ -38,30 +39,44 @@ export function parseCommand(): Command {
     .action(async (texts: readonly string[], { scheme, json }: Options) => {
       const schemes = scheme === undefined ? SCHEMES : [scheme];
       if (texts.length === 1 && texts[0] === "-") {
-        return pipeLines({ quick: () => NOT_QUICK, answer: (line) => answerLine(line, schemes, json) });
+        return pipeLines({
+          quick: () => NOT_QUICK,
+          answer: (line) => (json ? answerAsJson : answerLine)(line, schemes),
+        });
       }
       for (const [index, text] of texts.entries()) {
-        const found = numberIn(text);
-        const candidates = candidatesOf(found, schemes, Date.now());
-        if (json) print(JSON.stringify(candidatesAsJson(found, candidates)));
-        else if (candidates.length > 0) print(`${index === 0 ? "" : "\n"}${candidatesInFull(found, candidates)}`);
-        if (candidates.length > 0) continue;
-        process.exitCode = 1;
-        stderr.write(`${whyNone(found, schemes)}\n`);
+        const answer = json ? answerAsJson(text, schemes) : answerInFull(text, schemes);
+        if (answer !== undefined) print(`${index === 0 || json ? "" : "\n"}${answer}`);
       }
     });
 }
 
+function answerInFull(typed: string, schemes: readonly Scheme[]): string | undefined {
+  const text = numberIn(typed);
+  const candidates = candidatesOf(text, schemes, Date.now());
+  if (candidates.length > 0) return candidatesInFull(text, candidates);
+  process.exitCode = 1;
+  stderr.write(`${whyNone(text, schemes)}\n`);
+  return undefined;
+}
+
+/** One line, also for what is no number: a program counts them. */
+function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
+  const text = numberIn(typed);
+  const candidates = candidatesOf(text, schemes, Date.now());
+  if (candidates.length > 0) return JSON.stringify(candidatesAsJson(text, candidates));
+  process.exitCode = 1;
+  const reasons = reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const);
+  return JSON.stringify({ text, schemes: [], reasons: Object.fromEntries(reasons) });
+}
+
 /** @throws Error for a line that is a number of no scheme. */
-function answerLine(line: string, schemes: readonly Scheme[], json: boolean | undefined): string {
-  const text = numberIn(line);
-  const candidates: readonly Candidate[] = candidatesOf(text, schemes, Date.now());
-  if (candidates.length > 0)
-    return json ? JSON.stringify(candidatesAsJson(text, candidates)) : candidatesAsLine(text, candidates);
+function answerLine(typed: string, schemes: readonly Scheme[]): string {
+  const text = numberIn(typed);
+  const candidates = candidatesOf(text, schemes, Date.now());
+  if (candidates.length > 0) return candidatesAsLine(text, candidates);
   const [only] = reasonsAgainst(text, schemes);
-  throw new Error(
-    schemes.length === 1 && only !== undefined ? only.reason : `${JSON.stringify(text)} is a number of no scheme`,
-  );
+  throw new Error(schemes.length === 1 && only !== undefined ? only.reason : `${shown(text)} is a number of no scheme`);
 }
 
 /** What each scheme has against it: the one that was meant is among them. */
@@ -69,7 +84,7 @@ function whyNone(text: string, schemes: readonly Scheme[]): string {
   const bare = text.trim();
   const isNearly = bare !== text && candidatesOf(bare, schemes, Date.now()).length > 0;
   return [
-    `${JSON.stringify(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
+    `${shown(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
     ...labelled(reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const)),
     ...(isNearly ? [`Without the white space around it, it is one: ${bare}`] : []),
   ].join("\n");

@@ -7,11 +7,17 @@ const NAMED_MAX = 3;
 export function similarNames(typed: string, names: readonly string[]): readonly string[] {
   const word = typed.toLowerCase();
   return names
-    .map((name) => ({ name, slips: name.includes(word) || word.includes(name) ? 0 : slipsBetween(word, name) }))
-    .filter(({ name, slips }) => word.length > 1 && slips <= Math.max(word.length, name.length) / 3)
+    .map((name) => ({ name, slips: slipsToNearestPart(word, name) }))
+    .filter(({ slips }) => word.length > 1 && slips <= word.length / 3)
     .sort((one, other) => one.slips - other.slips)
     .slice(0, NAMED_MAX)
     .map(({ name }) => name);
+}
+
+/** Of a name with hyphens people remember one part. */
+function slipsToNearestPart(word: string, name: string): number {
+  if (name.includes(word) || word.includes(name)) return 0;
+  return Math.min(...[name, ...name.split("-")].map((part) => slipsBetween(word, part)));
 }
 
 /** How many characters must be put in, taken out or replaced (Levenshtein). */

@@ -1,5 +1,5 @@
 /** What `parse` says of one text: in full for one that was asked, as a line for one of many, as JSON for programs. */
-import type { Scheme, Values } from "@callnumber/schemes";
+import type { Reading, Scheme, Values } from "@callnumber/schemes";
 import { instant } from "../print.js";
 import type { Candidate } from "./candidates.js";
 import { fieldDigits } from "./field-words.js";
@@ -34,9 +34,9 @@ export function candidatesAsLine(text: string, candidates: readonly Candidate[])
   const [likeliest, ...others] = candidates;
   if (likeliest === undefined) return "";
   const { scheme, reading } = likeliest;
-  const fields = scheme.fields.map(({ name }) => `${name}=${reading.values[name]}`).join(" ");
+  const fields = fieldsInALine(scheme, reading);
   const time = reading.timeMs === undefined ? "" : timeInWords(reading.timeMs);
-  return [text, scheme.name, fields, time, others.map((other) => other.scheme.name).join(" ")].join("\t").trimEnd();
+  return [text, scheme.name, fields, time, others.map((other) => other.scheme.name).join(" ")].join("\t");
 }
 
 /** Integers beyond 2^53 are strings, as everywhere in JSON. */
@@ -69,10 +69,16 @@ export function spellingsAsJson(scheme: Scheme, values: Values): Readonly<Record
 }
 
 function otherInWords({ scheme, reading, doubt, isPlausible, isToday }: Candidate): readonly [string, string] {
-  const spelling = isToday ? "" : `as ${reading.spelling}`.replace(/^as as /, "as ");
+  const spelling = isToday
+    ? ""
+    : `${`as ${reading.spelling}`.replace(/^as as /, "as ")} ${fieldsInALine(scheme, reading)}`;
   const time = reading.timeMs === undefined ? "" : `made at ${timeInWords(reading.timeMs)}`;
   const unchecked = isPlausible === undefined ? "nothing in it can be checked" : "";
   return [scheme.name, [spelling, time, unchecked, doubt].filter((text) => text !== "").join("; ") || scheme.title];
+}
+
+function fieldsInALine({ fields }: Scheme, { values }: Reading): string {
+  return fields.map(({ name }) => `${name}=${values[name]}`).join(" ");
 }
 
 /** A clock field of many bits reaches beyond what a `Date` can be. */
