@@ -3,8 +3,8 @@
  * Minting, spelling, taking apart and every figure of the comparison follow from these; a scheme declares, and computes nothing.
  */
 
-/** Width in bits, or in decimal digits where the scheme was made to be read by people. One scheme uses one of the two. */
-export type Width = { readonly bits: number } | { readonly digits: number };
+/** Width in bits; in decimal digits where the scheme was made to be read by people; in characters of base62 where it was drawn as such. */
+export type Width = { readonly bits: number } | { readonly digits: number } | { readonly base62: number };
 
 /** What fills a field when a number is minted. Fields that a node or a counter fills in common share its digits, most significant first. */
 export type Source =
@@ -23,7 +23,6 @@ export type Source =
       readonly kind: "sequence";
       readonly within: SequenceScope;
       readonly first: number | "random";
-      readonly whenUsedUp: UsedUp;
     }
   /** Asked for from one central counter. */
   | { readonly kind: "counter"; readonly asked: "for each number" | "for each run" };
@@ -32,13 +31,11 @@ export type Source =
 export type NodeSource = "given" | "server" | "pid" | "mac hash";
 
 /**
- * Where a sequence begins anew: with the next unit of the clock, with the next process (it goes round, and none of it comes twice in one unit
- * of the clock), with the next run, or never, because its last value is kept.
+ * Where a sequence begins anew, and so what follows its last value. With the next unit of the clock: until then the step waits. With the next
+ * process: it goes round, and waits so that none of it comes twice in one unit of the clock. With the next run: another is asked for. Never,
+ * because its last value is kept: the step refuses.
  */
 export type SequenceScope = "clock unit" | "process" | "run" | "kept";
-
-/** After the last value of a sequence: wait for the clock, ask for another run, or refuse. */
-export type UsedUp = "wait" | "ask" | "refuse";
 
 export interface Field {
   /** One word, unique within the scheme: the key of its value. */
@@ -49,5 +46,6 @@ export interface Field {
 
 /** How many values the field can have. */
 export function capacityOf({ width }: Field): bigint {
-  return "bits" in width ? 1n << BigInt(width.bits) : 10n ** BigInt(width.digits);
+  if ("bits" in width) return 1n << BigInt(width.bits);
+  return "digits" in width ? 10n ** BigInt(width.digits) : 62n ** BigInt(width.base62);
 }

@@ -7,7 +7,6 @@ export {
   type NodeSource,
   type SequenceScope,
   type Source,
-  type UsedUp,
   type Width,
 } from "./field.js";
 export type { CentralCounter, Clock, Memory, MintContext, NodeIdentity, Random } from "./mint-context.js";

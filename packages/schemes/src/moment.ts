@@ -19,7 +19,7 @@ export interface Moment {
 /** The next answer of the central counter. @throws SchemeError `space_used_up` where the fields can't hold it. */
 export function fromCounter({ counter }: MintContext, capacity: bigint): bigint {
   const value = counter.next();
-  if (value < 0n) throw new RangeError(`a counter must answer whole numbers from 1 on, not ${value}`);
+  if (value < 1n) throw new RangeError(`a counter must answer whole numbers from 1 on, not ${value}`);
   if (value >= capacity)
     throw new SchemeError("space_used_up", `the counter is at ${value}, the greatest is ${capacity - 1n}`);
   return value;

@@ -28,7 +28,7 @@ export const callNumber = defineScheme({
     {
       name: "sequence",
       width: { bits: SEQUENCE_BITS },
-      source: { kind: "sequence", within: "run", first: 0, whenUsedUp: "ask" },
+      source: { kind: "sequence", within: "run", first: 0 },
     },
   ],
   shuffle: { shuffled, unshuffled },

@@ -16,7 +16,7 @@ export const twitterSnowflake = defineScheme({
     {
       name: "sequence",
       width: { bits: 12 },
-      source: { kind: "sequence", within: "clock unit", first: 0, whenUsedUp: "wait" },
+      source: { kind: "sequence", within: "clock unit", first: 0 },
     },
   ],
   spellings: [decimal("decimal", 19), hex(64)],
