@@ -22,6 +22,8 @@ const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "tokens_file_unusable",
   "token_unknown",
   "token_unusable",
+  "mint_state_unusable",
+  "space_used_up",
 ]);
 
 describe("docs/errors.md", () => {

@@ -47,7 +47,7 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
     ["a reader", `learns ${facts.reveals.map((what) => REVEALED[what]).join(", and ")}`],
     [
       "a guess",
-      `of somebody who knows the scheme and the second hits a number of that second with a chance of ${chanceInWords(facts.guessed(load.perSecond))}`,
+      `by somebody who knows the scheme and the second; that it hits a number made then: ${chanceInWords(facts.guessed(load.perSecond))}`,
     ],
     ...facts.failures.map(
       (failure, index) => [index === 0 ? "fails by" : "", FAILURES[failure](scheme, load)] as const,
@@ -73,7 +73,7 @@ function nodesAlike({ fields, facts }: Scheme, { nodes }: Load): string {
   const alike = "two nodes alike: they make the same numbers";
   if (!isTaken) return `${alike}; there are ${countInWords(facts.nodes)} numbers to give them`;
   const chance = chanceInWords(chanceOfRepeat(facts.nodes, nodes));
-  return `${alike}; of ${countInWords(nodes)} that take one of ${countInWords(facts.nodes)} numbers by themselves, two are with a chance of ${chance}`;
+  return `${alike}; of ${countInWords(nodes)} that take one of ${countInWords(facts.nodes)} numbers by themselves, that two are: ${chance}`;
 }
 
 const STEP_BACK_MS = 60_000;
@@ -110,11 +110,9 @@ function speed({ facts: { perSecond, nodes } }: Scheme, load: Load): string {
 }
 
 function lasts({ facts: { lastsSeconds, endsMs } }: Scheme, { perSecond }: Load): string {
-  const seconds = lastsSeconds(perSecond);
-  const byUse = Number.isFinite(seconds)
-    ? `at ${rateInWords(perSecond)} its numbers are used up after ${spanInWords(seconds)}`
-    : "no number is used up";
-  return endsMs === undefined ? byUse : `its clock ends on ${dayOf(endsMs)}; ${byUse}`;
+  const span = spanInWords(lastsSeconds(perSecond));
+  if (endsMs !== undefined) return `its clock ends on ${dayOf(endsMs)}, ${span} after its first moment`;
+  return `at ${rateInWords(perSecond)} its numbers are used up after ${span}`;
 }
 
 function repeat({ facts }: Scheme, load: Load): string {
