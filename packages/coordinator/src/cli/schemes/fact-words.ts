@@ -9,6 +9,7 @@ import {
   SchemeError,
 } from "@callnumber/schemes";
 import { chanceInWords, countInWords, spanInWords } from "../figures.js";
+import { evenChanceAfter } from "./even-chance.js";
 import { type Load, rateInWords } from "./load.js";
 import { sampleContext } from "./sample.js";
 import { dayOf } from "./scheme-tables.js";
@@ -47,7 +48,7 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
     ["a reader", `learns ${facts.reveals.map((what) => REVEALED[what]).join(", and ")}`],
     [
       "a guess",
-      `by somebody who knows the scheme and the second; that it hits a number made then: ${chanceInWords(facts.guessed(load.perSecond))}`,
+      `somebody who knows the scheme and the second names one number; that it was made then: ${chanceInWords(facts.guessed(load.perSecond))}`,
     ],
     ...facts.failures.map(
       (failure, index) => [index === 0 ? "fails by" : "", FAILURES[failure](scheme, load)] as const,
@@ -118,5 +119,8 @@ function lasts({ facts: { lastsSeconds, endsMs } }: Scheme, { perSecond }: Load)
 function repeat({ facts }: Scheme, load: Load): string {
   const chance = facts.repeats(load);
   const among = `among ${countInWords(load.perSecond * load.seconds)} numbers`;
-  return chance === 0 ? `none ${among}, if it is run as it is meant to be` : `${chanceInWords(chance)} ${among}`;
+  if (chance === 0) return `none ${among}, if it is run as it is meant to be`;
+  const evenAfter = evenChanceAfter(facts, load);
+  const even = evenAfter === undefined ? "" : `; as likely as not after ${spanInWords(evenAfter)}`;
+  return `${chanceInWords(chance)} ${among}${even}`;
 }

@@ -1,6 +1,7 @@
 /** One scheme, all that there is to tell: fields, a sample in every spelling, each fact in a sentence; or the same as JSON. */
 import type { Scheme } from "@callnumber/schemes";
 import { paintFor } from "../colours.js";
+import { evenChanceAfter } from "./even-chance.js";
 import { factSentences } from "./fact-words.js";
 import { fieldDigits, filledBy, greatestOf, widthInWords } from "./field-words.js";
 import { type Load, loadInWords } from "./load.js";
@@ -50,6 +51,7 @@ export function schemeAsJson(scheme: Scheme, load: Load): object {
     clockEndsMs: facts.endsMs ?? null,
     lastsSeconds: bounded(facts.lastsSeconds(load.perSecond)),
     repeatChance: facts.repeats(load),
+    repeatLikelyAfterSeconds: evenChanceAfter(facts, load) ?? null,
     guessChance: facts.guessed(load.perSecond),
     failures: facts.failures,
     sample: { text, fields: valuesAsJson(values), spellings: spellingsAsJson(scheme, values) },
