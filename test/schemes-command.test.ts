@@ -8,6 +8,17 @@ const NAMES = SCHEMES.map(({ name }) => name);
 const COLUMNS = 80;
 const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
 
+interface Figures {
+  readonly repeatChance: number;
+  readonly guessChance: number;
+}
+
+function figuresOf(json: string): readonly Figures[] {
+  const { schemes } = JSON.parse(json) as { schemes: readonly Figures[] };
+  expect(schemes).toHaveLength(NAMES.length);
+  return schemes;
+}
+
 async function onTerminal(columns: number, ...parameters: readonly string[]): Promise<readonly string[]> {
   const running = startOnTerminal(columns, ...parameters);
   await running.ended();
@@ -114,6 +125,32 @@ describe("callnumber schemes", () => {
     },
   );
 
+  test("every load gives figures, the least and the greatest", async () => {
+    for (const load of [
+      ["--rate", "1e15/s", "--nodes", "1000000000", "--for", "1e9y"],
+      ["--rate", "0.001/y", "--nodes", "1", "--for", "1s"],
+    ]) {
+      expect((await callnumber(["schemes", ...load])).stdout).not.toMatch(/undefined|NaN|Infinity|-\d+ %/);
+      for (const { repeatChance, guessChance } of figuresOf(
+        (await callnumber(["schemes", "--json", ...load])).stdout,
+      )) {
+        expect(repeatChance).toBeGreaterThanOrEqual(0);
+        expect(repeatChance).toBeLessThanOrEqual(1);
+        expect(guessChance).toBeGreaterThanOrEqual(0);
+        expect(guessChance).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  test("what a clock that goes back does is played", async () => {
+    for (const [name, does] of [
+      ["twitter-snowflake", "it refuses until the clock is where it was"],
+      ["chibrary-3-32-8-4", "it refuses until the clock is where it was"],
+    ] as const) {
+      expect((await callnumber(["schemes", name])).stdout.replace(/\s+/g, " ")).toContain(`60 s back, ${does}`);
+    }
+  });
+
   test("the sample is the same every time: nobody gets it as a number of his own", async () => {
     expect(await callnumber(["schemes", "uuid"])).toEqual(await callnumber(["schemes", "uuid"]));
   });
@@ -122,9 +159,9 @@ describe("callnumber schemes", () => {
     [["schemes", "snowflake"], 'no scheme "snowflake". Did you mean snowflake-2015 or twitter-snowflake?'],
     [["schemes", "snowflke-2015"], "Did you mean snowflake-2015?"],
     [["schemes", "--only", "qwertz"], `no scheme "qwertz". The schemes are call-number, ${NAMES[1]}`],
-    [["schemes", "--rate", "-5/s"], "must be above zero, such as 1000/s"],
-    [["schemes", "--rate", "many"], "must be above zero, such as 1000/s"],
-    [["schemes", "--for", "10"], "must be above zero, such as 10y"],
+    [["schemes", "--rate", "-5/s"], "must be above zero and up to 1e15/s, such as 1000/s"],
+    [["schemes", "--rate", "many"], "must be above zero and up to 1e15/s, such as 1000/s"],
+    [["schemes", "--for", "10"], "must be above zero and up to 1e9y, such as 10y"],
     [["schemes", "--nodes", "0"], "must be a whole number from 1"],
     [["schemes", "uuid", "tickets"], "too many arguments"],
   ])("%j is refused with a word that helps", async (parameters, said) => {

@@ -77,7 +77,7 @@ function readerColumns({ perSecond }: Load): readonly Column<Scheme>[] {
 }
 
 /** The end of the clock field where there is one, or of the numbers, whichever comes first. */
-export function lastsInWords({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
+function lastsInWords({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
   const seconds = lastsSeconds(perSecond);
   const clockSeconds = endsMs === undefined ? Number.POSITIVE_INFINITY : (endsMs - Date.now()) / 1_000;
   return endsMs !== undefined && clockSeconds <= seconds ? `until ${dayOf(endsMs)}` : spanInWords(seconds);

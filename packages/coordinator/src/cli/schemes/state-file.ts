@@ -4,7 +4,17 @@
  * A file that is not there, or can't be read whole, is never taken for an empty one: then everything would begin anew.
  */
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { Memory } from "@callnumber/schemes";
@@ -80,7 +90,7 @@ function lock(path: string): () => void {
   const name = `${path}.lock`;
   try {
     const file = openSync(name, "wx", FILE_MODE);
-    writeSync(file, `${process.pid}\n`);
+    writeFileSync(file, `${process.pid}\n`);
     closeSync(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw lockedBy(name, path);
@@ -124,6 +134,11 @@ function readState(path: string, create: boolean): Map<string, bigint> | undefin
         "For the very first ones say --create",
     );
   }
+  if (statSync(path).nlink > 1) {
+    throw new StateFileError(
+      `${path} has a second name (a hard link), under which it would stay as it is now, and numbers repeat. Remove the other name`,
+    );
+  }
   const values = valuesIn(text);
   if (values !== undefined) return values;
   throw new StateFileError(
@@ -157,7 +172,7 @@ function replace(path: string, text: string): void {
   try {
     const file = openSync(unfinished, "wx", FILE_MODE);
     try {
-      writeSync(file, text);
+      writeFileSync(file, text);
       fsyncSync(file);
     } finally {
       closeSync(file);
