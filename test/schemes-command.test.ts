@@ -3,6 +3,8 @@ import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
 import { callnumber, shell, startOnTerminal } from "./processes/command.js";
 
+/** 1,000 a second from 10 nodes, for 10 years. */
+const USUAL_LOAD = { perSecond: 1_000, nodes: 10, seconds: 315_569_520 };
 const NAMES = SCHEMES.map(({ name }) => name);
 /** As wide as most terminals are. */
 const COLUMNS = 80;
@@ -34,6 +36,25 @@ describe("callnumber schemes", () => {
     expect(stdout).not.toContain("…");
     for (const name of NAMES) expect(lines.filter((line) => line.startsWith(`${name} `))).toHaveLength(3);
     expect(stdout).toContain("1,000 a second from 10 nodes, for 10 years");
+  });
+
+  test("has in each row what the facts of that scheme say", async () => {
+    const lines = (await callnumber(["schemes"])).stdout.split("\n");
+    for (const { name, facts } of SCHEMES) {
+      const [number = "", load = "", reader = ""] = lines.filter((line) => line.startsWith(`${name} `));
+      expect(number.split(/\s{2,}/)).toEqual([
+        ...[name, facts.bits.toFixed(1), String(facts.characters), facts.order, facts.coordination],
+      ]);
+      const [, most, nodes, lasts, repeat] = load.split(/\s{2,}/);
+      expect(most === "no bound").toBe(facts.perSecond === Number.POSITIVE_INFINITY);
+      expect(nodes === "no bound").toBe(facts.nodes === Number.POSITIVE_INFINITY);
+      if (facts.endsMs !== undefined) expect(lasts).toBe(`until ${new Date(facts.endsMs).toISOString().slice(0, 10)}`);
+      expect(repeat === "none").toBe(facts.repeats(USUAL_LOAD) === 0);
+      expect(repeat === "certain").toBe(facts.repeats(USUAL_LOAD) === 1);
+      const [, reveals, , fails] = reader.split(/\s{2,}/);
+      expect(reveals).toBe(facts.reveals.join(", "));
+      expect(fails).toMatch(new RegExp(`^${facts.failures[0]}( \\+${facts.failures.length - 1})?$`));
+    }
   });
 
   test("on a terminal of 80 columns has all of it, and on a narrow one stays within it", async ({ skip }) => {

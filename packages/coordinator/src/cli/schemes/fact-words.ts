@@ -60,7 +60,8 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
 const FAILURES: Readonly<Record<Failure, (scheme: Scheme, load: Load) => string>> = {
   "clock goes back": (scheme) => `a clock that goes back: ${afterClockStep(scheme)}`,
   "two nodes alike": nodesAlike,
-  "space used up": (scheme, load) => `its end: ${lasts(scheme, load)}`,
+  "space used up": ({ facts: { endsMs, lastsSeconds } }, { perSecond }) =>
+    endsMs === undefined ? `its end, after ${spanInWords(lastsSeconds(perSecond))}` : `its end, on ${dayOf(endsMs)}`,
   birthday: (scheme, load) => `two draws alike: ${repeat(scheme, load)}`,
   "counter set back": ({ facts }) =>
     facts.coordination === "one request for each run"
