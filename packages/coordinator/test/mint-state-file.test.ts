@@ -120,6 +120,10 @@ describe("the state of minting", () => {
     expect(() => openStateFile(join(place, "state.json"), { create: false })).toThrow(/hard link/);
   });
 
+  test("that is no file is refused before it is read: a device has no end", () => {
+    expect(() => openStateFile("/dev/zero", { create: true })).toThrow(StateFileError);
+  });
+
   test("in a folder that is not there, or that is a folder itself, is a failure with a code", () => {
     const place = folder();
     mkdirSync(join(place, "state.json"));

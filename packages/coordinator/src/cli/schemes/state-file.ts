@@ -123,27 +123,34 @@ function lockedBy(name: string, path: string): StateFileError {
 
 /** Undefined for a file that is to be made. */
 function readState(path: string, create: boolean): Map<string, bigint> | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unusable(path, error);
-    if (create) return undefined;
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined && create) return undefined;
+  if (stats === undefined) {
     throw new StateFileError(
       `there is no state file ${path}. Where numbers were minted before, find it: without it they begin anew, and repeat. ` +
         "For the very first ones say --create",
     );
   }
-  if (statSync(path).nlink > 1) {
+  // A pipe would hold up the process, a device have no end.
+  if (!stats.isFile()) throw new StateFileError(`${path} is no file`);
+  if (stats.nlink > 1) {
     throw new StateFileError(
       `${path} has a second name (a hard link), under which it would stay as it is now, and numbers repeat. Remove the other name`,
     );
   }
-  const values = valuesIn(text);
+  const values = valuesIn(textOfFile(path));
   if (values !== undefined) return values;
   throw new StateFileError(
     `${path} is no state of callnumber mint, or is damaged. It is left as it is: what stands in it can't be guessed`,
   );
+}
+
+function textOfFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw unusable(path, error);
+  }
 }
 
 function textOf(values: ReadonlyMap<string, bigint>): string {
