@@ -73,18 +73,17 @@ function summed(space: number, drawn: number): number {
   return sum;
 }
 
-/** ln(s! / (s-n)! / s^n). */
+/** ln(s! / (s-n)! / s^n). The first correction of the series would be below the last digit wherever the chance is not 1. */
 function byStirling(space: number, drawn: number): number {
   const part = drawn / space;
-  const rest = space - drawn;
-  if (rest < 1) return Number.NEGATIVE_INFINITY;
+  if (part === 1) return Number.NEGATIVE_INFINITY;
   let main = (1 - part) * Math.log1p(-part) + part;
   if (part < SERIES_BELOW) {
     main = 0;
     for (let power = TERM_COUNT; power >= 2; power--) main = part * (main + 1 / (power * (power - 1)));
     main *= part;
   }
-  return -space * main - Math.log1p(-part) / 2 + (1 / space - 1 / rest) / 12;
+  return -space * main - Math.log1p(-part) / 2;
 }
 
 function mustBeCounts(space: number | bigint, drawn: number | bigint): void {
