@@ -42,9 +42,8 @@ describe("callnumber schemes", () => {
     const lines = (await callnumber(["schemes"])).stdout.split("\n");
     for (const { name, facts } of SCHEMES) {
       const [number = "", load = "", reader = ""] = lines.filter((line) => line.startsWith(`${name} `));
-      expect(number.split(/\s{2,}/)).toEqual([
-        ...[name, facts.bits.toFixed(1), String(facts.characters), facts.order, facts.coordination],
-      ]);
+      const { bits, characters, order, coordination } = facts;
+      expect(number.split(/\s{2,}/)).toEqual([name, bits.toFixed(1), String(characters), order, coordination]);
       const [, most, nodes, lasts, repeat] = load.split(/\s{2,}/);
       expect(most === "no bound").toBe(facts.perSecond === Number.POSITIVE_INFINITY);
       expect(nodes === "no bound").toBe(facts.nodes === Number.POSITIVE_INFINITY);
