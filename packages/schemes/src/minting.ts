@@ -119,7 +119,8 @@ function valuesOf(places: readonly Place[], filled: ReadonlyMap<Part, bigint>): 
   const values: Record<string, number | bigint> = {};
   for (const { name, part, capacity, weight } of places) {
     const whole = filled.get(part) as bigint;
-    if (whole >= part.capacity) throw new RangeError(`${whole} does not fit ${name}`);
+    // A memory that was changed by others, or a declaration that draws too much: it would spill into the field above.
+    if (whole < 0n || whole >= part.capacity) throw new RangeError(`${whole} does not fit ${name}`);
     values[name] = valueOf(capacity, (whole / weight) % capacity);
   }
   return values;

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { defineScheme } from "../src/define-scheme.js";
 import { SCHEMES, type Scheme } from "../src/index.js";
+import { chibrary41620 } from "../src/schemes/chibrary-4-16-20.js";
 import { decimal } from "../src/spelling-rule.js";
-import { memoryFailingAt, mintedStep, world } from "./world.js";
+import { MapMemory, memoryFailingAt, mintedStep, world } from "./world.js";
 
 test("a field that is the same in every number is so in the middle too: other numbers are none", () => {
   const scheme = defineScheme({
@@ -20,6 +21,21 @@ test("a field that is the same in every number is so in the middle too: other nu
   expect(scheme.parse(String(0x192))).toMatchObject({ values: { upper: 1, mark: 9, lower: 2 } });
   expect(scheme.parse(String(0x182))).toEqual({ matches: false, reason: "mark is 8, and 9 in every number" });
   expect(() => scheme.format({ upper: 1, mark: 8, lower: 2 })).toThrow("mark must be 9, not 8");
+});
+
+test("what does not fit its field is refused, whether it is declared so or a memory was changed", () => {
+  const fields = [
+    { name: "upper", width: { bits: 3 }, source: { kind: "fixed", value: 0, others: "read" } },
+    { name: "lower", width: { bits: 3 }, source: { kind: "random", from: 0, to: 8 } },
+  ] as const;
+  const scheme = defineScheme({ name: "spilling", title: "Spilling", fields, spellings: [decimal("decimal", 2)] });
+  expect(scheme.mint(world({ random: { below: () => 7 } }))).toMatchObject({ text: "7" });
+  expect(() => scheme.mint(world({ random: { below: () => 8 } }))).toThrow("8 does not fit lower");
+
+  const disk = new MapMemory();
+  mintedStep(chibrary41620.mint(world({ disk })));
+  for (const name of disk.kept.keys()) disk.set(name, -9n);
+  expect(() => chibrary41620.mint(world({ disk }))).toThrow("-8 does not fit sequence");
 });
 
 describe.each(SCHEMES.map((scheme) => [scheme.name, scheme] as const))("%s", (_, scheme) => {
