@@ -1,5 +1,5 @@
 /** Which scheme a text is most likely a number of: what can be checked comes first, then how it is written, then the order of the list. */
-import type { Field, Reading, Scheme } from "@callnumber/schemes";
+import { type Field, type Reading, SCHEMES, type Scheme } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
 import { candidatesOf, numberIn } from "../src/cli/schemes/candidates.js";
 
@@ -106,13 +106,20 @@ describe("what was pasted", () => {
   test.each([
     ["2VznWE2i", "2VznWE2i"],
     ["https://lists.example.org/message/2VznWE2i?x=1#top", "2VznWE2i"],
+    ["https://lists.example.org/message/%32VznWE2i/", "2VznWE2i"],
     ["/message/2VznWE2i/raw", "2VznWE2i"],
+    ["/message/2VznWE2i/reply", "2VznWE2i"],
     ["https://twitter.com/jack/status/20", "20"],
-    ["https://example.org/things/5b1ba5200000000000000000/", "5b1ba5200000000000000000"],
+    ["https://example.org/messages/454947766275222906", "454947766275222906"],
+    ["https://example.org/archives/5b1ba5200000000000000000/", "5b1ba5200000000000000000"],
+    ["/2024/05/dxlGgaHB", "dxlGgaHB"],
+    ["https://example.org/abcde", "abcde"],
+    ["https://example.org/%zz/none", "none"],
+    ["https://5b1ba5200000000000000000/", "https://5b1ba5200000000000000000/"],
     ["not a number", "not a number"],
     ["/", "/"],
     ["", ""],
   ])("%s holds %s", (text, number) => {
-    expect(numberIn(text)).toBe(number);
+    expect(numberIn(text, SCHEMES)).toBe(number);
   });
 });
