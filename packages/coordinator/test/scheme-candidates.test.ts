@@ -1,7 +1,9 @@
 /** Which scheme a text is most likely a number of: what can be checked comes first, then how it is written, then the order of the list. */
 import { type Field, type Reading, SCHEMES, type Scheme } from "@callnumber/schemes";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { candidatesOf, numberIn } from "../src/cli/schemes/candidates.js";
+import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "../src/cli/schemes/parsed-words.js";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
@@ -99,6 +101,35 @@ describe("the likeliest scheme", () => {
       readings: [{ timeMs: NOW_MS + 9 * DAY_MS }, { timeMs: NOW_MS - 9 * DAY_MS, spelling: "former" }],
     });
     expect(candidatesOf("x", [scheme], NOW_MS).map(({ reading }) => reading.spelling)).toEqual(["former", "decimal"]);
+  });
+});
+
+describe("any text", () => {
+  const digits = fc.constantFrom(
+    "0123456789",
+    "0123456789abcdef",
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+  );
+  const likely = digits.chain((alphabet) => fc.string({ unit: fc.constantFrom(...alphabet), maxLength: 40 }));
+  const prefixed = fc
+    .tuple(fc.constantFrom("", "-", "0x", "0b", " ", "/", "https://x.example/"), likely)
+    .map((parts) => parts.join(""));
+
+  test("is told in words, as a line and as JSON, or is a number of no scheme; nothing throws, no line is torn", () => {
+    fc.assert(
+      fc.property(fc.oneof(prefixed, fc.string({ unit: "binary", maxLength: 60 })), (typed) => {
+        const text = numberIn(typed, SCHEMES);
+        const candidates = candidatesOf(text, SCHEMES, NOW_MS);
+        const matching = SCHEMES.filter((scheme) => scheme.parse(text).matches).length;
+        expect(new Set(candidates.map(({ scheme }) => scheme)).size).toBe(matching);
+        if (matching === 0) return;
+        expect(candidatesInFull(text, candidates)).not.toMatch(/undefined|NaN|Invalid/);
+        expect(candidatesAsLine(text, candidates).split("\t")).toHaveLength(5);
+        expect(candidatesAsLine(text, candidates)).not.toContain("\n");
+        expect(JSON.parse(JSON.stringify(candidatesAsJson(text, candidates)))).toMatchObject({ text });
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });
 
