@@ -42,6 +42,12 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
+      "the schemes compute: of the protocol they know the codec only, and of the platform nothing, so a browser can have them",
+    files: /^packages\/schemes\/src\//,
+    allowed: /^(packages\/schemes\/src\/.*|@callnumber\/protocol\/codec)$/,
+  },
+  {
+    because:
       "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
     allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process|v8))$/,

@@ -37,6 +37,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   ledger: async () => (await import("./ledger-command.js")).ledgerCommand(),
   token: async () => (await import("./token-command.js")).tokenCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
+  schemes: async () => (await import("./schemes-command.js")).schemesCommand(),
+  parse: async () => (await import("./parse-command.js")).parseCommand(),
+  mint: async () => (await import("./mint-command.js")).mintCommand(),
+  birthday: async () => (await import("./birthday-command.js")).birthdayCommand(),
 };
 
 /** `hasPassword`: one was typed among the words. */

@@ -1,0 +1,14 @@
+/** The scheme that somebody named. */
+import type { Scheme } from "@callnumber/schemes";
+import { shown } from "../../archive/shown.js";
+import { similarNames } from "../similar-names.js";
+
+/** @throws RangeError with the names that are near, or with all. */
+export function schemeOf(name: string, schemes: readonly Scheme[]): Scheme {
+  const found = schemes.find((scheme) => scheme.name === name.toLowerCase());
+  if (found !== undefined) return found;
+  const names = schemes.map((scheme) => scheme.name);
+  const near = similarNames(name, names);
+  const meant = near.length === 0 ? "" : `Did you mean ${near.join(" or ")}?\n`;
+  throw new RangeError(`there is no scheme ${shown(name)}. ${meant}The schemes are ${names.join(", ")}`);
+}

@@ -1,0 +1,73 @@
+/** One scheme, all that there is to tell: fields, a sample in every spelling, each fact in a sentence; or the same as JSON. */
+import type { Field, Scheme, Values } from "@callnumber/schemes";
+import { paintFor } from "../colours.js";
+import type { Column } from "../table.js";
+import { terminalTable } from "../terminal-table.js";
+import { factSentences } from "./fact-words.js";
+import { fieldDigits, filledBy, greatestOf, widthInWords, widthUnit } from "./field-words.js";
+import { type Load, loadInWords } from "./load.js";
+import { spellingsAsJson, valuesAsJson } from "./parsed-words.js";
+import { sampleOf } from "./sample.js";
+import { broken, labelled, lineWidth } from "./sentences.js";
+
+export function schemeInFull(scheme: Scheme, load: Load): string {
+  const paint = paintFor(false);
+  const { values } = sampleOf(scheme);
+  const fieldLines = terminalTable(fieldColumns(scheme, values)).linesOf(scheme.fields);
+  return [
+    paint("bold", scheme.name),
+    ...broken(scheme.title, lineWidth()),
+    "",
+    ...fieldLines.map((line) => `  ${line}`),
+    "",
+    paint("bold", `A sample, in ${widthUnit(scheme)} and as it is written`),
+    ...fieldDigits(scheme, values),
+    "",
+    ...labelled(scheme.spellings(values).map(({ name, text }) => [name, text] as const)),
+    "",
+    paint("bold", `At ${loadInWords(load)}`),
+    ...labelled(factSentences(scheme, load)),
+  ].join("\n");
+}
+
+/** What is without a bound is null: JSON has no Infinity. */
+export function schemeAsJson(scheme: Scheme, load: Load): object {
+  const { name, title, fields, facts } = scheme;
+  const { text, values } = sampleOf(scheme);
+  return {
+    name,
+    title,
+    fields: fields.map((field) => ({
+      name: field.name,
+      ...field.width,
+      source: field.source,
+      greatest: String(greatestOf(field)),
+    })),
+    bits: facts.bits,
+    characters: facts.characters,
+    order: facts.order,
+    coordination: facts.coordination,
+    reveals: facts.reveals,
+    nodesMost: bounded(facts.nodes),
+    perSecondMost: bounded(facts.perSecond),
+    clockEndsMs: facts.endsMs ?? null,
+    lastsSeconds: bounded(facts.lastsSeconds(load.perSecond)),
+    repeatChance: facts.repeats(load),
+    guessChance: facts.guessed(load.perSecond),
+    failures: facts.failures,
+    sample: { text, fields: valuesAsJson(values), spellings: spellingsAsJson(scheme, values) },
+  };
+}
+
+function fieldColumns(scheme: Scheme, values: Values): readonly Column<Field>[] {
+  return [
+    { heading: "FIELD", cellOf: ({ name }) => name, expendability: 0 },
+    { heading: "WIDTH", cellOf: widthInWords, expendability: 0 },
+    { heading: "SAMPLE", cellOf: ({ name }) => String(values[name]), shrinksTo: 6, expendability: 1 },
+    { heading: "FILLED WITH", cellOf: (field) => filledBy(field, scheme), shrinksTo: 16, expendability: 0 },
+  ];
+}
+
+function bounded(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,97 @@
+/**
+ * The comparison, in three tables that each fit a terminal of 80 columns: what a number is, what it bears, and what a reader and a
+ * mishap make of it. Every figure comes from the facts of a scheme.
+ */
+import type { Facts, Scheme } from "@callnumber/schemes";
+import { chanceInWords, countInWords, spanInWords } from "../figures.js";
+import { instant } from "../print.js";
+import type { Column } from "../table.js";
+import type { Load } from "./load.js";
+
+export interface SchemeTable {
+  readonly heading: string;
+  readonly columns: readonly Column<Scheme>[];
+}
+
+/** A repeat that is likelier than this is one that happens. */
+const CHANCE_TO_WORRY = 1e-6;
+const NAME: Column<Scheme> = { heading: "SCHEME", cellOf: ({ name }) => name, shrinksTo: 12, expendability: 0 };
+
+export function schemeTables(load: Load, loadText: string): readonly SchemeTable[] {
+  return [
+    { heading: "What a number is, and what those who make them must ask for", columns: NUMBER_COLUMNS },
+    { heading: `What it bears: ${loadText}`, columns: loadColumns(load) },
+    { heading: "What a reader learns, how often a guess hits, what goes wrong first", columns: readerColumns(load) },
+  ];
+}
+
+const NUMBER_COLUMNS: readonly Column<Scheme>[] = [
+  NAME,
+  { heading: "BITS", cellOf: ({ facts }) => Number(facts.bits.toFixed(1)), expendability: 0 },
+  { heading: "CHARS", cellOf: ({ facts }) => facts.characters, expendability: 0 },
+  { heading: "ORDER", cellOf: ({ facts }) => facts.order, shrinksTo: 6, expendability: 2 },
+  { heading: "ASKS FOR", cellOf: ({ facts }) => facts.coordination, shrinksTo: 10, expendability: 1 },
+];
+
+function loadColumns(load: Load): readonly Column<Scheme>[] {
+  return [
+    NAME,
+    {
+      heading: "MOST A SECOND",
+      cellOf: ({ facts }) => countInWords(facts.perSecond),
+      styleOf: ({ facts }) => (facts.perSecond < load.perSecond ? "red" : undefined),
+      shrinksTo: 8,
+      expendability: 0,
+    },
+    {
+      heading: "NODES",
+      cellOf: ({ facts }) => countInWords(facts.nodes),
+      styleOf: ({ facts }) => (facts.nodes < load.nodes ? "red" : undefined),
+      shrinksTo: 6,
+      expendability: 1,
+    },
+    { heading: "LASTS", cellOf: ({ facts }) => lastsInWords(facts, load.perSecond), shrinksTo: 10, expendability: 0 },
+    {
+      heading: "A REPEAT",
+      cellOf: ({ facts }) => chanceInWords(facts.repeats(load)),
+      styleOf: ({ facts }) => (facts.repeats(load) > CHANCE_TO_WORRY ? "red" : undefined),
+      expendability: 0,
+    },
+  ];
+}
+
+function readerColumns({ perSecond }: Load): readonly Column<Scheme>[] {
+  return [
+    NAME,
+    { heading: "REVEALS", cellOf: ({ facts }) => facts.reveals.join(", "), shrinksTo: 8, expendability: 2 },
+    {
+      heading: "A GUESS HITS",
+      cellOf: ({ facts }) => chanceInWords(facts.guessed(perSecond)),
+      shrinksTo: 8,
+      expendability: 1,
+    },
+    { heading: "FAILS FIRST BY", cellOf: firstFailure, shrinksTo: 12, expendability: 0 },
+  ];
+}
+
+/** The end of the clock field where there is one, or of the numbers, whichever comes first. */
+export function lastsInWords({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
+  const seconds = lastsSeconds(perSecond);
+  const clockSeconds = endsMs === undefined ? Number.POSITIVE_INFINITY : (endsMs - Date.now()) / 1_000;
+  return endsMs !== undefined && clockSeconds <= seconds ? `until ${dayOf(endsMs)}` : spanInWords(seconds);
+}
+
+/** A year of five digits is no date that anybody knows, and a `Date` ends with the year 275760. */
+export function dayOf(timeMs: number): string {
+  const date = new Date(timeMs);
+  if (Number.isNaN(date.getTime())) return "beyond every calendar";
+  return date.getUTCFullYear() > 9_999
+    ? `the year ${date.getUTCFullYear().toLocaleString("en-US")}`
+    : instant(timeMs).slice(0, 10);
+}
+
+/** `clock goes back +1`: `schemes NAME` has the others. */
+function firstFailure({ facts: { failures } }: Scheme): string {
+  const [first = "", ...others] = failures;
+  return others.length === 0 ? first : `${first} +${others.length}`;
+}

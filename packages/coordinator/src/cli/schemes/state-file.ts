@@ -1,0 +1,193 @@
+/**
+ * What minting remembers from one process to the next: last sequences, the counter of a ticket server, the last time of a clock. One
+ * process at a time has the file; what is minted is on the disk before it is printed, so that a crash loses numbers and repeats none.
+ * A file that is not there, or can't be read whole, is never taken for an empty one: then everything would begin anew.
+ */
+import { randomUUID } from "node:crypto";
+import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import process from "node:process";
+import type { Memory } from "@callnumber/schemes";
+
+/** A state file that can't be used. Nothing was minted. */
+export class StateFileError extends Error {
+  override readonly name = "StateFileError";
+  readonly code = "mint_state_unusable";
+}
+
+export interface StateFile {
+  /** State under names of one kind: a sequence and a counter may bear the same name. */
+  memory(kind: string): Memory;
+  /** On the disk, with its name, when this returns. Does nothing where nothing has changed. */
+  save(): void;
+  /** Lets others have the file. What was not saved is gone. */
+  close(): void;
+}
+
+const WHAT = "the last numbers of callnumber mint; whoever loses or restores this file repeats numbers";
+const FILE_MODE = 0o600;
+const WHOLE_NUMBER = /^\d{1,60}$/;
+
+/**
+ * Opens the state at `path`, or makes it where `create` says so. The lock beside it is removed by `close`, and when the process exits.
+ * @throws StateFileError when another process has it, it is not there, is damaged, or can't be written.
+ */
+export function openStateFile(path: string, { create }: { readonly create: boolean }): StateFile {
+  const real = realPathOf(path);
+  const unlock = lock(real);
+  try {
+    const values = readState(real, create);
+    return stateFile(real, values ?? new Map(), unlock, values === undefined);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+function stateFile(path: string, values: Map<string, bigint>, unlock: () => void, isNew: boolean): StateFile {
+  let hasChanged = isNew;
+  const save = (): void => {
+    if (!hasChanged) return;
+    replace(path, textOf(values));
+    hasChanged = false;
+  };
+  // Before anything is minted: a folder that can't be written is found out now.
+  if (isNew) save();
+  return {
+    memory: (kind) => ({
+      get: (name) => values.get(`${kind}:${name}`),
+      set: (name, value) => {
+        values.set(`${kind}:${name}`, value);
+        hasChanged = true;
+      },
+    }),
+    save,
+    close: unlock,
+  };
+}
+
+/** A link stays one: what is changed is the file behind it, and two names of one file have one lock. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return path;
+    throw unusable(path, error);
+  }
+}
+
+function lock(path: string): () => void {
+  const name = `${path}.lock`;
+  try {
+    const file = openSync(name, "wx", FILE_MODE);
+    writeSync(file, `${process.pid}\n`);
+    closeSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw lockedBy(name, path);
+    throw unusable(path, error);
+  }
+  let isOurs = true;
+  const unlock = (): void => {
+    if (!isOurs) return;
+    isOurs = false;
+    process.removeListener("exit", unlock);
+    unlinkSync(name);
+  };
+  process.once("exit", unlock);
+  return unlock;
+}
+
+function lockedBy(name: string, path: string): StateFileError {
+  let pid = "";
+  try {
+    pid = readFileSync(name, "utf8").trim();
+  } catch {
+    // It may have ended just now; who it was does not matter.
+  }
+  const who = /^\d{1,10}$/.test(pid) ? `process ${pid}` : "another process";
+  return new StateFileError(
+    `${who} mints with ${path}: ${name} is there. Two at once would make the same numbers. If no such process runs, it was killed: ` +
+      "remove that file, and try again",
+  );
+}
+
+/** Undefined for a file that is to be made. */
+function readState(path: string, create: boolean): Map<string, bigint> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unusable(path, error);
+    if (create) return undefined;
+    throw new StateFileError(
+      `there is no state file ${path}. Where numbers were minted before, find it: without it they begin anew, and repeat. ` +
+        "For the very first ones say --create",
+    );
+  }
+  const values = valuesIn(text);
+  if (values !== undefined) return values;
+  throw new StateFileError(
+    `${path} is no state of callnumber mint, or is damaged. It is left as it is: what stands in it can't be guessed`,
+  );
+}
+
+function textOf(values: ReadonlyMap<string, bigint>): string {
+  const texts = [...values].map(([name, value]) => [name, String(value)] as const);
+  return `${JSON.stringify({ what: WHAT, values: Object.fromEntries(texts) }, null, 2)}\n`;
+}
+
+/** Undefined for any text that `textOf` does not write. */
+function valuesIn(text: string): Map<string, bigint> | undefined {
+  let read: { readonly what?: unknown; readonly values?: unknown } | null;
+  try {
+    read = JSON.parse(text) as typeof read;
+  } catch {
+    return undefined;
+  }
+  if (read?.what !== WHAT || typeof read.values !== "object" || read.values === null) return undefined;
+  const entries = Object.entries(read.values as Record<string, unknown>);
+  if (!entries.every(([, value]) => typeof value === "string" && WHOLE_NUMBER.test(value))) return undefined;
+  const values = new Map(entries.map(([name, value]) => [name, BigInt(value as string)]));
+  return textOf(values) === text ? values : undefined;
+}
+
+/** Whole on the disk under another name before it takes the place of the old one. */
+function replace(path: string, text: string): void {
+  const unfinished = `${path}.${randomUUID()}.unfinished`;
+  try {
+    const file = openSync(unfinished, "wx", FILE_MODE);
+    try {
+      writeSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(unfinished, path);
+    syncFolderOf(path);
+  } catch (error) {
+    removeIfThere(unfinished);
+    throw unusable(path, error);
+  }
+}
+
+function syncFolderOf(path: string): void {
+  const folder = openSync(dirname(path), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Not begun, or renamed already.
+  }
+}
+
+function unusable(path: string, error: unknown): StateFileError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new StateFileError(`the state file ${path} can't be used (${code ?? message})`);
+}

@@ -1,0 +1,88 @@
+/** The sums behind a repeat: how likely two of some things, drawn or come at random, are the same. Exact to the digits of a double. */
+
+/**
+ * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
+ * @throws RangeError where `space` is less than 1 or `drawn` less than 0.
+ */
+export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
+  mustBeCounts(space, drawn);
+  if (drawn > space) return 1;
+  return -Math.expm1(logOfAllDifferent(Number(space), Number(drawn)));
+}
+
+/** The rule of thumb, 1 - e^(-n(n-1)/2s): what most documents print. Too small by some per cent where the chance is large. */
+export function approximateChanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
+  mustBeCounts(space, drawn);
+  return -Math.expm1((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
+}
+
+/** The fewest draws of `space` values among which a repeat is at least as likely as none. Beyond 2^53 draws to the digits of a double. */
+export function drawsForHalf(space: number | bigint): number {
+  mustBeCounts(space, 0);
+  let few = 1;
+  let enough = 2;
+  while (chanceOfRepeat(space, enough) < HALF) {
+    few = enough;
+    enough *= 2;
+  }
+  for (;;) {
+    const middle = Math.floor((few + enough) / 2);
+    if (middle <= few || middle >= enough) return enough;
+    if (chanceOfRepeat(space, middle) < HALF) few = middle;
+    else enough = middle;
+  }
+}
+
+/**
+ * The logarithm of the chance that in none of `cells` cells there is more than one of the numbers that come at random moments, `each` of them
+ * to a cell on average: e^-x (1 + x) for each cell.
+ */
+export function logOfNoCellTwice(cells: number, each: number): number {
+  if (each > SERIES_BELOW) return cells * (Math.log1p(each) - each);
+  let sum = 0;
+  for (let power = TERM_COUNT; power >= 2; power--) sum = each * (sum + (power % 2 === 0 ? -1 : 1) / power);
+  return cells * each * sum;
+}
+
+const HALF = 0.5;
+/** So many logarithms are summed in a moment; for more draws, Stirling's series is as exact. */
+const SUMMED_UP_TO = 100_000;
+/** Below, the difference of two nearly equal logarithms has lost its digits, and their series ends early. */
+const SERIES_BELOW = 0.1;
+const TERM_COUNT = 20;
+
+function logOfAllDifferent(space: number, drawn: number): number {
+  return drawn <= SUMMED_UP_TO ? summed(space, drawn) : byStirling(space, drawn);
+}
+
+/** The smallest terms come first, so that they count. */
+function summed(space: number, drawn: number): number {
+  let sum = 0;
+  let lost = 0;
+  for (let before = 1; before < drawn; before++) {
+    const term = Math.log1p(-before / space) - lost;
+    const next = sum + term;
+    lost = next - sum - term;
+    sum = next;
+  }
+  return sum;
+}
+
+/** ln(s! / (s-n)! / s^n). */
+function byStirling(space: number, drawn: number): number {
+  const part = drawn / space;
+  const rest = space - drawn;
+  if (rest < 1) return Number.NEGATIVE_INFINITY;
+  let main = (1 - part) * Math.log1p(-part) + part;
+  if (part < SERIES_BELOW) {
+    main = 0;
+    for (let power = TERM_COUNT; power >= 2; power--) main = part * (main + 1 / (power * (power - 1)));
+    main *= part;
+  }
+  return -space * main - Math.log1p(-part) / 2 + (1 / space - 1 / rest) / 12;
+}
+
+function mustBeCounts(space: number | bigint, drawn: number | bigint): void {
+  if (!(space >= 1)) throw new RangeError(`a space must have at least one value, not ${space}`);
+  if (!(drawn >= 0)) throw new RangeError(`draws must be counted from 0, not ${drawn}`);
+}

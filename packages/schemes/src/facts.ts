@@ -1,0 +1,50 @@
+/** What is compared: words of a closed list and figures, all of them computed from the fields (`facts-of.ts`). */
+
+/** How numbers that were made one after the other lie beside each other. */
+export type Order =
+  /** Each greater than the one before, whoever made it. */
+  | "strict"
+  /** Greater than those of an earlier unit of the clock, if the clocks agree. */
+  | "by time"
+  /** Each greater than the one before of the same node. */
+  | "within a node"
+  /** Made in order, written so that the eye sees none. Anyone can compute it back. */
+  | "shuffled"
+  | "none";
+
+/** What all makers must have agreed on, or must ask, that no number repeats. */
+export type Coordination =
+  | "nothing"
+  | "a number for each node"
+  | "one request for each run"
+  | "one request for each number";
+
+/** What a reader of one number learns. */
+export type Reveals = "when" | "where" | "how many" | "nothing";
+
+/** What makes the first repeat, or the first refusal. */
+export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
+
+export interface Facts {
+  /** log2 of the count of different numbers; 47 for a call number. */
+  readonly bits: number;
+  /** Length of the longest text that `format` writes. */
+  readonly characters: number;
+  readonly order: Order;
+  readonly coordination: Coordination;
+  readonly reveals: readonly Reveals[];
+  /** How many nodes can mint without a repeat, if each knows its number; Infinity where nodes play no part. */
+  readonly nodes: number;
+  /** The most numbers that all nodes together can make in a second; Infinity where nothing bounds them. */
+  readonly perSecond: number;
+  /** The last moment of the clock field, in milliseconds since 1970; absent without one. */
+  readonly endsMs?: number;
+  /** The chance that one guess of a stranger, who knows the scheme and the time to the second, hits a number that was made in that second if `perSecond` were made. */
+  guessed(madePerSecond: number): number;
+  /** Seconds until every number is used at this pace; Infinity where nothing is used up. */
+  lastsSeconds(madePerSecond: number): number;
+  /** The chance of at least one repeat among the numbers made in that time, all nodes together, by this scheme as it is meant to be run. */
+  repeats(made: { readonly perSecond: number; readonly seconds: number; readonly nodes: number }): number;
+  /** In the order in which they are met in practice. */
+  readonly failures: readonly Failure[];
+}

@@ -1,0 +1,70 @@
+/** The call number: version, run, sequence, shuffled. Its codec stands in the protocol; here it is one scheme among others. */
+import {
+  CALL_NUMBER_BITS,
+  CALL_NUMBER_LENGTH,
+  decodeCallNumber,
+  encodeCallNumber,
+  fromNumber,
+  NUMBER_MAX,
+  RUN_BITS,
+  RUN_COUNT,
+  SEQUENCE_BITS,
+  SEQUENCE_COUNT,
+  toNumber,
+  VERSION_BITS,
+} from "@callnumber/protocol/codec";
+import { defineScheme } from "../define-scheme.js";
+import { base62, decimal, type SpellingRule } from "../spelling-rule.js";
+
+const eightCharacters = base62("call number", CALL_NUMBER_LENGTH);
+
+export const callNumber = defineScheme({
+  name: "call-number",
+  title: "The call number: version, leased run, sequence, shuffled",
+  fields: [
+    // When the runs of a version are used up, numbering goes on in the next: one counter above both.
+    { name: "version", width: { bits: VERSION_BITS }, source: { kind: "counter", asked: "for each run" } },
+    { name: "run", width: { bits: RUN_BITS }, source: { kind: "counter", asked: "for each run" } },
+    {
+      name: "sequence",
+      width: { bits: SEQUENCE_BITS },
+      source: { kind: "sequence", within: "run", first: 0 },
+    },
+  ],
+  shuffle: { shuffled, unshuffled },
+  spellings: [eightCharacters, decimal("number", String(NUMBER_MAX).length), beforeTableChange()],
+});
+
+function shuffled(bits: bigint): bigint {
+  const sequence = Number(bits % BigInt(SEQUENCE_COUNT));
+  const versionAndRun = Number(bits / BigInt(SEQUENCE_COUNT));
+  const version = Math.floor(versionAndRun / RUN_COUNT);
+  return BigInt(toNumber(encodeCallNumber({ version, run: versionAndRun % RUN_COUNT, sequence })));
+}
+
+function unshuffled(number: bigint): bigint {
+  const { version, run, sequence } = decodeCallNumber(fromNumber(Number(number)));
+  return BigInt(version * RUN_COUNT + run) * BigInt(SEQUENCE_COUNT) + BigInt(sequence);
+}
+
+/** The table of before had the entries 0 and 9 the other way round, so these two bits of the number change places. */
+function beforeTableChange(): SpellingRule {
+  return {
+    ...eightCharacters,
+    name: "before the table change of 2014-10-20",
+    write: (number) => eightCharacters.write(swapped(number)),
+    read: (text) =>
+      eightCharacters
+        .read(text)
+        .filter((number) => number <= NUMBER_MAX)
+        .map(swapped),
+  };
+}
+
+const BIT_0 = 1n << BigInt(CALL_NUMBER_BITS - 1);
+const BIT_9 = 1n << BigInt(CALL_NUMBER_BITS - 1 - 9);
+
+function swapped(number: bigint): bigint {
+  const differ = ((number & BIT_0) === 0n) !== ((number & BIT_9) === 0n);
+  return differ ? number ^ (BIT_0 | BIT_9) : number;
+}

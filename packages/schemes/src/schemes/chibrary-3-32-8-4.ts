@@ -1,0 +1,27 @@
+/** Chibrary's second scheme, never deployed: version, seconds, a sequence of 256 in each second, and one of 16 importers beside each other. */
+
+import { defineScheme } from "../define-scheme.js";
+import type { Scheme } from "../scheme.js";
+import { base62, decimal } from "../spelling-rule.js";
+
+/** Seconds since `serviceStartMs`: the text that describes the scheme gives no moment, so it is said by who reads or mints. */
+export function chibrary33284Since(serviceStartMs: number): Scheme {
+  return defineScheme({
+    name: "chibrary-3-32-8-4",
+    title: "Chibrary's second: version, seconds, sequence, parallel slot",
+    fields: [
+      { name: "version", width: { bits: 3 }, source: { kind: "fixed", value: 0, others: "read" } },
+      { name: "timestamp", width: { bits: 32 }, source: { kind: "clock", unitMs: 1_000, epochMs: serviceStartMs } },
+      {
+        name: "sequence",
+        width: { bits: 8 },
+        source: { kind: "sequence", within: "clock unit", first: 0 },
+      },
+      { name: "parallel", width: { bits: 4 }, source: { kind: "node", from: "server" } },
+    ],
+    spellings: [base62("base62", 8), decimal("decimal", 15)],
+  });
+}
+
+/** Since 1970, so that a timestamp says when without being told more. */
+export const chibrary33284 = chibrary33284Since(0);

@@ -1,0 +1,12 @@
+/** Five characters of base62, drawn: short, of nobody, and no longer different after some ten thousands. */
+import { defineScheme } from "../define-scheme.js";
+import { base62 } from "../spelling-rule.js";
+
+const LENGTH = 5;
+
+export const randomBase625 = defineScheme({
+  name: "random-base62-5",
+  title: "Five random characters of base62",
+  fields: [{ name: "random", width: { base62: LENGTH }, source: { kind: "random", from: 0, to: 62 ** LENGTH - 1 } }],
+  spellings: [base62("base62", LENGTH)],
+});
