@@ -7,13 +7,13 @@
 export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
   mustBeCounts(space, drawn);
   if (drawn > space) return 1;
-  return -Math.expm1(logOfAllDifferent(Number(space), Number(drawn)));
+  return atLeastOne(logOfAllDifferent(Number(space), Number(drawn)));
 }
 
 /** The rule of thumb, 1 - e^(-n(n-1)/2s): what most documents print. Too small by some per cent where the chance is large. */
 export function approximateChanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
   mustBeCounts(space, drawn);
-  return -Math.expm1((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
+  return atLeastOne((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
 }
 
 /** The fewest draws of `space` values among which a repeat is at least as likely as none. Beyond 2^53 draws to the digits of a double. */
@@ -42,6 +42,11 @@ export function logOfNoCellTwice(cells: number, each: number): number {
   let sum = 0;
   for (let power = TERM_COUNT; power >= 2; power--) sum = each * (sum + (power % 2 === 0 ? -1 : 1) / power);
   return cells * each * sum;
+}
+
+/** The chance of at least one, where `logOfNone` is the logarithm of the chance of none. Never -0. */
+export function atLeastOne(logOfNone: number): number {
+  return 0 - Math.expm1(logOfNone);
 }
 
 const HALF = 0.5;

@@ -1,5 +1,5 @@
 /** The figures of the comparison, computed from the fields. Nothing is typed here that a field says. */
-import { chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
+import { atLeastOne, chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
 import type { Declaration } from "./declaration.js";
 import type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
 import type { SequenceScope } from "./field.js";
@@ -20,7 +20,9 @@ export function factsOf(declaration: Declaration, greatest: bigint): Facts {
     ...(clock === undefined ? {} : { endsMs: clock.epochMs + clock.unitCount * clock.unitMs - 1 }),
     guessed: (madePerSecond) => guessed(shape, madePerSecond),
     lastsSeconds: (madePerSecond) =>
-      clock === undefined ? Number(shape.count) / madePerSecond : (clock.unitCount * clock.unitMs) / MS,
+      clock === undefined
+        ? Number(shape.count) / mustBeAmount("madePerSecond", madePerSecond)
+        : (clock.unitCount * clock.unitMs) / MS,
     repeats: (made) => repeats(shape, made),
     failures: failuresOf(shape),
   };
@@ -76,37 +78,29 @@ function unitsIn({ clock }: Shape, seconds: number): number {
 /** The stranger names the first number of a unit and a node where a sequence begins anew, and else the likeliest value that is drawn. */
 function guessed(shape: Shape, madePerSecond: number): number {
   const { clock, nodes, sequence, drawn } = shape;
+  mustBeAmount("madePerSecond", madePerSecond);
   if (clock === undefined && drawn.length === 0) return Math.min(1, madePerSecond / Number(shape.count));
   const cells =
     unitsIn(shape, 1) * Number(nodes?.count ?? 1n) * (sequence?.within === "process" ? Number(sequence.count) : 1);
   const likeliest = drawn.length === 0 ? 1 : Math.max(...drawn.map(({ share }) => share));
-  return -Math.expm1((-madePerSecond / cells) * likeliest);
+  return atLeastOne((-madePerSecond / cells) * likeliest);
 }
 
 type Made = Parameters<Facts["repeats"]>[0];
 
 /** Numbers come at random moments, as many from each node as from the next. */
 function repeats(shape: Shape, made: Made): number {
-  if (!(made.perSecond >= 0 && made.seconds >= 0 && made.nodes >= 1)) {
-    throw new RangeError(
-      `numbers are made at a rate and for a time from 0, by 1 node or more, not ${JSON.stringify(made)}`,
-    );
-  }
-  if (shape.counter !== undefined) return 0;
-  if (shape.sequence !== undefined)
-    return twoNodesAlike(shape, made.nodes) * REPEATS_OF_TWINS[shape.sequence.within](shape, made);
-  const total = made.perSecond * made.seconds;
-  if (shape.clock === undefined) return chanceOfRepeat(shape.count, Math.round(total));
-  const nodes = shape.nodes === undefined ? 1 : Math.min(made.nodes, Number(shape.nodes.count));
-  const buckets = unitsIn(shape, made.seconds) * nodes;
-  return buckets === 0
-    ? 0
-    : -Math.expm1(
-        shape.drawn.reduce(
-          (sum, { count, share }) => sum + logOfNoCellTwice(buckets * count, (total / buckets) * share),
-          0,
-        ),
-      );
+  const total = mustBeAmount("perSecond", made.perSecond) * mustBeAmount("seconds", made.seconds);
+  if (mustBeAmount("nodes", made.nodes) < 1) throw new RangeError(`nodes must be 1 or more, not ${made.nodes}`);
+  const { clock, nodes, sequence, counter } = shape;
+  if (counter !== undefined || total === 0) return 0;
+  if (sequence !== undefined) return twoNodesAlike(shape, made.nodes) * REPEATS_OF_TWINS[sequence.within](shape, made);
+  if (clock === undefined) return chanceOfRepeat(shape.count, Math.round(total));
+  const buckets = unitsIn(shape, made.seconds) * Math.min(made.nodes, Number(nodes?.count ?? 1n));
+  const logsOfNone = shape.drawn.map(({ count, share }) =>
+    logOfNoCellTwice(buckets * count, (total / buckets) * share),
+  );
+  return atLeastOne(logsOfNone.reduce((sum, log) => sum + log, 0));
 }
 
 /** Numbers that somebody keeps a list of differ as long as there are enough of them; those that machines take by themselves may not. */
@@ -119,19 +113,30 @@ function twoNodesAlike({ nodes }: Shape, count: number): number {
 /** The chance of a repeat between two nodes that have the same number. */
 const REPEATS_OF_TWINS: Readonly<Record<SequenceScope, (shape: Shape, made: Made) => number>> = {
   /** Both begin at the same value, so one unit in which both make a number is enough. */
-  "clock unit": (shape, { perSecond, seconds, nodes }) => {
-    const units = unitsIn(shape, seconds);
-    if (units === 0) return 0;
-    const busy = -Math.expm1((-perSecond * seconds) / nodes / units);
-    return -Math.expm1(units * Math.log1p(-busy * busy));
+  "clock unit": (shape, made) => {
+    const busy = atLeastOne(-inUnitOfNode(shape, made));
+    return atLeastOne(unitsIn(shape, made.seconds) * Math.log1p(-busy * busy));
   },
-  /** They began anywhere: each pair of numbers of one unit repeats once in as many as the sequence has values. */
-  process: (shape, { perSecond, seconds, nodes }) => {
-    const units = unitsIn(shape, seconds);
-    if (units === 0) return 0;
-    const inUnit = (perSecond * seconds) / nodes / units;
-    return -Math.expm1((-units * inUnit * inUnit) / Number(shape.sequence?.count));
+  /**
+   * They began anywhere. In a unit, m numbers of one and n of the other have one in common for m + n - 1 of all distances of their beginnings.
+   * Counted as if they began anew in each unit: rather too likely than not likely enough, as twins that are far apart stay so.
+   */
+  process: (shape, made) => {
+    const inUnit = inUnitOfNode(shape, made);
+    const busy = atLeastOne(-inUnit);
+    const near = Math.min(1, (2 * inUnit * busy - busy * busy) / Number(shape.sequence?.count));
+    return atLeastOne(unitsIn(shape, made.seconds) * Math.log1p(-near));
   },
-  kept: (_, { perSecond, seconds }) => (perSecond * seconds > 0 ? 1 : 0),
+  kept: () => 1,
   run: () => 0,
 };
+
+/** How many numbers a node makes in a unit of the clock, on average. */
+function inUnitOfNode(shape: Shape, { perSecond, nodes }: Made): number {
+  return perSecond / nodes / unitsIn(shape, 1);
+}
+
+function mustBeAmount(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
+}

@@ -1,9 +1,11 @@
 /** Twitter's Snowflake and its kin: their vectors, what they refuse, and their clocks. */
 import { describe, expect, test } from "vitest";
+import { millis411013 } from "../src/schemes/millis-41-10-13.js";
+import { snowflake2015 } from "../src/schemes/snowflake-2015.js";
 import { twitterSnowflake } from "../src/schemes/twitter-snowflake.js";
-import { mustMatch, spellingsOf } from "./readings.js";
+import { fieldsOf, mustMatch, spellingsOf } from "./readings.js";
 import { type Vector, vectorsOf } from "./vectors.js";
-import { minted, world } from "./world.js";
+import { draws, minted, world } from "./world.js";
 
 interface In {
   readonly unixMs: string;
@@ -64,5 +66,178 @@ describe("Twitter's Snowflake", () => {
     expect(() => twitterSnowflake.format({ sign: 1, time: 0, datacenter: 0, worker: 0, sequence: 0 })).toThrow(
       RangeError,
     );
+  });
+});
+
+describe("the Snowflake of 2015", () => {
+  interface Trace {
+    readonly name: string;
+    readonly node: number;
+    readonly clock?: readonly number[];
+    readonly clockRuns?: readonly (readonly [ms: number, times: number])[];
+    readonly out?: readonly ({ readonly id: string } | { readonly error: string })[];
+    readonly results?: number;
+    readonly last?: readonly { readonly id: string }[];
+  }
+
+  const { vectors, nodeFromMac, traces, invalid } = vectorsOf<{
+    readonly vectors: readonly SnowflakeVector[];
+    readonly nodeFromMac: readonly {
+      readonly macs: readonly string[];
+      readonly string: string;
+      readonly javaHashCode: number;
+      readonly nodeId: number;
+    }[];
+    readonly traces: readonly Trace[];
+    readonly invalid: readonly In[];
+  }>("snowflake_1_41_10_12_epoch2015");
+
+  const EPOCH_MS = 1_420_070_400_000;
+  const fieldsIn = ({ unixMs, node, sequence }: In) => ({ sign: 0, time: Number(unixMs) - EPOCH_MS, node, sequence });
+
+  test("of each of the 27 vectors is written and read", () => {
+    expect(vectors).toHaveLength(27);
+    for (const { in: given, sinceEpoch, id, hex, time } of vectors) {
+      const fields = fieldsIn(given);
+      expect(fields.time).toBe(Number(sinceEpoch));
+      expect(snowflake2015.format(fields)).toBe(id);
+      expect(spellingsOf(snowflake2015, fields)).toEqual({ decimal: id, hex: `0x${hex}` });
+      for (const text of [id, `0x${hex}`]) {
+        const parsed = mustMatch(snowflake2015.parse(text));
+        expect(parsed).toMatchObject({ values: fields, number: BigInt(id), timeMs: Number(given.unixMs) });
+        expect(new Date(parsed.timeMs as number).toISOString()).toBe(time);
+      }
+    }
+  });
+
+  test("as it was published had lost its sequence: it reads as the first number of its millisecond", () => {
+    expect(fieldsOf(snowflake2015, "454947766275219456")).toMatchObject({ node: 786, sequence: 0 });
+  });
+
+  test("is refused for each of the invalid vectors", () => {
+    expect(invalid).toHaveLength(4);
+    for (const given of invalid)
+      expect(() => snowflake2015.format(fieldsIn(given)), JSON.stringify(given)).toThrow(RangeError);
+  });
+
+  test("takes its node from the MAC addresses, as each of the 20 vectors does", () => {
+    expect(nodeFromMac).toHaveLength(20);
+    for (const { macs, string, javaHashCode, nodeId } of nodeFromMac) {
+      const text = minted(snowflake2015, world({ node: { macs, given: 7 } }));
+      expect(fieldsOf(snowflake2015, text)).toMatchObject({ node: nodeId });
+      expect(plainHashCode(string)).toBe(javaHashCode);
+    }
+  });
+
+  test("takes the node that is given where there is no MAC address, and refuses an address that is none", () => {
+    expect(fieldsOf(snowflake2015, minted(snowflake2015, world({ node: { given: 786 } })))).toMatchObject({
+      node: 786,
+    });
+    expect(() => snowflake2015.mint(world({ node: { given: 1_024 } }))).toThrow("not 1024");
+    expect(() => snowflake2015.mint(world({ node: { macs: ["deadbeef0001"] } }))).toThrow(RangeError);
+  });
+
+  test.each(traces.map((trace) => [trace.name, trace] as const))("follows the trace: %s", (_, trace) => {
+    const readings = trace.clock ?? (trace.clockRuns ?? []).flatMap(([ms, times]) => Array<number>(times).fill(ms));
+    const context = world({ node: { given: trace.node } });
+    const results: ({ id: string } | { error: string })[] = [];
+    for (const ms of readings) {
+      context.clock.at = ms;
+      try {
+        const step = snowflake2015.mint(context);
+        if (step.outcome === "minted") results.push({ id: step.text });
+        else expect(step.untilMs).toBe(ms + 1);
+      } catch (error) {
+        expect(error).toMatchObject({ name: "SchemeError", code: "clock_went_back" });
+        results.push({ error: "clock went backwards" });
+      }
+    }
+    if (trace.out !== undefined) expect(results).toEqual(trace.out);
+    if (trace.results !== undefined) expect(results).toHaveLength(trace.results);
+    if (trace.last !== undefined) expect(results.slice(-trace.last.length)).toEqual(trace.last);
+    expect(trace.out ?? trace.last).toBeDefined();
+  });
+
+  test("reads the clock once a step", () => {
+    let read = 0;
+    const clock = { nowMs: () => EPOCH_MS + ++read };
+    snowflake2015.mint(world({ clock } as never));
+    expect(read).toBe(1);
+  });
+});
+
+/** Java's definition, in whole numbers that need no care. */
+function plainHashCode(text: string): number {
+  const sum = [...text].reduce((hash, character) => hash * 31n + BigInt(character.charCodeAt(0)), 0n);
+  return Number(BigInt.asIntN(32, sum));
+}
+
+describe("41 milliseconds, 10 generator, 13 random", () => {
+  interface MillisIn {
+    readonly unixMs: string;
+    readonly generator: number;
+    readonly random: number;
+  }
+
+  const {
+    vectors,
+    invalid,
+    unmasked_seed_code: unmasked,
+  } = vectorsOf<{
+    readonly vectors: readonly Vector<MillisIn>[];
+    readonly invalid: readonly MillisIn[];
+    readonly unmasked_seed_code: readonly (MillisIn & { readonly id: string; readonly decodesAs: MillisIn })[];
+  }>("nonsequential_41_10_13");
+
+  const fieldsIn = ({ unixMs, generator, random }: MillisIn) => ({ time: Number(unixMs), generator, random });
+
+  test("of each of the 27 vectors is written and read, in all four spellings", () => {
+    expect(vectors).toHaveLength(27);
+    for (const { in: given, id, hex, binary, signed64, time } of vectors) {
+      const fields = fieldsIn(given);
+      const spellings = { decimal: id, signed: signed64, hex: `0x${hex}`, binary: `0b${binary.padStart(64, "0")}` };
+      expect(millis411013.format(fields)).toBe(id);
+      expect(spellingsOf(millis411013, fields)).toEqual(spellings);
+      for (const text of Object.values(spellings)) {
+        expect(mustMatch(millis411013.parse(text))).toMatchObject({
+          values: fields,
+          number: BigInt(id),
+          timeMs: fields.time,
+        });
+      }
+      expect(new Date(fields.time).toISOString()).toBe(time);
+    }
+  });
+
+  test("is minted with what is drawn, which is never 0", () => {
+    for (const { in: given, id } of vectors.filter((vector) => vector.in.random > 0)) {
+      const node = { given: given.generator };
+      const context = world({ nowMs: Number(given.unixMs), node, random: draws([given.random - 1]) });
+      expect(minted(millis411013, context)).toBe(id);
+    }
+  });
+
+  test("is refused for each of the invalid vectors", () => {
+    expect(invalid).toHaveLength(4);
+    for (const given of invalid)
+      expect(() => millis411013.format(fieldsIn(given)), JSON.stringify(given)).toThrow(RangeError);
+  });
+
+  test("of a generator beyond ten bits is refused, where the published code spilt it into the time", () => {
+    expect(unmasked).toHaveLength(1);
+    for (const { id, decodesAs, ...given } of unmasked) {
+      expect(() => millis411013.format(fieldsIn(given))).toThrow(
+        "generator must be a whole number from 0 to 1023, not 1024",
+      );
+      const context = world({ nowMs: Number(given.unixMs), node: { given: given.generator } });
+      expect(() => millis411013.mint(context)).toThrow(RangeError);
+      expect(fieldsOf(millis411013, id)).toEqual(fieldsIn(decodesAs));
+    }
+  });
+
+  test("of a draw that is out of its bounds is refused", () => {
+    for (const wrong of [8_191, -1, 0.5, Number.NaN]) {
+      expect(() => millis411013.mint(world({ random: { below: () => wrong } }))).toThrow(RangeError);
+    }
   });
 });

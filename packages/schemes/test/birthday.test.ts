@@ -1,0 +1,121 @@
+/** The sums behind a repeat, against the vectors, against plain products, and against each other. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { approximateChanceOfRepeat, chanceOfRepeat, drawsForHalf, logOfNoCellTwice } from "../src/birthday.js";
+import { randomBase625 } from "../src/schemes/random-base62-5.js";
+import { fieldsOf } from "./readings.js";
+import { vectorsOf } from "./vectors.js";
+import { draws, minted, world } from "./world.js";
+
+const {
+  probabilities,
+  vectors,
+  drawsForHalf: halves,
+} = vectorsOf<{
+  readonly probabilities: readonly {
+    readonly in: { readonly space: string; readonly drawn: number };
+    readonly pCollision: string;
+    readonly approx: string;
+  }[];
+  readonly vectors: readonly { readonly int: number; readonly key: string }[];
+  readonly drawsForHalf: Readonly<Record<string, number>>;
+}>("random_base62_5");
+
+describe("the chance of a repeat", () => {
+  test("is that of all 21 vectors, to the last of their twelve digits, exact and by the rule of thumb", () => {
+    expect(probabilities).toHaveLength(21);
+    for (const { in: given, pCollision, approx } of probabilities) {
+      expect(chanceOfRepeat(BigInt(given.space), given.drawn).toFixed(12)).toBe(pCollision);
+      expect(approximateChanceOfRepeat(BigInt(given.space), given.drawn).toFixed(12)).toBe(approx);
+    }
+  });
+
+  test("is one in two for as many draws as the vectors say, and not for one fewer", () => {
+    expect(Object.keys(halves)).toHaveLength(6);
+    for (const [name, drawn] of Object.entries(halves)) {
+      const [base, power = 1] = name.split("^").map(Number) as [number, number?];
+      const space = base ** power;
+      expect(drawsForHalf(space)).toBe(drawn);
+      expect(chanceOfRepeat(space, drawn)).toBeGreaterThanOrEqual(0.5);
+      expect(chanceOfRepeat(space, drawn - 1)).toBeLessThan(0.5);
+    }
+  });
+
+  test("is that of a product of whole fractions, for every small space and number of draws", () => {
+    for (let space = 1; space <= 40; space++) {
+      for (let drawn = 0; drawn <= space + 2; drawn++) {
+        expect(chanceOfRepeat(space, drawn), `${drawn} of ${space}`).toBeCloseTo(1 - allDifferent(space, drawn), 13);
+      }
+    }
+  });
+
+  test("beyond the draws that are summed one by one goes on as it was: series and sum agree to twelve digits", () => {
+    for (const space of [2 ** 34, 2 ** 40, 62 ** 8, 2 ** 122]) {
+      const [before, at, after] = [99_999, 100_000, 100_001].map((drawn) => chanceOfRepeat(space, drawn)) as [
+        number,
+        number,
+        number,
+      ];
+      // The step from one number of draws to the next is (1 - chance) * drawn / space, by its definition.
+      expect((at - before) / ((1 - before) * (99_999 / space))).toBeCloseTo(1, space > 2 ** 50 ? 9 : 4);
+      const exact = Math.log1p(-before) + Math.log1p(-99_999 / space) + Math.log1p(-100_000 / space);
+      expect(after / -Math.expm1(exact)).toBeCloseTo(1, 11);
+    }
+  });
+
+  test("rises with the draws, and is never beyond 0 and 1", () => {
+    const space = fc.bigInt({ min: 1n, max: 2n ** 128n });
+    const property = fc.property(space, fc.nat({ max: 300_000 }), fc.nat({ max: 1_000 }), (space, drawn, more) => {
+      const [fewer, greater] = [chanceOfRepeat(space, drawn), chanceOfRepeat(space, drawn + more)];
+      expect(fewer).toBeGreaterThanOrEqual(0);
+      expect(greater).toBeLessThanOrEqual(1);
+      expect(greater).toBeGreaterThanOrEqual(fewer * (1 - 1e-12));
+    });
+    fc.assert(property, { numRuns: 200 });
+  });
+
+  test("is none for one draw, certain for more draws than values, and refused where there is nothing to draw", () => {
+    expect(chanceOfRepeat(365, 1)).toBe(0);
+    expect(chanceOfRepeat(365, 366)).toBe(1);
+    expect(drawsForHalf(1)).toBe(2);
+    for (const space of [0, -1, Number.NaN]) expect(() => chanceOfRepeat(space, 2)).toThrow(RangeError);
+    expect(() => chanceOfRepeat(365, -1)).toThrow(RangeError);
+    expect(() => chanceOfRepeat(365, Number.NaN)).toThrow(RangeError);
+  });
+
+  test("of numbers that come at random moments is the Poisson sum over how many came", () => {
+    for (const [cells, each] of [
+      [8, 0.01],
+      [8, 0.09],
+      [8, 0.11],
+      [8, 0.5],
+      [64, 0.2],
+      [1_000, 0.003],
+    ] as const) {
+      let none = 0;
+      let weight = Math.exp(-cells * each);
+      for (let came = 0; came <= cells; came++) {
+        none += weight * allDifferent(cells, came);
+        weight *= (cells * each) / (came + 1);
+      }
+      expect(logOfNoCellTwice(cells, each) / Math.log(none)).toBeCloseTo(1, 9);
+    }
+  });
+});
+
+describe("five random characters", () => {
+  test("of each of the 20 vectors are written, read and minted", () => {
+    expect(vectors).toHaveLength(20);
+    for (const { int, key } of vectors) {
+      expect(randomBase625.format({ random: int })).toBe(key);
+      expect(fieldsOf(randomBase625, key)).toEqual({ random: int });
+      expect(minted(randomBase625, world({ random: draws([int]) }))).toBe(key);
+    }
+  });
+});
+
+function allDifferent(space: number, drawn: number): number {
+  let chance = 1;
+  for (let before = 0; before < drawn; before++) chance *= Math.max(0, space - before) / space;
+  return chance;
+}

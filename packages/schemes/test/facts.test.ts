@@ -1,0 +1,344 @@
+/**
+ * Each figure of the comparison, found once more in another way: by minting until it ends, by counting every number of a tiny scheme, by a
+ * plain sum, or by playing histories and counting repeats.
+ */
+import { describe, expect, inject, test } from "vitest";
+import { seededRandom } from "../../../test/faults/seeded-random.js";
+import { chanceOfRepeat } from "../src/birthday.js";
+import { defineScheme } from "../src/define-scheme.js";
+import { capacityOf, type Field, SCHEMES, type Scheme, type Source, schemeNamed } from "../src/index.js";
+import { decimal } from "../src/spelling-rule.js";
+import { mustMatch } from "./readings.js";
+import { mintedStep, world } from "./world.js";
+
+const DAY_SECONDS = 86_400;
+const YEAR_SECONDS = 365.25 * DAY_SECONDS;
+const byName = SCHEMES.map((scheme) => [scheme.name, scheme] as const);
+const withClock = byName.filter(([, { facts }]) => facts.endsMs !== undefined);
+
+describe("figures that are known", () => {
+  const facts = (name: string) => schemeNamed(name).facts;
+
+  test.each([
+    ["call-number", 47, 8],
+    ["chibrary-4-16-20", 40, 8],
+    ["chibrary-3-32-8-4", 44, 8],
+    ["mysql-13-6-1", 64, 20],
+    ["mysql-11-9", 66.4, 20],
+    ["millis-41-10-13", 64, 20],
+    ["snowflake-2015", 63, 19],
+    ["twitter-snowflake", 63, 19],
+    ["uuid", 122, 36],
+    ["objectid", 96, 24],
+    ["tickets", 64, 20],
+    ["random-base62-5", 29.8, 5],
+  ])("%s has %d bits in %d characters", (name, bits, characters) => {
+    expect(facts(name).bits).toBeCloseTo(bits, 1);
+    expect(facts(name).characters).toBe(characters);
+  });
+
+  test("a Snowflake makes 4,096,000 numbers a second in each of 1,024 nodes, for 69.7 years", () => {
+    for (const { perSecond, nodes, lastsSeconds, endsMs } of [facts("twitter-snowflake"), facts("snowflake-2015")]) {
+      expect(nodes).toBe(1_024);
+      expect(perSecond / nodes).toBe(4_096_000);
+      expect(lastsSeconds(1) / YEAR_SECONDS).toBeCloseTo(69.7, 1);
+      expect(lastsSeconds(1_000_000)).toBe(lastsSeconds(1));
+      expect([2080, 2084]).toContain(new Date(endsMs as number).getUTCFullYear());
+    }
+  });
+
+  test("a second of Chibrary's second scheme holds 256 numbers of each of 16 slots", () => {
+    expect(facts("chibrary-3-32-8-4")).toMatchObject({
+      perSecond: 4_096,
+      nodes: 16,
+      endsMs: Date.UTC(2106, 1, 7, 6, 28, 16) - 1,
+    });
+  });
+
+  test("the call number lasts 4,459 years at a thousand a second, and no two nodes repeat one", () => {
+    expect(facts("call-number").lastsSeconds(1_000)).toBe(2 ** 47 / 1_000);
+    expect(facts("call-number").repeats({ perSecond: 1e6, seconds: YEAR_SECONDS, nodes: 1_000 })).toBe(0);
+  });
+
+  test("38 Snowflakes with nodes of their MAC addresses repeat one more often than not, with given nodes never", () => {
+    const made = { perSecond: 100_000, seconds: DAY_SECONDS };
+    expect(facts("snowflake-2015").repeats({ ...made, nodes: 38 })).toBeCloseTo(chanceOfRepeat(1_024, 38), 12);
+    expect(facts("snowflake-2015").repeats({ ...made, nodes: 38 })).toBeGreaterThan(0.5);
+    expect(facts("twitter-snowflake").repeats({ ...made, nodes: 1_024 })).toBe(0);
+    expect(facts("twitter-snowflake").repeats({ ...made, nodes: 1_025 })).toBe(1);
+  });
+
+  test("five random characters repeat as the birthday says, and a UUID hardly ever", () => {
+    expect(facts("random-base62-5").repeats({ perSecond: 1, seconds: 35_638, nodes: 1 })).toBe(
+      chanceOfRepeat(62 ** 5, 35_638),
+    );
+    const chance = facts("uuid").repeats({ perSecond: 1e9, seconds: 100 * YEAR_SECONDS, nodes: 1 });
+    expect(chance / ((1e9 * 100 * YEAR_SECONDS) ** 2 / 2 / 2 ** 122)).toBeCloseTo(1, 0);
+  });
+
+  test("say in words what follows from the fields", () => {
+    expect(
+      Object.fromEntries(
+        byName.map(([name, { facts }]) => [
+          name,
+          [facts.order, facts.coordination, facts.reveals.join(", "), facts.failures.join(", ")],
+        ]),
+      ),
+    ).toEqual({
+      "call-number": ["shuffled", "one request for each run", "how many", "counter set back, space used up"],
+      "chibrary-4-16-20": [
+        "within a node",
+        "a number for each node",
+        "where, how many",
+        "two nodes alike, counter set back, space used up",
+      ],
+      "chibrary-3-32-8-4": [
+        "by time",
+        "a number for each node",
+        "when, where",
+        "clock goes back, two nodes alike, space used up",
+      ],
+      "mysql-13-6-1": ["by time", "a number for each node", "when, where", "two nodes alike, birthday, space used up"],
+      "mysql-11-9": ["by time", "nothing", "when", "birthday, space used up"],
+      "millis-41-10-13": [
+        "by time",
+        "a number for each node",
+        "when, where",
+        "two nodes alike, birthday, space used up",
+      ],
+      "snowflake-2015": ["by time", "nothing", "when, where", "clock goes back, two nodes alike, space used up"],
+      "twitter-snowflake": [
+        "by time",
+        "a number for each node",
+        "when, where",
+        "clock goes back, two nodes alike, space used up",
+      ],
+      uuid: ["none", "nothing", "nothing", "birthday, space used up"],
+      objectid: ["by time", "nothing", "when, where, how many", "two nodes alike, space used up"],
+      tickets: [
+        "within a node",
+        "one request for each number",
+        "where, how many",
+        "two nodes alike, counter set back, space used up",
+      ],
+      "random-base62-5": ["none", "nothing", "nothing", "birthday, space used up"],
+    });
+  });
+});
+
+describe("figures that minting shows", () => {
+  test.each(withClock)(
+    "%s ends with the last millisecond of its clock, and lasts from its first to that",
+    (_, scheme) => {
+      const endsMs = scheme.facts.endsMs as number;
+      const first = scheme.parse(scheme.format(Object.fromEntries(scheme.fields.map(({ name }) => [name, 0]))));
+      const startsMs = mustMatch(first).timeMs as number;
+      const at = (nowMs: number) => () => scheme.mint(world({ nowMs }));
+      expect(at(startsMs)()).toMatchObject({ outcome: "minted" });
+      expect(at(startsMs - 1)).toThrow(RangeError);
+      expect(at(endsMs)()).toMatchObject({ outcome: "minted" });
+      expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+      expect(scheme.facts.lastsSeconds(1)).toBe((endsMs + 1 - startsMs) / 1_000);
+    },
+  );
+
+  test.each(["chibrary-3-32-8-4", "twitter-snowflake", "snowflake-2015"])(
+    "%s makes as many a second as it mints before it waits",
+    (name) => {
+      const scheme = schemeNamed(name);
+      const context = world();
+      let minted = 0;
+      let step = scheme.mint(context);
+      for (; step.outcome === "minted"; step = scheme.mint(context)) minted++;
+      const unitsASecond = 1_000 / (step.untilMs - context.clock.at);
+      expect(minted * unitsASecond * scheme.facts.nodes).toBe(scheme.facts.perSecond);
+    },
+  );
+
+  test.each(byName)("%s puts its numbers in the order that it says", (_, scheme) => {
+    const random = seededRandom(inject("seed"));
+    const context = world({ random: { below: (bound) => Math.floor(random() * bound) } });
+    const numbers = Array.from({ length: 200 }, () => {
+      context.clock.at += 1_000;
+      return mustMatch(scheme.parse(mintedStep(scheme.mint(context)).text)).number;
+    });
+    const rises = numbers.slice(1).every((number, index) => number > (numbers[index] as bigint));
+    expect(rises).toBe(!["none", "shuffled"].includes(scheme.facts.order));
+  });
+
+  test.each(byName)("%s writes no number longer than it says", (_, scheme) => {
+    const greatest = scheme.fields.map((field) => [
+      field.name,
+      field.source.kind === "fixed" ? field.source.value : capacityOf(field) - 1n,
+    ]);
+    const values =
+      scheme.name === "mysql-13-6-1"
+        ? { time: 1_844_674_407_370, random: 955_161, server: 5 }
+        : Object.fromEntries(greatest);
+    expect(scheme.format(values)).toHaveLength(scheme.facts.characters);
+  });
+});
+
+describe("a tiny scheme", () => {
+  test("has as many bits as there are different numbers", () => {
+    const scheme = tiny(
+      { kind: "clock", unitMs: 1_000, epochMs: 0 },
+      { kind: "node", from: "given" },
+      { kind: "random", from: 1, to: 7 },
+    );
+    const texts = new Set<string>();
+    for (let second = 0; second < 8; second++) {
+      for (let given = 0; given < 8; given++) {
+        for (let drawn = 0; drawn < 7; drawn++) {
+          const context = world({ nowMs: second * 1_000, node: { given }, random: { below: () => drawn } });
+          texts.add(mintedStep(scheme.mint(context)).text);
+        }
+      }
+    }
+    expect(scheme.facts.bits).toBe(Math.log2(texts.size));
+    expect(scheme.facts.nodes).toBe(8);
+    expect(scheme.facts.perSecond).toBe(texts.size / 8);
+    expect(scheme.facts.endsMs).toBe(7_999);
+  });
+
+  test("is guessed as often as the guess was made: by the sum over how many numbers came", () => {
+    const drawn = tiny(
+      { kind: "clock", unitMs: 500, epochMs: 0 },
+      { kind: "node", from: "given" },
+      { kind: "random", from: 0, to: 7 },
+    );
+    const counted = tiny(
+      { kind: "clock", unitMs: 500, epochMs: 0 },
+      { kind: "node", from: "given" },
+      sequence("clock unit"),
+    );
+    const rest = tiny({ kind: "clock", unitMs: 1_000, epochMs: 0 }, { kind: "remainder", drawnBelow: 20 });
+    for (const perSecond of [0.1, 3, 40]) {
+      // In each of 2 units and 8 nodes: the guess is one of 8 values, or the first of the sequence.
+      expect(drawn.facts.guessed(perSecond)).toBeCloseTo(
+        poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came),
+        12,
+      );
+      expect(counted.facts.guessed(perSecond)).toBeCloseTo(
+        poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0)),
+        12,
+      );
+      // 0 to 3 have three of the 20 draws each, 4 to 7 have two.
+      expect(rest.facts.guessed(perSecond)).toBeCloseTo(
+        poisson(perSecond, (came) => 1 - (17 / 20) ** came),
+        12,
+      );
+    }
+    const counter = tiny({ kind: "counter", asked: "for each number" });
+    expect(counter.facts.guessed(2)).toBe(2 / 8);
+    expect(counter.facts.guessed(9)).toBe(1);
+    expect(counter.facts.lastsSeconds(2)).toBe(4);
+    expect(counter.facts.order).toBe("strict");
+  });
+
+  const clock = { kind: "clock", unitMs: 1_000, epochMs: 0 } as const;
+  test.each<readonly [string, Scheme, number]>([
+    ["random values", tiny(clock, { kind: "node", from: "given" }, { kind: "random", from: 0, to: 7 }), 2],
+    ["random values of more nodes than there are", tiny(clock, { kind: "random", from: 0, to: 6 }), 3],
+    ["values that come more often than others", tiny(clock, { kind: "remainder", drawnBelow: 11 }), 1],
+    [
+      "sequences of nodes that draw their numbers",
+      tiny(clock, { kind: "node", from: "mac hash" }, sequence("clock unit")),
+      2,
+    ],
+    [
+      "counters that began anywhere",
+      tiny(clock, { kind: "node", from: "mac hash" }, { ...sequence("process"), first: "random" }, 8),
+      2,
+    ],
+    ["values drawn without a clock", tiny({ kind: "random", from: 0, to: 7 }), 1],
+  ])("repeats as often as it does in 10,000 histories: %s", (what, scheme, nodes) => {
+    const seconds = what.startsWith("counters") ? 1 : 3;
+    const random = seededRandom(inject("seed"));
+    const below = (bound: number) => Math.floor(random() * bound);
+    for (const perSecond of [0.5, 1.5]) {
+      // Without a clock the figure is of a number of draws, not of moments.
+      const exactly = scheme.facts.endsMs === undefined ? Math.round(perSecond * seconds) : undefined;
+      let repeated = 0;
+      for (let history = 0; history < HISTORIES; history++) {
+        const hashed = scheme.fields.some(({ source }) => source.kind === "node" && source.from === "mac hash");
+        const contexts = Array.from({ length: nodes }, (_, index) => {
+          return world({ nowMs: 0, node: { given: hashed ? below(8) : index }, random: { below } });
+        });
+        const texts: string[] = [];
+        for (const context of contexts) {
+          for (const atMs of moments(random, perSecond / nodes, seconds, exactly)) {
+            context.clock.at = atMs;
+            const step = scheme.mint(context);
+            if (step.outcome === "minted") texts.push(step.text);
+          }
+        }
+        if (new Set(texts).size < texts.length) repeated++;
+      }
+      const chance = scheme.facts.repeats({ perSecond, seconds, nodes });
+      const deviation = Math.sqrt((chance * (1 - chance)) / HISTORIES);
+      expect(Math.abs(repeated / HISTORIES - chance), `${repeated} of ${HISTORIES}, not ${chance}`).toBeLessThan(
+        6 * deviation,
+      );
+    }
+  });
+
+  test("refuses amounts that are none", () => {
+    const { facts } = tiny(clock, { kind: "random", from: 0, to: 7 });
+    for (const wrong of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => facts.guessed(wrong)).toThrow(RangeError);
+      expect(() => facts.repeats({ perSecond: wrong, seconds: 1, nodes: 1 })).toThrow(RangeError);
+      expect(() => facts.repeats({ perSecond: 1, seconds: wrong, nodes: 1 })).toThrow(RangeError);
+      expect(() => facts.repeats({ perSecond: 1, seconds: 1, nodes: wrong })).toThrow(RangeError);
+      expect(() => schemeNamed("uuid").facts.lastsSeconds(wrong)).toThrow(RangeError);
+    }
+    expect(() => facts.repeats({ perSecond: 1, seconds: 1, nodes: 0 })).toThrow("nodes must be 1 or more, not 0");
+    for (const [, { facts }] of byName) {
+      expect(facts.repeats({ perSecond: 0, seconds: 9, nodes: 9 })).toBe(0);
+      expect(facts.guessed(0)).toBe(0);
+    }
+  });
+});
+
+const HISTORIES = 10_000;
+
+/** Fields of three bits each, or of as many as a last number says. */
+function tiny(...given: readonly (Source | number)[]): Scheme {
+  const bits = given.find((value) => typeof value === "number") ?? 3;
+  const sources = given.filter((value) => typeof value !== "number");
+  const fields = sources.map((source, index): Field => {
+    return { name: `field${index}`, width: { bits: source.kind === "sequence" ? bits : 3 }, source };
+  });
+  return defineScheme({ name: "tiny", title: "Tiny", fields, spellings: [decimal("decimal", 9)] });
+}
+
+function sequence(within: "clock unit" | "process"): Extract<Source, { kind: "sequence" }> {
+  return { kind: "sequence", within, first: 0 };
+}
+
+/** The mean of `of` over a Poisson number with this mean. */
+function poisson(mean: number, of: (came: number) => number): number {
+  let sum = 0;
+  let weight = Math.exp(-mean);
+  for (let came = 0; came < 200; came++) {
+    sum += weight * of(came);
+    weight *= mean / (came + 1);
+  }
+  return sum;
+}
+
+/** Moments at random, in their order; or exactly so many. */
+function moments(
+  random: () => number,
+  perSecond: number,
+  seconds: number,
+  exactly: number | undefined,
+): readonly number[] {
+  if (exactly !== undefined) return Array.from({ length: exactly }, () => 0);
+  const found: number[] = [];
+  for (let at = 0; ; ) {
+    at -= Math.log(1 - random()) / perSecond;
+    if (at >= seconds) return found;
+    found.push(at * 1_000);
+  }
+}

@@ -1,0 +1,122 @@
+/** The two MySQL schemes: what was published, what its code made, and what is right. */
+import { describe, expect, test } from "vitest";
+import { mysql119 } from "../src/schemes/mysql-11-9.js";
+import { mysql1361 } from "../src/schemes/mysql-13-6-1.js";
+import { fieldsOf, mustMatch, readingsOf, spellingsOf } from "./readings.js";
+import { vectorsOf } from "./vectors.js";
+import { draws, minted, world } from "./world.js";
+
+describe("13 digits of milliseconds, 6 random, 1 server", () => {
+  const EPOCH_MS = Date.UTC(2011, 0, 1);
+  const { vectors } = vectorsOf<{
+    readonly vectors: readonly {
+      readonly in: { readonly timeMs: string; readonly random: number; readonly server: number };
+      readonly id: string;
+      readonly padded20: string;
+      readonly javaString: string;
+      readonly fitsUnsignedBigint: boolean;
+      readonly fitsSignedBigint: boolean;
+    }[];
+  }>("mysql_bigint_13_6_1");
+  const fitting = vectors.filter((vector) => vector.fitsUnsignedBigint);
+
+  test("of each of the 27 vectors that fits is written and read: right, as printed, as the code makes it", () => {
+    expect(vectors).toHaveLength(27);
+    expect(fitting).toHaveLength(26);
+    for (const { in: given, id, padded20, javaString, fitsSignedBigint } of fitting) {
+      const values = { time: Number(given.timeMs), random: given.random, server: given.server };
+      expect(mysql1361.format(values)).toBe(id);
+      expect(spellingsOf(mysql1361, values)).toEqual({
+        decimal: id,
+        "as printed": padded20,
+        "as the code makes it": javaString,
+      });
+      for (const text of [id, padded20, javaString]) {
+        expect(mustMatch(mysql1361.parse(text))).toMatchObject({
+          values,
+          number: BigInt(id),
+          timeMs: EPOCH_MS + values.time,
+          notes: { "signed BIGINT": fitsSignedBigint ? "fits" : "does not fit" },
+        });
+      }
+    }
+  });
+
+  test("is refused beyond BIGINT UNSIGNED, written, read and minted", () => {
+    for (const { in: given, id } of vectors.filter((vector) => !vector.fitsUnsignedBigint)) {
+      const values = { time: Number(given.timeMs), random: given.random, server: given.server };
+      expect(() => mysql1361.format(values)).toThrow(`${id} is beyond the greatest number, 18446744073709551615`);
+      expect(mysql1361.parse(id)).toMatchObject({ matches: false });
+      const context = world({ nowMs: EPOCH_MS + values.time });
+      expect(() => mysql1361.mint(context)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    }
+    const greatest = { time: 1_844_674_407_370, random: 955_161, server: 5 };
+    expect(mysql1361.format(greatest)).toBe("18446744073709551615");
+    expect(() => mysql1361.format({ ...greatest, server: 6 })).toThrow(RangeError);
+  });
+
+  test("is minted with what is drawn", () => {
+    for (const { in: given, id } of fitting) {
+      const node = { server: given.server };
+      const context = world({ nowMs: EPOCH_MS + Number(given.timeMs), node, random: draws([given.random]) });
+      expect(minted(mysql1361, context)).toBe(id);
+    }
+    expect(() => mysql1361.mint(world({ node: { server: 10 } }))).toThrow(
+      "server must be a whole number from 0 to 9, not 10",
+    );
+  });
+});
+
+describe("11 digits of seconds, 9 of a UUID", () => {
+  const EPOCH_MS = 1_293_858_000_000;
+  const { vectors } = vectorsOf<{
+    readonly vectors: readonly {
+      readonly in: { readonly seconds: number; readonly uuidFirst8: string };
+      readonly conv: string;
+      readonly right9: string;
+      readonly asWritten: string;
+      readonly fixed20: string;
+      readonly id: string;
+      readonly writtenEqualsFixed: boolean;
+    }[];
+  }>("mysql_sql_11_9");
+
+  test("of each of the 27 vectors is minted and read in the corrected form", () => {
+    expect(vectors).toHaveLength(27);
+    for (const { in: given, conv, right9, fixed20, id } of vectors) {
+      const drawn = Number.parseInt(given.uuidFirst8, 16);
+      expect(drawn).toBe(Number(conv));
+      const context = world({ nowMs: EPOCH_MS + given.seconds * 1_000, random: draws([drawn]) });
+      expect(minted(mysql119, context)).toBe(fixed20);
+      const values = { seconds: given.seconds, uuid: Number(right9) };
+      expect(mysql119.format(values)).toBe(fixed20);
+      const reading = { values, number: BigInt(id), timeMs: EPOCH_MS + given.seconds * 1_000 };
+      expect(mustMatch(mysql119.parse(fixed20))).toMatchObject({ ...reading, spelling: "fixed20" });
+      expect(readingsOf(mysql119, id)).toContainEqual(expect.objectContaining(reading));
+    }
+  });
+
+  test("as it was written is spelt, and among the readings of its text", () => {
+    for (const { in: given, right9, asWritten, id, writtenEqualsFixed } of vectors) {
+      const values = { seconds: given.seconds, uuid: Number(right9) };
+      const lost = right9.length < 9;
+      expect(spellingsOf(mysql119, values)[lost ? "as written, zeros lost" : "as written"]).toBe(asWritten);
+      expect(readingsOf(mysql119, asWritten).map((reading) => reading.values)).toContainEqual(values);
+      // Where no zero was lost, the first reading is the right one; and the vectors' flag says the same.
+      if (!lost) expect(mustMatch(mysql119.parse(asWritten)).values).toEqual(values);
+      expect(BigInt(asWritten) === BigInt(id)).toBe(writtenEqualsFixed);
+    }
+  });
+
+  test("with zeros lost stands for several, all told", () => {
+    const text = "3153600099999999";
+    expect(fieldsOf(mysql119, text)).toEqual({ seconds: 3_153_600, uuid: 99_999_999 });
+    const lost = readingsOf(mysql119, text).filter(({ spelling }) => spelling === "as written, zeros lost");
+    expect(lost.map(({ values }) => values)).toEqual([
+      { seconds: 31_536_000, uuid: 99_999_999 },
+      { seconds: 315_360_009, uuid: 9_999_999 },
+      { seconds: 3_153_600_099, uuid: 999_999 },
+      { seconds: 31_536_000_999, uuid: 99_999 },
+    ]);
+  });
+});

@@ -1,0 +1,165 @@
+/** What holds for every scheme and any text, drawn by the thousand. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { capacityOf, type Field, SCHEMES, type Scheme, schemeNamed, type Values } from "../src/index.js";
+import { mustMatch, readingsOf } from "./readings.js";
+import { mintedStep, world } from "./world.js";
+
+const byName = SCHEMES.map((scheme) => [scheme.name, scheme] as const);
+
+test("the twelve schemes stand in their order, each found by its name", () => {
+  expect(SCHEMES.map(({ name }) => name)).toEqual([
+    "call-number",
+    "chibrary-4-16-20",
+    "chibrary-3-32-8-4",
+    "mysql-13-6-1",
+    "mysql-11-9",
+    "millis-41-10-13",
+    "snowflake-2015",
+    "twitter-snowflake",
+    "uuid",
+    "objectid",
+    "tickets",
+    "random-base62-5",
+  ]);
+  for (const [name, scheme] of byName) expect(schemeNamed(name)).toBe(scheme);
+  expect(() => schemeNamed("constructor")).toThrow(/^There is no scheme "constructor"\. There are: call-number, /);
+});
+
+describe.each(byName)("%s", (_, scheme) => {
+  test("reads what it writes, in every spelling, and its own spelling first", () => {
+    const property = fc.property(valuesIn(scheme), (values) => {
+      fc.pre(fits(scheme, values));
+      const text = scheme.format(values);
+      expect(mustMatch(scheme.parse(text)).values).toEqual(values);
+      const spellings = scheme.spellings(values);
+      expect(spellings[0]?.text).toBe(text);
+      for (const spelling of spellings) {
+        expect(readingsOf(scheme, spelling.text).map((reading) => reading.values)).toContainEqual(values);
+      }
+    });
+    fc.assert(property, { numRuns: 500 });
+  });
+
+  test("never throws on a text, and reads only what it writes letter by letter", () => {
+    const property = fc.property(textsNear(scheme), (text) => {
+      const readings = readingsOf(scheme, text);
+      for (const { values, spelling, number } of readings) {
+        expect(scheme.spellings(values)).toContainEqual({ name: spelling, text });
+        expect(mustMatch(scheme.parse(scheme.format(values))).number).toBe(number);
+      }
+      expect(new Set(readings.map(({ number }) => number)).size).toBe(readings.length);
+    });
+    fc.assert(property, { numRuns: 1_000 });
+  });
+
+  test("does not read a text with a blank, a line end or a sign more, nor one that is very long", () => {
+    const property = fc.property(
+      valuesIn(scheme),
+      fc.constantFrom(" ", "\n", "\t", "+", "\0", "é"),
+      (values, extra) => {
+        fc.pre(fits(scheme, values));
+        for (const { text } of scheme.spellings(values)) {
+          for (const wrong of [extra + text, text + extra])
+            expect(scheme.parse(wrong)).toMatchObject({ matches: false });
+        }
+      },
+    );
+    fc.assert(property, { numRuns: 100 });
+    for (const sign of ["0", "9", "z", "f", "-"]) {
+      expect(scheme.parse(sign.repeat(1_000_000))).toMatchObject({ matches: false });
+    }
+  });
+
+  test("gives no reason that repeats the text", () => {
+    const property = fc.property(fc.string({ unit: "binary", minLength: 3 }), (text) => {
+      const parsed = scheme.parse(`\u001b[31m${text}`);
+      expect(parsed.matches ? "" : parsed.reason).not.toContain("\u001b");
+    });
+    fc.assert(property, { numRuns: 100 });
+  });
+
+  test("has exact values: numbers up to 53 bits, bigints beyond", () => {
+    const property = fc.property(valuesIn(scheme), (values) => {
+      fc.pre(fits(scheme, values));
+      for (const [name, value] of Object.entries(mustMatch(scheme.parse(scheme.format(values))).values)) {
+        const field = scheme.fields.find((known) => known.name === name) as Field;
+        expect(typeof value).toBe(capacityOf(field) > 2n ** 53n ? "bigint" : "number");
+        if (typeof value === "number") expect(Number.isSafeInteger(value)).toBe(true);
+      }
+    });
+    fc.assert(property, { numRuns: 100 });
+  });
+
+  test("refuses values that miss a field, have another, or do not fit one", () => {
+    const { values } = mintedStep(scheme.mint(world()));
+    expect(() => scheme.format({ ...values, other: 1 })).toThrow('there is no field "other"');
+    for (const field of scheme.fields) {
+      const { name, source } = field;
+      const { [name]: _left, ...rest } = values;
+      if (source.kind !== "fixed" || source.others === "read") expect(() => scheme.format(rest)).toThrow(RangeError);
+      for (const wrong of [-1, -1n, capacityOf(field), 0.5, Number.NaN, 2 ** 53, "1", null, undefined, {}]) {
+        if (wrong === 2 ** 53 && capacityOf(field) > 2n ** 54n) continue;
+        expect(() => scheme.format({ ...values, [name]: wrong as number }), `${name} ${String(wrong)}`).toThrow(
+          RangeError,
+        );
+      }
+    }
+  });
+
+  test("mints what it reads", () => {
+    const random = { below: (bound: number) => Math.floor(bound / 3) };
+    const context = world({ random });
+    for (let count = 0; count < 50; count++) {
+      const { text, values } = mintedStep(scheme.mint(context));
+      expect(mustMatch(scheme.parse(text)).values).toEqual(values);
+      expect(scheme.format(values)).toBe(text);
+    }
+  });
+});
+
+function valuesIn(scheme: Scheme): fc.Arbitrary<Values> {
+  const arbitraries = scheme.fields.map((field) => [field.name, valueIn(field)] as const);
+  return fc.record(Object.fromEntries(arbitraries)) as fc.Arbitrary<Values>;
+}
+
+/** Small and great values are as worth a try as those in between. */
+function valueIn(field: Field): fc.Arbitrary<number | bigint> {
+  const { source } = field;
+  if (source.kind === "fixed" && source.others === "refused") return fc.constant(source.value);
+  const max = capacityOf(field) - 1n;
+  const value = fc.oneof(
+    fc.bigInt({ min: 0n, max }),
+    fc.constantFrom(0n, 1n, max),
+    fc.bigInt({ min: 0n, max: max < 99n ? max : 99n }),
+  );
+  return max < 2n ** 53n ? value.map(Number) : value;
+}
+
+/** Of a field that is beyond what the scheme's greatest number allows. */
+function fits(scheme: Scheme, values: Values): boolean {
+  return scheme.name !== "mysql-13-6-1" || Number(values.time) < 1_844_674_407_370;
+}
+
+/** Any text, texts of its digits, and its own texts with something changed. */
+function textsNear(scheme: Scheme): fc.Arbitrary<string> {
+  const own = valuesIn(scheme)
+    .filter((values) => fits(scheme, values))
+    .chain((values) => fc.constantFrom(...scheme.spellings(values).map(({ text }) => text)));
+  const digits = fc.constantFrom(..."0123456789ABCDEFabcdefxyzXZ-_");
+  const changed = fc
+    .tuple(own, fc.nat(), fc.constantFrom("", "0", "Z", "-", "00"), fc.nat({ max: 2 }))
+    .map(([text, at, insert, cut]) => {
+      const position = at % (text.length + 1);
+      return text.slice(0, position) + insert + text.slice(position + cut);
+    });
+  return fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc.string({ unit: fc.constantFrom(..."0123456789"), maxLength: 42 }),
+    fc.string({ unit: digits, maxLength: 40 }),
+    own,
+    changed,
+    own.map((text) => text.toUpperCase()),
+    own.map((text) => text.toLowerCase()),
+  );
+}
