@@ -127,6 +127,14 @@ const RULES: readonly Rule[] = [
       /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
   },
   {
+    because:
+      "the commands about numbering schemes need no coordinator either, and start at once: no store, no server, no client, no schema library",
+    files:
+      /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday)-command\.|schemes\/|(figures|quick-option|similar-names)\.)/,
+    allowed:
+      /^(packages\/coordinator\/src\/(cli\/(schemes\/.*|colours|figures|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes|protocol\/(codec|call-number-in))|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+  },
+  {
     because: "nothing depends on the command line: it stands on top",
     files: /^packages\/(?!coordinator\/src\/cli\/)/,
     forbidden: /\/cli\//,

@@ -22,6 +22,8 @@ const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "tokens_file_unusable",
   "token_unknown",
   "token_unusable",
+  "mint_state_unusable",
+  "space_used_up",
 ]);
 
 describe("docs/errors.md", () => {
@@ -131,6 +133,15 @@ describe("docs/performance.md", () => {
   });
 });
 
+describe("what a document shows of a command", () => {
+  test("is what the command prints", () => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(REPOSITORY, "scripts/shown-output.mjs")], {
+      encoding: "utf8",
+    });
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+});
+
 describe("every document", () => {
   test("is found", () => {
     expect(documents).toEqual(
@@ -167,7 +178,9 @@ describe("every document", () => {
   test.each(documents)("%s runs only npm scripts that exist", (path) => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
     const named = [
-      ...read(path).matchAll(/npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|soak|simulate)\b/g),
+      ...read(path).matchAll(
+        /npm (?:run )?(test|demo|check|format|build|bootstrap|bench|faults|shown|soak|simulate)\b/g,
+      ),
     ].map(([, name]) => name as string);
     expect(named.filter((name) => !(name in scripts))).toEqual([]);
   });

@@ -30,9 +30,9 @@ export function countInWords(value: number): string {
   if (value < 1) return value === 0 ? "0" : significant(value);
   if (Math.round(value) < MILLION)
     return (value < 100 ? Number(significant(value)) : Math.round(value)).toLocaleString("en-US");
-  const rounded = Number(value.toPrecision(SIGNIFICANT_DIGITS));
-  if (rounded < BILLION) return `${significant(rounded / MILLION)} million`;
-  return rounded.toExponential().replace("e+", "e");
+  if (Number(value.toPrecision(SIGNIFICANT_DIGITS)) < BILLION) return `${significant(value / MILLION)} million`;
+  const [mantissa, exponent] = value.toExponential(SIGNIFICANT_DIGITS - 1).split("e+");
+  return `${Number(mantissa)}e${exponent}`;
 }
 
 /** `none`, `1 in 3.4e12`, `38.8 %`, `certain`. `chance` is 0 to 1. */

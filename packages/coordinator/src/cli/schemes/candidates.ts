@@ -3,7 +3,8 @@
  * 1. what can be checked is as it should be: the time is one at which numbers were made, fields that are always the same are;
  *    then numbers in which nothing can be checked; last those whose time or fixed field can't be;
  * 2. the text is written as the scheme writes its numbers today, before any other spelling;
- * 3. the order in which the schemes are shown.
+ * 3. among those whose time can be, the scheme of fewer bits: to be one of few by chance is less likely;
+ * 4. the order in which the schemes are shown.
  */
 import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import type { Field, Reading, Scheme } from "@callnumber/schemes";
@@ -43,7 +44,10 @@ export function candidatesOf(text: string, schemes: readonly Scheme[], nowMs: nu
       const readings = parsed.matches ? [parsed, ...parsed.otherReadings] : [];
       return readings.map((reading) => candidate(scheme, reading, text, nowMs));
     })
-    .sort((one, other) => rankOf(one) - rankOf(other) || Number(other.isToday) - Number(one.isToday));
+    .sort(
+      (one, other) =>
+        rankOf(one) - rankOf(other) || Number(other.isToday) - Number(one.isToday) || bitsToHit(one) - bitsToHit(other),
+    );
 }
 
 export function reasonsAgainst(text: string, schemes: readonly Scheme[]): readonly NoCandidate[] {
@@ -68,6 +72,11 @@ function candidate(scheme: Scheme, reading: Reading, text: string, nowMs: number
 
 function rankOf({ isPlausible }: Candidate): number {
   return RANKS[String(isPlausible)] as number;
+}
+
+/** Where nothing could be checked, small numbers of a large scheme are as likely as those of a small one. */
+function bitsToHit({ isPlausible, scheme }: Candidate): number {
+  return isPlausible === true ? scheme.facts.bits : 0;
 }
 
 /** What is wrong with the time; empty where nothing is, undefined where there is none. */

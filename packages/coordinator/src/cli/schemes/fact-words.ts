@@ -9,6 +9,7 @@ import {
   SchemeError,
 } from "@callnumber/schemes";
 import { chanceInWords, countInWords, spanInWords } from "../figures.js";
+import { evenChanceAfter } from "./even-chance.js";
 import { type Load, rateInWords } from "./load.js";
 import { sampleContext } from "./sample.js";
 import { dayOf } from "./scheme-tables.js";
@@ -47,7 +48,7 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
     ["a reader", `learns ${facts.reveals.map((what) => REVEALED[what]).join(", and ")}`],
     [
       "a guess",
-      `of somebody who knows the scheme and the second hits a number of that second with a chance of ${chanceInWords(facts.guessed(load.perSecond))}`,
+      `somebody who knows the scheme and the second names one number; that it was made then: ${chanceInWords(facts.guessed(load.perSecond))}`,
     ],
     ...facts.failures.map(
       (failure, index) => [index === 0 ? "fails by" : "", FAILURES[failure](scheme, load)] as const,
@@ -73,7 +74,7 @@ function nodesAlike({ fields, facts }: Scheme, { nodes }: Load): string {
   const alike = "two nodes alike: they make the same numbers";
   if (!isTaken) return `${alike}; there are ${countInWords(facts.nodes)} numbers to give them`;
   const chance = chanceInWords(chanceOfRepeat(facts.nodes, nodes));
-  return `${alike}; of ${countInWords(nodes)} that take one of ${countInWords(facts.nodes)} numbers by themselves, two are with a chance of ${chance}`;
+  return `${alike}; of ${countInWords(nodes)} that take one of ${countInWords(facts.nodes)} numbers by themselves, that two are: ${chance}`;
 }
 
 const STEP_BACK_MS = 60_000;
@@ -110,15 +111,16 @@ function speed({ facts: { perSecond, nodes } }: Scheme, load: Load): string {
 }
 
 function lasts({ facts: { lastsSeconds, endsMs } }: Scheme, { perSecond }: Load): string {
-  const seconds = lastsSeconds(perSecond);
-  const byUse = Number.isFinite(seconds)
-    ? `at ${rateInWords(perSecond)} its numbers are used up after ${spanInWords(seconds)}`
-    : "no number is used up";
-  return endsMs === undefined ? byUse : `its clock ends on ${dayOf(endsMs)}; ${byUse}`;
+  const span = spanInWords(lastsSeconds(perSecond));
+  if (endsMs !== undefined) return `its clock ends on ${dayOf(endsMs)}, ${span} after its first moment`;
+  return `at ${rateInWords(perSecond)} its numbers are used up after ${span}`;
 }
 
 function repeat({ facts }: Scheme, load: Load): string {
   const chance = facts.repeats(load);
   const among = `among ${countInWords(load.perSecond * load.seconds)} numbers`;
-  return chance === 0 ? `none ${among}, if it is run as it is meant to be` : `${chanceInWords(chance)} ${among}`;
+  if (chance === 0) return `none ${among}, if it is run as it is meant to be`;
+  const evenAfter = evenChanceAfter(facts, load);
+  const even = evenAfter === undefined ? "" : `; as likely as not after ${spanInWords(evenAfter)}`;
+  return `${chanceInWords(chance)} ${among}${even}`;
 }

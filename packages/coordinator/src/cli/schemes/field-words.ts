@@ -1,4 +1,5 @@
 /** Fields in words: how wide, what fills them, and the digits of one number under their names. */
+import { DIGITS } from "@callnumber/protocol/codec";
 import { capacityOf, type Field, type Scheme, type Source, type Values } from "@callnumber/schemes";
 import { instant } from "../print.js";
 import { lineWidth } from "./sentences.js";
@@ -12,17 +13,12 @@ const NODES: Readonly<Record<SourceOf<"node">["from"], string>> = {
   "mac hash": "a hash of the machine's MAC addresses",
 };
 
+/** Where a sequence begins anew, and what follows its last value. */
 const SCOPES: Readonly<Record<SourceOf<"sequence">["within"], string>> = {
-  "clock unit": "within one unit of the clock",
-  process: "within one process, round and round",
-  run: "within one run",
-  kept: "and is kept when the process ends",
-};
-
-const USED_UP: Readonly<Record<SourceOf<"sequence">["whenUsedUp"], string>> = {
-  wait: "then waits for the clock",
-  ask: "then asks for more",
-  refuse: "then refuses",
+  "clock unit": "within one unit of the clock, then waits for the next",
+  process: "within one process, round and round; waits before one comes twice in a unit of the clock",
+  run: "within one run, then asks for another",
+  kept: "and is kept when the process ends; refuses after its last value",
 };
 
 const UNITS: readonly (readonly [unitMs: number, name: string])[] = [
@@ -39,8 +35,7 @@ const WORDS: { readonly [Kind in Source["kind"]]: (source: SourceOf<Kind>) => st
   node: ({ from }) => NODES[from],
   remainder: ({ drawnBelow }) => `the last digits of a number drawn below ${drawnBelow.toLocaleString("en-US")}`,
   random: ({ from, to }) => `drawn from ${from.toLocaleString("en-US")} to ${to.toLocaleString("en-US")}`,
-  sequence: ({ within, first, whenUsedUp }) =>
-    `rises by one from ${first === "random" ? "anywhere" : first} ${SCOPES[within]}; ${USED_UP[whenUsedUp]}`,
+  sequence: ({ within, first }) => `rises by one from ${first === "random" ? "anywhere" : first} ${SCOPES[within]}`,
   counter: ({ asked }) => `asked for from one central counter, ${asked}`,
 };
 
@@ -57,12 +52,9 @@ const PARTS = ["the first part", "the next part"] as const;
 
 /** `41 bits`, `6 digits`. */
 export function widthInWords({ width }: Field): string {
-  const [count, unit] = "bits" in width ? [width.bits, "bit"] : [width.digits, "digit"];
+  const [count, unit] =
+    "bits" in width ? [width.bits, "bit"] : "digits" in width ? [width.digits, "digit"] : [width.base62, "character"];
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
-
-export function widthUnit({ fields }: Scheme): string {
-  return fields.some(({ width }) => "digits" in width) ? "digits" : "bits";
 }
 
 /** The greatest value that fits. */
@@ -96,16 +88,24 @@ interface Piece {
 }
 
 const INDENT = "  ";
+const BASE = BigInt(DIGITS.length);
 /** A wider field goes on in the next line. */
 const PIECE_DIGITS_MAX = 64;
 
 function piecesOf(field: Field, value: bigint): readonly Piece[] {
-  const digits =
-    "bits" in field.width
-      ? value.toString(2).padStart(field.width.bits, "0")
-      : value.toString().padStart(field.width.digits, "0");
+  const digits = digitsOf(field, value);
   const pieces = digits.match(new RegExp(`.{1,${PIECE_DIGITS_MAX}}`, "g")) ?? [];
   return pieces.map((piece, index) => ({ name: index === 0 ? field.name : "", digits: piece }));
+}
+
+function digitsOf({ width }: Field, value: bigint): string {
+  if ("bits" in width) return value.toString(2).padStart(width.bits, "0");
+  if ("digits" in width) return value.toString().padStart(width.digits, "0");
+  const characters = Array.from(
+    { length: width.base62 },
+    (_, place) => DIGITS[Number((value / BASE ** BigInt(place)) % BASE)],
+  );
+  return characters.reverse().join("");
 }
 
 function wide({ name, digits }: Piece): number {

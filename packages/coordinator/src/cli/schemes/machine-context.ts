@@ -28,6 +28,7 @@ const NO_MAC = "00:00:00:00:00:00";
  * @throws TypeError where it is not said, RangeError where it does not fit.
  */
 export function machineContext(scheme: Scheme, options: NodeOptions, state: StateFile | undefined): MintContext {
+  for (const option of ["node", "server", "mac"] as const) mustHavePlaceFor(option, scheme, options);
   for (const from of ["given", "server", "pid", "mac hash"] as const) mustKnow(scheme, from, options);
   const memory = state?.memory("memory") ?? forgottenMemory();
   const counted = state?.memory("counter");
@@ -38,7 +39,7 @@ export function machineContext(scheme: Scheme, options: NodeOptions, state: Stat
       given: options.node ?? 0,
       server: options.server ?? 0,
       pid: process.pid,
-      macs: options.mac ?? macsOfMachine(),
+      macs: macsFor(options),
     },
     memory,
     disk: state?.memory("disk") ?? nowhere("a kept sequence"),
@@ -59,42 +60,56 @@ export function needsState({ fields }: Scheme): boolean {
   );
 }
 
-const SAID_BY: Readonly<Partial<Record<NodeSource, { readonly option: keyof NodeOptions; readonly what: string }>>> = {
-  given: { option: "node", what: "a number that no other node has" },
-  server: { option: "server", what: "a number that no other server has" },
-};
-
 function mustKnow(scheme: Scheme, from: NodeSource, options: NodeOptions): void {
   const fields = scheme.fields.filter(({ source }) => source.kind === "node" && source.from === from);
-  const said = SAID_BY[from];
-  const value = from === "pid" ? process.pid : said === undefined ? undefined : options[said.option];
-  if (fields.length === 0) return mustNotBeSaid(scheme, said?.option, value);
-  if (from === "mac hash") return mustHaveMacs(scheme, options.mac ?? macsOfMachine());
+  if (fields.length === 0) return;
+  const value = valueOf(from, options);
   const greatest = fields.reduce((product, field) => product * capacityOf(field), 1n) - 1n;
-  if (value === undefined) {
-    throw new TypeError(
-      `${scheme.name} must be told which ${from === "server" ? "server" : "node"} this is: --${said?.option} N, from 0 to ${greatest}, ${said?.what}`,
-    );
-  }
-  if (BigInt(value as number) <= greatest) return;
+  if (value === undefined && from === "mac hash" && macsFor(options).length > 0) return;
+  if (value === undefined)
+    throw new TypeError(`${scheme.name} ${MISSING[from]} N, from 0 to ${greatest}; no other may have it`);
+  if (BigInt(value) <= greatest) return;
   throw new RangeError(
     from === "pid"
-      ? `${scheme.name} has ${widthOf(fields)} for the process id, up to ${greatest}; this process is ${value}. Try again, or lower kernel.pid_max`
-      : `--${said?.option} must be from 0 to ${greatest} for ${scheme.name}, not ${value}`,
+      ? `${scheme.name} has room for process ids up to ${greatest}; this process is ${value}. Try again, or lower kernel.pid_max`
+      : `--${OPTIONS[from]} must be from 0 to ${greatest} for ${scheme.name}, not ${value}`,
   );
+}
+
+/** How each is said. A process knows its id. */
+const OPTIONS: Readonly<Record<NodeSource, "node" | "server" | undefined>> = {
+  given: "node",
+  server: "server",
+  pid: undefined,
+  "mac hash": "node",
+};
+
+const MISSING: Readonly<Record<NodeSource, string>> = {
+  given: "must be told which node this is: --node",
+  server: "must be told which server this is: --server",
+  pid: "needs the process id",
+  "mac hash":
+    "tells nodes apart by their MAC addresses, and this machine shows none: --mac de:ad:be:ef:00:01, or --node",
+};
+
+function valueOf(from: NodeSource, options: NodeOptions): number | undefined {
+  const option = OPTIONS[from];
+  return option === undefined ? process.pid : options[option];
 }
 
 /** Whoever says which node this is expects that it stands in the number. */
-function mustNotBeSaid({ name }: Scheme, option: keyof NodeOptions | undefined, value: unknown): void {
-  if (option === undefined || value === undefined) return;
-  throw new TypeError(`a number of ${name} has no place for --${option}; leave it out`);
+function mustHavePlaceFor(option: "node" | "server" | "mac", { name, fields }: Scheme, options: NodeOptions): void {
+  if (options[option] === undefined) return;
+  const isMeant = ({ source }: Field) =>
+    source.kind === "node" && (option === "mac" ? source.from === "mac hash" : OPTIONS[source.from] === option);
+  if (!fields.some(isMeant)) throw new TypeError(`a number of ${name} has no place for --${option}; leave it out`);
 }
 
-function mustHaveMacs({ name }: Scheme, macs: readonly string[]): void {
-  if (macs.length > 0) return;
-  throw new TypeError(
-    `${name} tells nodes apart by their MAC addresses, and this machine shows none: --mac de:ad:be:ef:00:01`,
-  );
+/** A number that is given stands above the addresses that the machine has. */
+function macsFor({ node, mac }: NodeOptions): readonly string[] {
+  if (node !== undefined && mac !== undefined)
+    throw new TypeError("--node or --mac, not both: each says which node this is");
+  return node === undefined ? (mac ?? macsOfMachine()) : [];
 }
 
 /** Of the interfaces that lead out of the machine, in the order in which the system has them, each once. */
@@ -125,8 +140,4 @@ function nowhere(what: string): Memory {
     throw new Error(`${what} was asked for without a state file`);
   };
   return { get: refuse, set: refuse };
-}
-
-function widthOf(fields: readonly Field[]): string {
-  return fields.map(({ width }) => ("bits" in width ? `${width.bits} bits` : `${width.digits} digits`)).join(" and ");
 }

@@ -23,8 +23,20 @@ export function candidatesInFull(text: string, candidates: readonly Candidate[])
     ...fieldDigits(scheme, reading.values),
     "",
     ...labelled(spellings),
-    ...(others.length === 0 ? [] : ["", "Could also be a number of", ...labelled(others.map(otherInWords))]),
+    ...othersInWords(others),
   ].join("\n");
+}
+
+/** Those that can hardly be are named only: a small number is one of every scheme on its first day. */
+function othersInWords(others: readonly Candidate[]): readonly string[] {
+  const likely = others.filter(({ doubt }) => doubt === "");
+  const unlikely = [...new Set(others.filter(({ doubt }) => doubt !== "").map(({ scheme }) => scheme.name))];
+  return [
+    ...(likely.length === 0 ? [] : ["", "Could also be a number of", ...labelled(likely.map(otherInWords))]),
+    ...(unlikely.length === 0
+      ? []
+      : ["", ...broken(`Hardly, by its time or version, of ${unlikely.join(", ")} (--scheme tells)`, lineWidth())]),
+  ];
 }
 
 type Rows = readonly (readonly [label: string, text: string])[];
@@ -36,7 +48,8 @@ export function candidatesAsLine(text: string, candidates: readonly Candidate[])
   const { scheme, reading } = likeliest;
   const fields = fieldsInALine(scheme, reading);
   const time = reading.timeMs === undefined ? "" : timeInWords(reading.timeMs);
-  return [text, scheme.name, fields, time, others.map((other) => other.scheme.name).join(" ")].join("\t");
+  const names = new Set(others.map((other) => other.scheme.name).filter((name) => name !== scheme.name));
+  return [text, scheme.name, fields, time, [...names].join(" ")].join("\t");
 }
 
 /** Integers beyond 2^53 are strings, as everywhere in JSON. */
@@ -68,13 +81,13 @@ export function spellingsAsJson(scheme: Scheme, values: Values): Readonly<Record
   return Object.fromEntries(scheme.spellings(values).map(({ name, text }) => [name, text]));
 }
 
-function otherInWords({ scheme, reading, doubt, isPlausible, isToday }: Candidate): readonly [string, string] {
+function otherInWords({ scheme, reading, isPlausible, isToday }: Candidate): readonly [string, string] {
   const spelling = isToday
     ? ""
     : `${`as ${reading.spelling}`.replace(/^as as /, "as ")} ${fieldsInALine(scheme, reading)}`;
   const time = reading.timeMs === undefined ? "" : `made at ${timeInWords(reading.timeMs)}`;
   const unchecked = isPlausible === undefined ? "nothing in it can be checked" : "";
-  return [scheme.name, [spelling, time, unchecked, doubt].filter((text) => text !== "").join("; ") || scheme.title];
+  return [scheme.name, [spelling, time, unchecked].filter((text) => text !== "").join("; ") || scheme.title];
 }
 
 function fieldsInALine({ fields }: Scheme, { values }: Reading): string {

@@ -1,10 +1,9 @@
 /** One scheme, all that there is to tell: fields, a sample in every spelling, each fact in a sentence; or the same as JSON. */
-import type { Field, Scheme, Values } from "@callnumber/schemes";
+import type { Scheme } from "@callnumber/schemes";
 import { paintFor } from "../colours.js";
-import type { Column } from "../table.js";
-import { terminalTable } from "../terminal-table.js";
+import { evenChanceAfter } from "./even-chance.js";
 import { factSentences } from "./fact-words.js";
-import { fieldDigits, filledBy, greatestOf, widthInWords, widthUnit } from "./field-words.js";
+import { fieldDigits, filledBy, greatestOf, widthInWords } from "./field-words.js";
 import { type Load, loadInWords } from "./load.js";
 import { spellingsAsJson, valuesAsJson } from "./parsed-words.js";
 import { sampleOf } from "./sample.js";
@@ -13,14 +12,13 @@ import { broken, labelled, lineWidth } from "./sentences.js";
 export function schemeInFull(scheme: Scheme, load: Load): string {
   const paint = paintFor(false);
   const { values } = sampleOf(scheme);
-  const fieldLines = terminalTable(fieldColumns(scheme, values)).linesOf(scheme.fields);
   return [
     paint("bold", scheme.name),
     ...broken(scheme.title, lineWidth()),
     "",
-    ...fieldLines.map((line) => `  ${line}`),
+    ...fieldLines(scheme),
     "",
-    paint("bold", `A sample, in ${widthUnit(scheme)} and as it is written`),
+    paint("bold", "A sample, field by field, and as it is written"),
     ...fieldDigits(scheme, values),
     "",
     ...labelled(scheme.spellings(values).map(({ name, text }) => [name, text] as const)),
@@ -53,19 +51,20 @@ export function schemeAsJson(scheme: Scheme, load: Load): object {
     clockEndsMs: facts.endsMs ?? null,
     lastsSeconds: bounded(facts.lastsSeconds(load.perSecond)),
     repeatChance: facts.repeats(load),
+    repeatLikelyAfterSeconds: evenChanceAfter(facts, load) ?? null,
     guessChance: facts.guessed(load.perSecond),
     failures: facts.failures,
     sample: { text, fields: valuesAsJson(values), spellings: spellingsAsJson(scheme, values) },
   };
 }
 
-function fieldColumns(scheme: Scheme, values: Values): readonly Column<Field>[] {
-  return [
-    { heading: "FIELD", cellOf: ({ name }) => name, expendability: 0 },
-    { heading: "WIDTH", cellOf: widthInWords, expendability: 0 },
-    { heading: "SAMPLE", cellOf: ({ name }) => String(values[name]), shrinksTo: 6, expendability: 1 },
-    { heading: "FILLED WITH", cellOf: (field) => filledBy(field, scheme), shrinksTo: 16, expendability: 0 },
-  ];
+function fieldLines(scheme: Scheme): readonly string[] {
+  const nameWidth = Math.max(...scheme.fields.map(({ name }) => name.length));
+  return labelled(
+    scheme.fields.map(
+      (field) => [`${field.name.padEnd(nameWidth)}  ${widthInWords(field)}`, filledBy(field, scheme)] as const,
+    ),
+  );
 }
 
 function bounded(value: number): number | null {

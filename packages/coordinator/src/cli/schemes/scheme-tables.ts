@@ -15,6 +15,8 @@ export interface SchemeTable {
 
 /** A repeat that is likelier than this is one that happens. */
 const CHANCE_TO_WORRY = 1e-6;
+/** As wide as those of a UUID; so the points stand under each other. */
+const BITS_WIDTH = 5;
 const NAME: Column<Scheme> = { heading: "SCHEME", cellOf: ({ name }) => name, shrinksTo: 12, expendability: 0 };
 
 export function schemeTables(load: Load, loadText: string): readonly SchemeTable[] {
@@ -27,7 +29,7 @@ export function schemeTables(load: Load, loadText: string): readonly SchemeTable
 
 const NUMBER_COLUMNS: readonly Column<Scheme>[] = [
   NAME,
-  { heading: "BITS", cellOf: ({ facts }) => Number(facts.bits.toFixed(1)), expendability: 0 },
+  { heading: "BITS", cellOf: ({ facts }) => facts.bits.toFixed(1).padStart(BITS_WIDTH), expendability: 0 },
   { heading: "CHARS", cellOf: ({ facts }) => facts.characters, expendability: 0 },
   { heading: "ORDER", cellOf: ({ facts }) => facts.order, shrinksTo: 6, expendability: 2 },
   { heading: "ASKS FOR", cellOf: ({ facts }) => facts.coordination, shrinksTo: 10, expendability: 1 },

@@ -91,7 +91,7 @@ function lock(path: string): () => void {
     if (!isOurs) return;
     isOurs = false;
     process.removeListener("exit", unlock);
-    unlinkSync(name);
+    removeIfThere(name);
   };
   process.once("exit", unlock);
   return unlock;
@@ -183,7 +183,7 @@ function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Not begun, or renamed already.
+    // Not begun, or renamed or removed already.
   }
 }
 
