@@ -19,10 +19,34 @@ export type Rule =
 
 export interface Makings {
   readonly rule: Rule;
-  /** For each cell, how many numbers each maker made in it. */
-  readonly cells: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  readonly cells: ReadonlyMap<string, Makers>;
   /** One number was made by this node, just now. */
   add(node: SimulatedNode): void;
+}
+
+/** How many numbers each maker made in one cell. Most cells have one maker, and there are as many cells as numbers: no map for each. */
+export class Makers {
+  readonly #first: string;
+  #madeByFirst = 1;
+  #others: Map<string, number> | undefined;
+
+  constructor(first: string) {
+    this.#first = first;
+  }
+
+  add(maker: string): void {
+    if (maker === this.#first) {
+      this.#madeByFirst++;
+      return;
+    }
+    this.#others ??= new Map();
+    this.#others.set(maker, (this.#others.get(maker) ?? 0) + 1);
+  }
+
+  /** Of each maker. */
+  counts(): readonly number[] {
+    return this.#others === undefined ? [this.#madeByFirst] : [this.#madeByFirst, ...this.#others.values()];
+  }
 }
 
 /** A cell is what all its numbers have in common by what was outside; a maker, whatever counts by itself. */
@@ -44,7 +68,7 @@ export function makingsOf({ fields }: Scheme): Makings {
   const { rule, cellOf, makerOf } = PLACES[countedBy(fields)];
   const unitOf = unitReader(fields);
   const identities = new Map<NodeIdentity, string>();
-  const cells = new Map<string, Map<string, number>>();
+  const cells = new Map<string, Makers>();
   return {
     rule,
     cells,
@@ -52,9 +76,11 @@ export function makingsOf({ fields }: Scheme): Makings {
       const identity = identities.get(node.identity) ?? identityIn(fields, node.identity);
       identities.set(node.identity, identity);
       const seen = { node, identity, unit: unitOf(node) };
-      const makers = addedTo(cells, cellOf(seen));
+      const cell = cellOf(seen);
       const maker = makerOf(seen);
-      makers.set(maker, (makers.get(maker) ?? 0) + 1);
+      const makers = cells.get(cell);
+      if (makers === undefined) cells.set(cell, new Makers(maker));
+      else makers.add(maker);
     },
   };
 }
@@ -103,10 +129,4 @@ function identityIn(fields: readonly Field[], { given, server, pid, macs }: Node
   };
   const sources = new Set(fields.flatMap(({ source }) => (source.kind === "node" ? [source.from] : [])));
   return [...sources].map((from) => known[from]() % nodeCapacity(fields, from)).join("/");
-}
-
-function addedTo(cells: Map<string, Map<string, number>>, cell: string): Map<string, number> {
-  const makers = cells.get(cell) ?? new Map<string, number>();
-  cells.set(cell, makers);
-  return makers;
 }

@@ -24,7 +24,7 @@ type Cells = Makings["cells"];
 const THEORIES: Readonly<Record<Rule, (cells: Cells, scheme: Scheme) => Theory>> = {
   "counted alike": (cells) => {
     let expected = 0;
-    for (const makers of cells.values()) expected += sum(makers) - Math.max(...makers.values());
+    for (const makers of cells.values()) expected += madeAgain(makers.counts());
     return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
   },
 
@@ -33,9 +33,9 @@ const THEORIES: Readonly<Record<Rule, (cells: Cells, scheme: Scheme) => Theory>>
     let pairCount = 0;
     let together = 0;
     for (const makers of cells.values()) {
-      const squares = [...makers.values()].reduce((squared, made) => squared + made ** 2, 0);
-      pairCount += (sum(makers) ** 2 - squares) / 2;
-      together += sum(makers) - Math.max(...makers.values());
+      const counts = makers.counts();
+      pairCount += (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2;
+      together += madeAgain(counts);
     }
     if (counted === undefined || pairCount === 0) return { kind: "none", expected: 0, together: 1 };
     return { kind: "birthday", expected: pairCount / Number(capacityOf(counted)), together };
@@ -49,15 +49,21 @@ const THEORIES: Readonly<Record<Rule, (cells: Cells, scheme: Scheme) => Theory>>
   },
 };
 
-function sum(makers: ReadonlyMap<string, number>): number {
-  let total = 0;
-  for (const made of makers.values()) total += made;
-  return total;
+/** All but those of the maker that counted furthest. */
+function madeAgain(counts: readonly number[]): number {
+  return sum(counts) - Math.max(...counts);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, made) => total + made, 0);
 }
 
 /** How many cells have the same count of numbers. */
 function alike(cells: Cells): ReadonlyMap<number, number> {
   const cellCounts = new Map<number, number>();
-  for (const makers of cells.values()) cellCounts.set(sum(makers), (cellCounts.get(sum(makers)) ?? 0) + 1);
+  for (const makers of cells.values()) {
+    const made = sum(makers.counts());
+    cellCounts.set(made, (cellCounts.get(made) ?? 0) + 1);
+  }
   return cellCounts;
 }
