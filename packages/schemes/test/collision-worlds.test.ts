@@ -6,7 +6,7 @@ import { SCHEMES, schemeNamed } from "../src/index.js";
 const NODES = 8;
 const NUMBERS = 3_200;
 const PER_NODE = NUMBERS / NODES;
-const LONGER_THAN_A_RUN = 16_500;
+const LONGER_THAN_A_RUN = 16_400;
 const SEEDS = [1];
 /** So many of each node that some fall into the same millisecond. */
 const PER_SECOND = 800;
@@ -142,9 +142,9 @@ describe("a clock that is set back while the process runs", () => {
 
 describe("a scheme that has too few numbers in a second", () => {
   test("waits, once after every 256 numbers of a node", () => {
-    const perNode = (NUMBERS * 5) / NODES;
-    for (const { waited, repeats } of of("heavy-rate", "chibrary-3-32-8-4")) {
+    for (const { world, waited, repeats } of of("heavy-rate", "chibrary-3-32-8-4")) {
       expect(repeats).toBe(0);
+      const perNode = PER_NODE * world.times.asMany;
       expect(waited).toBe(NODES * (Math.ceil(perNode / 256) - 1));
     }
   });
@@ -190,9 +190,18 @@ describe("a play that can't be", () => {
     { numbers: 0 },
     { numbers: Number.NaN },
     { perSecond: 0 },
+    { perSecond: -1 },
+    { perSecond: Number.NaN },
     { perSecond: Number.POSITIVE_INFINITY },
+    { perSecond: 1e-5 },
   ])("is refused before anything is played: %j", (given) => {
     expect(() => play(given)).toThrow(RangeError);
+  });
+
+  test("but at any other pace it can, however few or many there are", () => {
+    for (const perSecond of [1e-6, 1e300])
+      for (const numbers of [1, 30])
+        expect(play({ numbers, perSecond }).filter(({ plausible }) => !plausible)).toEqual([]);
   });
 
   test.each([2, 1_000])("%i nodes can be", (nodes) => {

@@ -25,10 +25,10 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** All numbers of a play are kept in memory, in one world five times as many. */
-const NUMBERS_MAX = 500_000;
+/** All numbers of a play are kept in memory, in one world ten times as many: then some 500 MB. */
+const NUMBERS_MAX = 250_000;
 const SEED_MAX = 2 ** 32 - 1;
-const DEFAULT_RATE = "200/s";
+const DEFAULT_RATE = "1000/s";
 const EXIT_DISAGREES = 1;
 
 const NOTES = [
@@ -48,13 +48,13 @@ export function collisionsCommand(): Command {
     )
     .addOption(quickOption("--scheme <names...>", "only these schemes", nameList(schemeNamed)))
     .addOption(quickOption("--world <names...>", "only these worlds", nameList(worldOf)))
-    .addOption(quickOption("--nodes <n>", "processes that mint", wholeNumberIn(2, NODES_MAX)).default(8))
+    .addOption(quickOption("--nodes <n>", "processes that mint", wholeNumberIn(2, NODES_MAX)).default(10))
     .addOption(
       quickOption(
         "--numbers <n>",
         "numbers of each scheme in each world, all nodes together",
         wholeNumberIn(1, NUMBERS_MAX),
-      ).default(20_000),
+      ).default(10_000),
     )
     .addOption(
       quickOption("--rate <rate>", "numbers asked for, all nodes together: 1000/s, 2M/day", rateIn).default(

@@ -13,6 +13,9 @@ import type { Stage, World } from "./worlds.js";
 
 /** Each node must have a MAC address whose hash is told apart. */
 export const NODES_MAX = 1_000;
+const DAY_S = 86_400;
+/** Else a clock that is set back could come to stand before the epoch of a scheme. */
+const SPAN_MAX_S = 365 * DAY_S;
 
 export interface Play {
   readonly schemes: readonly Scheme[];
@@ -44,13 +47,13 @@ export interface Outcome {
 
 /**
  * World after world, and in each scheme after scheme.
- * @throws RangeError where a count is none, or there are too few or too many nodes.
+ * @throws RangeError where a count is none, there are too few or too many nodes, or it would take longer than a year.
  */
 export function* outcomesOf({ schemes, worlds, nodes, numbers, perSecond, seed }: Play): Generator<Outcome, void> {
   mustBeWhole("nodes", nodes, 2, NODES_MAX);
   mustBeWhole("numbers", numbers, 1, Number.MAX_SAFE_INTEGER);
-  if (!(perSecond > 0 && perSecond < Number.POSITIVE_INFINITY))
-    throw new RangeError(`a rate must be above 0, not ${perSecond}`);
+  if (!(perSecond < Number.POSITIVE_INFINITY && numbers / perSecond <= SPAN_MAX_S))
+    throw new RangeError(`${numbers} numbers at ${perSecond} a second are no play of up to ${SPAN_MAX_S / DAY_S} days`);
   for (const world of worlds) {
     const macs = world.macs(nodes, chanceOf(`${seed} ${world.name}`));
     for (const scheme of schemes) {

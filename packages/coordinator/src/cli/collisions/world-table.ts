@@ -18,7 +18,7 @@ export function worldTable(outcomes: readonly [Outcome, ...Outcome[]]): string {
   const [{ world }] = outcomes;
   const shown = outcomes.filter(hasSomethingToSee);
   const silent = outcomes.filter((outcome) => !hasSomethingToSee(outcome));
-  const lines = shown.length === 0 ? [] : terminalTable(columnsFor(shown)).linesOf(shown);
+  const lines = shown.length === 0 ? [] : [...terminalTable(columnsFor(shown)).linesOf(shown), ""];
   return [
     paintFor(false)("bold", world.name),
     ...broken(world.title, lineWidth()),
