@@ -195,7 +195,8 @@ describe("a play that can't be", () => {
     { perSecond: Number.POSITIVE_INFINITY },
     { perSecond: 1e-5 },
   ])("is refused before anything is played: %j", (given) => {
-    expect(() => play(given)).toThrow(RangeError);
+    const asked = { schemes: SCHEMES, worlds: WORLDS, nodes: NODES, numbers: NUMBERS, perSecond: PER_SECOND, seed: 1 };
+    expect(() => outcomesOf({ ...asked, ...given })).toThrow(RangeError);
   });
 
   test("but at any other pace it can, however few or many there are", () => {

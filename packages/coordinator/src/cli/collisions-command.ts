@@ -25,8 +25,8 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** All numbers of a play are kept in memory, in one world ten times as many: then some 500 MB. */
-const NUMBERS_MAX = 250_000;
+/** All numbers of a play are kept in memory, in one world ten times as many: then half a gigabyte. */
+const NUMBERS_MAX = 100_000;
 const SEED_MAX = 2 ** 32 - 1;
 const DEFAULT_RATE = "1000/s";
 const EXIT_DISAGREES = 1;
@@ -70,7 +70,7 @@ export function collisionsCommand(): Command {
       () =>
         `\nWorlds:\n${labelled(WORLDS.map(({ name, title }) => [name, title] as const)).join("\n")}\n\n` +
         "Examples:\n  $ callnumber collisions\n  $ callnumber collisions --seed 1 --world clock-back-restart one-hash\n" +
-        "  $ callnumber collisions --scheme random-base62-5 uuid --numbers 200,000",
+        "  $ callnumber collisions --scheme random-base62-5 uuid --numbers 100,000",
     )
     .action(async ({ scheme = SCHEMES, world = WORLDS, nodes, numbers, rate, seed, json = false }: Options) => {
       const play = {
@@ -81,17 +81,19 @@ export function collisionsCommand(): Command {
         perSecond: rate,
         seed: seed ?? randomInt(SEED_MAX),
       };
-      const outcomes = json ? await played(play, () => {}) : await printedAsPlayed(play);
+      // What can't be played is refused before anything is printed.
+      const coming = outcomesOf(play);
+      const outcomes = json ? await played(play, coming, () => {}) : await printedAsPlayed(play, coming);
       if (json) printJson(asJson(play, outcomes));
       if (outcomes.some(({ plausible }) => !plausible)) process.exitCode = EXIT_DISAGREES;
     });
 }
 
-async function printedAsPlayed(play: Play): Promise<readonly Outcome[]> {
+async function printedAsPlayed(play: Play, coming: Iterable<Outcome>): Promise<readonly Outcome[]> {
   const { nodes, numbers, perSecond, seed } = play;
   const circumstances = `${nodes} nodes, ${rateInWords(perSecond)}, ${grouped(numbers)} numbers of each scheme in each world.`;
   print(broken(`${circumstances} Seed ${seed}: --seed ${seed} plays the same again.`, lineWidth()).join("\n"));
-  const outcomes = await played(play, (ofWorld) => print(`\n${worldTable(ofWorld)}`));
+  const outcomes = await played(play, coming, (ofWorld) => print(`\n${worldTable(ofWorld)}`));
   for (const note of NOTES) print(`\n${broken(note, lineWidth()).join("\n")}`);
   return outcomes;
 }
@@ -99,12 +101,13 @@ async function printedAsPlayed(play: Play): Promise<readonly Outcome[]> {
 /** `onWorld` is told of each world when it is through. */
 async function played(
   play: Play,
+  coming: Iterable<Outcome>,
   onWorld: (outcomes: readonly [Outcome, ...Outcome[]]) => void,
 ): Promise<readonly Outcome[]> {
   const progress = progressLine();
   const outcomes: Outcome[] = [];
   const count = play.worlds.length * play.schemes.length;
-  for (const outcome of outcomesOf(play)) {
+  for (const outcome of coming) {
     outcomes.push(outcome);
     progress.say(`${outcome.world.name}: ${outcome.scheme.name}, ${outcomes.length} of ${count}`);
     // Readers that leave are heard between plays.

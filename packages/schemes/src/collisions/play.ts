@@ -22,7 +22,7 @@ export interface Play {
   readonly worlds: readonly World[];
   /** 2 to `NODES_MAX`. */
   readonly nodes: number;
-  /** How many numbers are asked for in all, of each scheme in each world. All of them are in memory at once: a million takes some 100 MB. */
+  /** How many numbers are asked for in all, of each scheme in each world. All of them are in memory at once: of the greediest scheme a million takes half a gigabyte. */
   readonly numbers: number;
   /** Of all nodes together; they ask at random moments. */
   readonly perSecond: number;
@@ -46,14 +46,21 @@ export interface Outcome {
 }
 
 /**
- * World after world, and in each scheme after scheme.
+ * World after world, and in each scheme after scheme, each played when it is asked for.
  * @throws RangeError where a count is none, there are too few or too many nodes, or it would take longer than a year.
  */
-export function* outcomesOf({ schemes, worlds, nodes, numbers, perSecond, seed }: Play): Generator<Outcome, void> {
+export function outcomesOf(play: Play): Iterable<Outcome> {
+  const { nodes, numbers, perSecond } = play;
   mustBeWhole("nodes", nodes, 2, NODES_MAX);
   mustBeWhole("numbers", numbers, 1, Number.MAX_SAFE_INTEGER);
-  if (!(perSecond < Number.POSITIVE_INFINITY && numbers / perSecond <= SPAN_MAX_S))
+  if (!(perSecond > 0 && perSecond < Number.POSITIVE_INFINITY && numbers / perSecond <= SPAN_MAX_S))
     throw new RangeError(`${numbers} numbers at ${perSecond} a second are no play of up to ${SPAN_MAX_S / DAY_S} days`);
+  return played(play);
+}
+
+const MS = 1_000;
+
+function* played({ schemes, worlds, nodes, numbers, perSecond, seed }: Play): Generator<Outcome, void> {
   for (const world of worlds) {
     const macs = world.macs(nodes, chanceOf(`${seed} ${world.name}`));
     for (const scheme of schemes) {
@@ -113,8 +120,6 @@ function outcomeOf({ world, scheme, macs, numbers, perSecond, chance }: Scene): 
   const repeats = minted - made.size;
   return { world, scheme, minted, repeats, waited, refused, theory, plausible: isPlausible(repeats, theory) };
 }
-
-const MS = 1_000;
 
 /** Nodes ask nobody but the counter, so within a part of the play one may be played after the other. */
 function contextOf(scheme: Scheme, node: SimulatedNode, { counters }: Stage, random: Chance): MintContext {
