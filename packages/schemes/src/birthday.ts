@@ -2,7 +2,7 @@
 
 /**
  * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
- * @throws RangeError where `space` is less than 1 or `drawn` less than 0.
+ * @throws RangeError where one is no whole number, `space` is less than 1 or beyond the doubles (1.8e308), or `drawn` less than 0.
  */
 export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
   mustBeCounts(space, drawn);
@@ -73,21 +73,24 @@ function summed(space: number, drawn: number): number {
   return sum;
 }
 
-/** ln(s! / (s-n)! / s^n). */
+/** ln(s! / (s-n)! / s^n). The first correction of the series would be below the last digit wherever the chance is not 1. */
 function byStirling(space: number, drawn: number): number {
   const part = drawn / space;
-  const rest = space - drawn;
-  if (rest < 1) return Number.NEGATIVE_INFINITY;
-  let main = (1 - part) * Math.log1p(-part) + part;
-  if (part < SERIES_BELOW) {
-    main = 0;
-    for (let power = TERM_COUNT; power >= 2; power--) main = part * (main + 1 / (power * (power - 1)));
-    main *= part;
-  }
-  return -space * main - Math.log1p(-part) / 2 + (1 / space - 1 / rest) / 12;
+  if (part === 1) return Number.NEGATIVE_INFINITY;
+  const half = Math.log1p(-part) / 2;
+  if (part >= SERIES_BELOW) return -space * ((1 - part) * Math.log1p(-part) + part) - half;
+  let sum = 0;
+  for (let power = TERM_COUNT; power >= 2; power--) sum = part * (sum + 1 / (power * (power - 1)));
+  return -drawn * sum - half;
 }
 
 function mustBeCounts(space: number | bigint, drawn: number | bigint): void {
-  if (!(space >= 1)) throw new RangeError(`a space must have at least one value, not ${space}`);
-  if (!(drawn >= 0)) throw new RangeError(`draws must be counted from 0, not ${drawn}`);
+  if (!(isWhole(space) && space >= 1 && Number.isFinite(Number(space)))) {
+    throw new RangeError(`a space must be a whole number from 1 to 1.8e308, not ${space}`);
+  }
+  if (!(isWhole(drawn) && drawn >= 0)) throw new RangeError(`draws must be a whole number from 0 on, not ${drawn}`);
+}
+
+function isWhole(value: number | bigint): boolean {
+  return typeof value === "bigint" || Number.isInteger(value);
 }

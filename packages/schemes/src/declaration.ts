@@ -22,7 +22,7 @@ export interface Declaration {
   readonly notes?: (values: Values, number: bigint) => Readonly<Record<string, string>>;
 }
 
-export interface Shuffle {
+interface Shuffle {
   shuffled(number: bigint): bigint;
   unshuffled(number: bigint): bigint;
 }

@@ -26,7 +26,7 @@ export type Reveals = "when" | "where" | "how many" | "nothing";
 export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
 
 export interface Facts {
-  /** log2 of the count of different numbers; 47 for a call number. */
+  /** log2 of how many different numbers can be made; 47 for a call number. What is the same in every number does not count. */
   readonly bits: number;
   /** Length of the longest text that `format` writes. */
   readonly characters: number;
@@ -39,11 +39,23 @@ export interface Facts {
   readonly perSecond: number;
   /** The last moment of the clock field, in milliseconds since 1970; absent without one. */
   readonly endsMs?: number;
-  /** The chance that one guess of a stranger, who knows the scheme and the time to the second, hits a number that was made in that second if `perSecond` were made. */
+  /**
+   * The chance that the best guess of a stranger, who knows the scheme and the second but no node and no counter, hits a number that was made
+   * in that second, if `madePerSecond` were, by all nodes that there can be. Where there is no clock: one of those made.
+   * @throws RangeError for a rate below 0.
+   */
   guessed(madePerSecond: number): number;
-  /** Seconds until every number is used at this pace; Infinity where nothing is used up. */
+  /**
+   * Seconds until every number is used at this pace; with a clock, the whole time that its field can hold, whatever the pace.
+   * @throws RangeError for a rate below 0.
+   */
   lastsSeconds(madePerSecond: number): number;
-  /** The chance of at least one repeat among the numbers made in that time, all nodes together, by this scheme as it is meant to be run. */
+  /**
+   * The chance of at least one repeat among the numbers made in that time, all nodes together, by this scheme as it is meant to be run:
+   * clocks right, counters never set back, given node numbers all different while there are enough of them. Numbers come at random moments,
+   * as many from each node as from the next; without a clock, exactly so many are drawn.
+   * @throws RangeError where an amount is below 0, not finite, or there is less than 1 node.
+   */
   repeats(made: { readonly perSecond: number; readonly seconds: number; readonly nodes: number }): number;
   /** In the order in which they are met in practice. */
   readonly failures: readonly Failure[];

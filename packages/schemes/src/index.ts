@@ -12,4 +12,5 @@ export {
 export type { CentralCounter, Clock, Memory, MintContext, NodeIdentity, Random } from "./mint-context.js";
 export type { Minted, Parsed, Reading, Scheme, Spelling, Values } from "./scheme.js";
 export { SchemeError, type SchemeErrorCode } from "./scheme-error.js";
+export { chibrary33284Since } from "./schemes/chibrary-3-32-8-4.js";
 export { SCHEMES, schemeNamed } from "./schemes.js";

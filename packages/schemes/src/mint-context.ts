@@ -20,7 +20,7 @@ export interface NodeIdentity {
   /** The number of the server in the group, given too, but narrower. */
   readonly server: number;
   readonly pid: number;
-  /** MAC addresses of the machine in the order of its interfaces, as `de:ad:be:ef:00:01`. */
+  /** MAC addresses of the machine in the order of its interfaces, as `de:ad:be:ef:00:01`. Without any, a number that would be their hash is `given`. */
   readonly macs: readonly string[];
 }
 

@@ -3,7 +3,7 @@
  * What can be refused is refused first; what is remembered is written last, before the number is out.
  */
 import { capacityOf, type Field, type Source } from "./field.js";
-import { mustFit, valueOf } from "./layout.js";
+import { mustFit, type Placed, placedFields, valueOf } from "./layout.js";
 import type { MintContext } from "./mint-context.js";
 import { drawn, fromCounter, type Moment } from "./moment.js";
 import { nodeFromMacs } from "./node-from-macs.js";
@@ -25,27 +25,28 @@ interface Part {
 /** What `mint` of a scheme of these fields does. */
 export function minterOf(scheme: string, fields: readonly Field[]): (context: MintContext) => Step {
   const parts = partsOf(fields);
-  const order = ["fixed", "node", "clock", "random", "remainder"] as const;
-  const first = order.flatMap((kind) => parts.filter(({ source }) => source.kind === kind));
+  const places = placesOf(fields, parts);
+  const nodes = parts.filter(({ source }) => source.kind === "node");
+  const plain = parts.filter(({ source }) => source.kind in FILL);
   const sequence = parts.find(({ source }) => source.kind === "sequence");
   const counter = parts.find(({ source }) => source.kind === "counter");
   return (context) => {
-    const moment = { ...clockOf(parts, context), context, nodes: nodesOf(parts, context), scheme };
-    const filled = new Map<Part, bigint>();
-    for (const part of first) filled.set(part, FILL[part.source.kind as keyof typeof FILL](part, moment));
+    const filled = new Map(nodes.map((part) => [part, nodeOf(part, context)]));
+    const moment = { ...clockOf(parts, context), context, nodes: [...filled.values()], scheme };
+    for (const part of plain) filled.set(part, FILL[part.source.kind as keyof typeof FILL](part, moment));
     if (sequence?.source.kind === "sequence") {
       const next = nextInSequence(sequence.source, sequence.capacity, moment, counter?.capacity);
       if (next.outcome === "wait") return next;
       filled.set(sequence, next.value);
       if (counter !== undefined) filled.set(counter, next.run);
     } else if (counter !== undefined) filled.set(counter, fromCounter(context, counter.capacity));
-    return { outcome: "minted", values: valuesOf(fields, filled) };
+    return { outcome: "minted", values: valuesOf(places, filled) };
   };
 }
 
+/** What needs no memory. */
 const FILL = {
   fixed: ({ source }: Part) => BigInt((source as Extract<Source, { kind: "fixed" }>).value),
-  node: (part: Part, { context }: Moment) => nodeOf(part, context),
   clock: (_: Part, { unit }: Moment) => BigInt(unit as number),
   random: ({ source }: Part, { context }: Moment) => {
     const { from, to } = source as Extract<Source, { kind: "random" }>;
@@ -90,10 +91,6 @@ function clockOf(parts: readonly Part[], { clock }: MintContext): Pick<Moment, "
   return { unit: undefined, nextUnitMs: Number.NaN };
 }
 
-function nodesOf(parts: readonly Part[], context: MintContext): readonly bigint[] {
-  return parts.filter(({ source }) => source.kind === "node").map((part) => nodeOf(part, context));
-}
-
 function nodeOf({ source, capacity, fields }: Part, { node }: MintContext): bigint {
   const { from } = source as Extract<Source, { kind: "node" }>;
   if (from === "mac hash" && node.macs.length > 0) return nodeFromMacs(node.macs) % capacity;
@@ -101,16 +98,30 @@ function nodeOf({ source, capacity, fields }: Part, { node }: MintContext): bigi
   return mustFit(fields.map(({ name }) => name).join(" and "), node[known], capacity);
 }
 
+/** A field as a place in what its part is filled with. */
+interface Place {
+  readonly name: string;
+  readonly part: Part;
+  readonly capacity: bigint;
+  readonly weight: bigint;
+}
+
 /** In the order of the fields; where several share a source, each takes its digits of it. */
-function valuesOf(fields: readonly Field[], filled: ReadonlyMap<Part, bigint>): Values {
-  const values = new Map<string, number | bigint>();
-  for (const [part, whole] of filled) {
-    let rest = whole;
-    for (const field of part.fields.toReversed()) {
-      const capacity = capacityOf(field);
-      values.set(field.name, valueOf(capacity, rest % capacity));
-      rest /= capacity;
-    }
+function placesOf(fields: readonly Field[], parts: readonly Part[]): readonly Place[] {
+  return fields.map((field) => {
+    const part = parts.find((candidate) => candidate.fields.includes(field)) as Part;
+    const { capacity, weight } = placedFields(part.fields).find((placed) => placed.field === field) as Placed;
+    return { name: field.name, part, capacity, weight };
+  });
+}
+
+function valuesOf(places: readonly Place[], filled: ReadonlyMap<Part, bigint>): Values {
+  const values: Record<string, number | bigint> = {};
+  for (const { name, part, capacity, weight } of places) {
+    const whole = filled.get(part) as bigint;
+    // A memory that was changed by others, or a declaration that draws too much: it would spill into the field above.
+    if (whole < 0n || whole >= part.capacity) throw new RangeError(`${whole} does not fit ${name}`);
+    values[name] = valueOf(capacity, (whole / weight) % capacity);
   }
-  return Object.fromEntries(fields.map(({ name }) => [name, values.get(name) as number | bigint]));
+  return values;
 }

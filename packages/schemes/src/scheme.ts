@@ -49,6 +49,8 @@ export interface Scheme {
   /**
    * One step of minting. Never waits and reads the clock once: who calls it waits.
    * @throws SchemeError `clock_went_back` or `space_used_up`; no number was made, and the next step decides anew.
+   * @throws RangeError where the context answers what fits nowhere: a node too great for its field, a clock before the epoch, a draw out of
+   * bounds. Nor was a number made then.
    */
   mint(context: MintContext): Minted;
   /** Takes a text apart. A text that only nearly matches does not match. */

@@ -39,6 +39,7 @@ const SCOPES: Readonly<Record<SequenceScope, (asked: Asked) => NextInSequence>> 
     }
     const value = unit === last ? remembered(memory, name("sequence")) + 1n : first();
     if (value >= capacity) return { outcome: "wait", untilMs: moment.nextUnitMs };
+    // The unit first, as a run below: a sequence that begins anew in an old unit would repeat.
     memory.set(name("unit"), unit);
     memory.set(name("sequence"), value);
     return { outcome: "next", value, run: 0n };
@@ -60,12 +61,13 @@ const SCOPES: Readonly<Record<SequenceScope, (asked: Asked) => NextInSequence>> 
     const { context, scheme } = moment;
     const { memory } = context;
     const held = memory.get(`${scheme}/run`);
-    const next = held === undefined ? capacity : remembered(memory, `${scheme}/sequence`) + 1n;
-    const fresh = next >= capacity;
-    const run = fresh ? fromCounter(context, runCount) : (held as bigint);
-    const value = fresh ? first() : next;
-    memory.set(`${scheme}/sequence`, value);
+    const last = memory.get(`${scheme}/sequence`);
+    const goesOn = held !== undefined && last !== undefined && last + 1n < capacity;
+    const run = goesOn ? held : fromCounter(context, runCount);
+    const value = goesOn ? last + 1n : first();
+    // The run first: if the second were lost, a new run with an old sequence burns numbers; the other order would repeat those of the old run.
     memory.set(`${scheme}/run`, run);
+    memory.set(`${scheme}/sequence`, value);
     return { outcome: "next", value, run };
   },
 

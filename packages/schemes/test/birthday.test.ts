@@ -41,6 +41,12 @@ describe("the chance of a repeat", () => {
     }
   });
 
+  test("is one in two at the square root of 2 ln 2 values, in spaces up to the end of the doubles", () => {
+    for (const space of [2n ** 64n, 2n ** 122n, 2n ** 500n, 2n ** 1023n]) {
+      expect(drawsForHalf(space) / Math.sqrt(2 * Math.LN2) / Math.sqrt(Number(space))).toBeCloseTo(1, 9);
+    }
+  });
+
   test("is that of a product of whole fractions, for every small space and number of draws", () => {
     for (let space = 1; space <= 40; space++) {
       for (let drawn = 0; drawn <= space + 2; drawn++) {
@@ -78,9 +84,11 @@ describe("the chance of a repeat", () => {
     expect(chanceOfRepeat(365, 1)).toBe(0);
     expect(chanceOfRepeat(365, 366)).toBe(1);
     expect(drawsForHalf(1)).toBe(2);
-    for (const space of [0, -1, Number.NaN]) expect(() => chanceOfRepeat(space, 2)).toThrow(RangeError);
-    expect(() => chanceOfRepeat(365, -1)).toThrow(RangeError);
-    expect(() => chanceOfRepeat(365, Number.NaN)).toThrow(RangeError);
+    for (const space of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 62n ** 200n])
+      expect(() => chanceOfRepeat(space, 2)).toThrow(RangeError);
+    for (const drawn of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => chanceOfRepeat(365, drawn)).toThrow(RangeError);
+    }
   });
 
   test("of numbers that come at random moments is the Poisson sum over how many came", () => {
@@ -100,6 +108,8 @@ describe("the chance of a repeat", () => {
       }
       expect(logOfNoCellTwice(cells, each) / Math.log(none)).toBeCloseTo(1, 9);
     }
+    // So few that only the square is left.
+    expect(logOfNoCellTwice(1e30, 1e-12) / (-1e30 * 1e-24 * 0.5)).toBeCloseTo(1, 11);
   });
 });
 

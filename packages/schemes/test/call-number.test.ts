@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { callNumber } from "../src/schemes/call-number.js";
 import { fieldsOf, otherReading, readingsOf, spellingsOf } from "./readings.js";
 import { vectorsOf } from "./vectors.js";
-import { minted, world } from "./world.js";
+import { memoryFailingAt, minted, world } from "./world.js";
 
 const BEFORE = "before the table change of 2014-10-20";
 
@@ -73,6 +73,23 @@ describe("the call number", () => {
     expect(asked).toBe(1n);
     expect(fieldsOf(callNumber, texts.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: 16_383 });
     expect(fieldsOf(callNumber, minted(callNumber, context))).toEqual({ version: 0, run: 2, sequence: 0 });
+  });
+
+  test("is never repeated when the memory fails around the end of a run", () => {
+    for (let failing = 2; failing <= 12; failing++) {
+      const context = world({ memory: memoryFailingAt(failing) });
+      const texts: string[] = [];
+      for (let step = 0; step < 8; step++) {
+        if (step === 3) context.memory.kept.set("call-number/sequence", 16_382n);
+        try {
+          texts.push(minted(callNumber, context));
+        } catch {
+          // Not written, not out.
+        }
+      }
+      expect(texts.length).toBeGreaterThan(5);
+      expect(new Set(texts).size).toBe(texts.length);
+    }
   });
 
   test("goes on in the next version behind the last run, and refuses behind the last version", () => {

@@ -139,6 +139,7 @@ describe("3 version, 32 seconds, 8 sequence, 4 parallel", () => {
     expect(mustMatch(since.parse(text))).toMatchObject({ values: { timestamp: 90 }, timeMs: startMs + 90_000 });
     expect(mustMatch(chibrary33284.parse(text))).toMatchObject({ timeMs: 90_000 });
     expect(() => since.mint(world({ nowMs: startMs - 1 }))).toThrow(RangeError);
+    expect(() => chibrary33284Since(Number.NaN)).toThrow(RangeError);
   });
 
   test("is refused while the clock stands before the last number", () => {

@@ -6,7 +6,15 @@ import { describe, expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { chanceOfRepeat } from "../src/birthday.js";
 import { defineScheme } from "../src/define-scheme.js";
-import { capacityOf, type Field, SCHEMES, type Scheme, type Source, schemeNamed } from "../src/index.js";
+import {
+  capacityOf,
+  type Field,
+  SCHEMES,
+  type Scheme,
+  type SequenceScope,
+  type Source,
+  schemeNamed,
+} from "../src/index.js";
 import { decimal } from "../src/spelling-rule.js";
 import { mustMatch } from "./readings.js";
 import { mintedStep, world } from "./world.js";
@@ -127,6 +135,13 @@ describe("figures that are known", () => {
 });
 
 describe("figures that minting shows", () => {
+  test.each(byName)("%s draws up to the greatest value of each field that is drawn", (_, scheme) => {
+    for (const field of scheme.fields) {
+      if (field.source.kind === "random") expect(BigInt(field.source.to)).toBe(capacityOf(field) - 1n);
+      if (field.source.kind === "remainder") expect(BigInt(field.source.drawnBelow)).toBeGreaterThan(capacityOf(field));
+    }
+  });
+
   test.each(withClock)(
     "%s ends with the last millisecond of its clock, and lasts from its first to that",
     (_, scheme) => {
@@ -201,6 +216,17 @@ describe("a tiny scheme", () => {
     expect(scheme.facts.endsMs).toBe(7_999);
   });
 
+  test("has no bits for a value that is never minted", () => {
+    const scheme = tiny({ kind: "node", from: "server" }, { ...sequence("kept"), first: 1 });
+    const context = world();
+    const texts = new Set<string>();
+    expect(() => {
+      for (;;) texts.add(mintedStep(scheme.mint(context)).text);
+    }).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    expect(scheme.facts.bits).toBe(Math.log2(8 * texts.size));
+    expect(scheme.facts.lastsSeconds(2)).toBe((8 * texts.size) / 2);
+  });
+
   test("is guessed as often as the guess was made: by the sum over how many numbers came", () => {
     const drawn = tiny(
       { kind: "clock", unitMs: 500, epochMs: 0 },
@@ -248,7 +274,7 @@ describe("a tiny scheme", () => {
     ],
     [
       "counters that began anywhere",
-      tiny(clock, { kind: "node", from: "mac hash" }, { ...sequence("process"), first: "random" }, 8),
+      tiny(clock, { kind: "node", from: "mac hash" }, { ...sequence("process"), first: "random" }, 5),
       2,
     ],
     ["values drawn without a clock", tiny({ kind: "random", from: 0, to: 7 }), 1],
@@ -256,7 +282,7 @@ describe("a tiny scheme", () => {
     const seconds = what.startsWith("counters") ? 1 : 3;
     const random = seededRandom(inject("seed"));
     const below = (bound: number) => Math.floor(random() * bound);
-    for (const perSecond of [0.5, 1.5]) {
+    for (const perSecond of what.startsWith("counters") ? [1.5, 6] : [0.5, 1.5]) {
       // Without a clock the figure is of a number of draws, not of moments.
       const exactly = scheme.facts.endsMs === undefined ? Math.round(perSecond * seconds) : undefined;
       let repeated = 0;
@@ -312,7 +338,7 @@ function tiny(...given: readonly (Source | number)[]): Scheme {
   return defineScheme({ name: "tiny", title: "Tiny", fields, spellings: [decimal("decimal", 9)] });
 }
 
-function sequence(within: "clock unit" | "process"): Extract<Source, { kind: "sequence" }> {
+function sequence(within: SequenceScope): Extract<Source, { kind: "sequence" }> {
   return { kind: "sequence", within, first: 0 };
 }
 

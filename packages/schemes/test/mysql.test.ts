@@ -53,6 +53,11 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
     const greatest = { time: 1_844_674_407_370, random: 955_161, server: 5 };
     expect(mysql1361.format(greatest)).toBe("18446744073709551615");
     expect(() => mysql1361.format({ ...greatest, server: 6 })).toThrow(RangeError);
+    expect(mysql1361.parse("18446744073709551615")).toMatchObject({ matches: true });
+    expect(mysql1361.parse("18446744073709551616")).toMatchObject({
+      matches: false,
+      reason: expect.stringContaining("beyond the greatest number"),
+    });
   });
 
   test("is minted with what is drawn", () => {

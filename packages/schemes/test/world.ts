@@ -13,6 +13,18 @@ export class MapMemory implements Memory {
   }
 }
 
+/** One whose so many-th writing fails, and no other. */
+export function memoryFailingAt(failing: number): MapMemory {
+  const memory = new MapMemory();
+  const set = memory.set.bind(memory);
+  let writes = 0;
+  memory.set = (name, value) => {
+    if (++writes === failing) throw new Error("not written");
+    set(name, value);
+  };
+  return memory;
+}
+
 interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
   readonly nowMs?: number;
   readonly node?: Partial<NodeIdentity>;

@@ -4,8 +4,12 @@ import { defineScheme } from "../define-scheme.js";
 import type { Scheme } from "../scheme.js";
 import { base62, decimal } from "../spelling-rule.js";
 
-/** Seconds since `serviceStartMs`: the text that describes the scheme gives no moment, so it is said by who reads or mints. */
+/**
+ * Seconds since `serviceStartMs` (since 1970, UTC): the text that describes the scheme gives no moment, so it is said by who reads or mints.
+ * @throws RangeError where it is no whole number.
+ */
 export function chibrary33284Since(serviceStartMs: number): Scheme {
+  if (!Number.isSafeInteger(serviceStartMs)) throw new RangeError(`no service starts at ${serviceStartMs} ms`);
   return defineScheme({
     name: "chibrary-3-32-8-4",
     title: "Chibrary's second: version, seconds, sequence, parallel slot",
