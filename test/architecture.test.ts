@@ -132,7 +132,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday)-command\.|schemes\/|(figures|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(schemes\/.*|colours|figures|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes|protocol\/(codec|call-number-in))|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/(schemes\/.*|colours|figures|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

@@ -77,9 +77,8 @@ describe("callnumber collisions", () => {
   });
 
   test("--nodes, --rate and --scheme say what is played", async () => {
-    const { worlds } = await toldAsJson(
-      ...["--world", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s", ...SMALL],
-    );
+    const asked = ["--world", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s"];
+    const { worlds } = await toldAsJson(...asked, ...SMALL);
     expect(worlds[0]?.outcomes).toMatchObject([{ minted: 1_000, waited: 2, repeats: 0 }]);
   });
 

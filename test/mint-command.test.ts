@@ -18,16 +18,16 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
   objectid: ONE_MAC,
   tickets: ["--server", "1"],
 };
-const KEEPING = ["chibrary-4-16-20", "tickets"];
+const KEEPING: ReadonlySet<string> = new Set(["chibrary-4-16-20", "tickets"]);
 const MINTABLE = SCHEMES.filter(({ name }) => name !== "call-number");
 
 const linesOf = (text: string) => text.trimEnd().split("\n");
 
 describe("callnumber mint", () => {
   test.each(MINTABLE.map((scheme) => [scheme.name, scheme] as const))(
-    "makes numbers of %s, each another, that are taken apart again",
+    "makes numbers of %s that are taken apart again",
     async (name, scheme) => {
-      const state = KEEPING.includes(name) ? ["--state", join(await folderForTest(), "state.json"), "--create"] : [];
+      const state = KEEPING.has(name) ? ["--state", join(await folderForTest(), "state.json"), "--create"] : [];
       const { code, stdout, stderr } = await callnumber([
         "mint",
         "--scheme",
@@ -41,7 +41,9 @@ describe("callnumber mint", () => {
       if (code === 2) return expect(stderr).toMatch(/process ids up to 65535; this process is \d{6,}/);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       const numbers = linesOf(stdout);
-      expect(new Set(numbers).size).toBe(300);
+      expect(numbers).toHaveLength(300);
+      // What is drawn may repeat, in this scheme as in any hands; what counts may not.
+      if (!scheme.facts.failures.includes("birthday")) expect(new Set(numbers).size).toBe(300);
       for (const text of numbers) expect(scheme.parse(text)).toMatchObject({ matches: true });
       const parsed = scheme.parse(numbers[0] as string);
       if (parsed.matches && parsed.timeMs !== undefined)

@@ -3,10 +3,23 @@ import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
 import { callnumber, shell, startOnTerminal } from "./processes/command.js";
 
+/** 1,000 a second from 10 nodes, for 10 years. */
+const USUAL_LOAD = { perSecond: 1_000, nodes: 10, seconds: 315_569_520 };
 const NAMES = SCHEMES.map(({ name }) => name);
 /** As wide as most terminals are. */
 const COLUMNS = 80;
 const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
+
+interface Figures {
+  readonly repeatChance: number;
+  readonly guessChance: number;
+}
+
+function figuresOf(json: string): readonly Figures[] {
+  const { schemes } = JSON.parse(json) as { schemes: readonly Figures[] };
+  expect(schemes).toHaveLength(NAMES.length);
+  return schemes;
+}
 
 async function onTerminal(columns: number, ...parameters: readonly string[]): Promise<readonly string[]> {
   const running = startOnTerminal(columns, ...parameters);
@@ -23,6 +36,24 @@ describe("callnumber schemes", () => {
     expect(stdout).not.toContain("…");
     for (const name of NAMES) expect(lines.filter((line) => line.startsWith(`${name} `))).toHaveLength(3);
     expect(stdout).toContain("1,000 a second from 10 nodes, for 10 years");
+  });
+
+  test("has in each row what the facts of that scheme say", async () => {
+    const lines = (await callnumber(["schemes"])).stdout.split("\n");
+    for (const { name, facts } of SCHEMES) {
+      const [number = "", load = "", reader = ""] = lines.filter((line) => line.startsWith(`${name} `));
+      const { bits, characters, order, coordination } = facts;
+      expect(number.split(/\s{2,}/)).toEqual([name, bits.toFixed(1), String(characters), order, coordination]);
+      const [, most, nodes, lasts, repeat] = load.split(/\s{2,}/);
+      expect(most === "no bound").toBe(facts.perSecond === Number.POSITIVE_INFINITY);
+      expect(nodes === "no bound").toBe(facts.nodes === Number.POSITIVE_INFINITY);
+      if (facts.endsMs !== undefined) expect(lasts).toBe(`until ${new Date(facts.endsMs).toISOString().slice(0, 10)}`);
+      expect(repeat === "none").toBe(facts.repeats(USUAL_LOAD) === 0);
+      expect(repeat === "certain").toBe(facts.repeats(USUAL_LOAD) === 1);
+      const [, reveals, , fails] = reader.split(/\s{2,}/);
+      expect(reveals).toBe(facts.reveals.join(", "));
+      expect(fails).toMatch(new RegExp(`^${facts.failures[0]}( \\+${facts.failures.length - 1})?$`));
+    }
   });
 
   test("on a terminal of 80 columns has all of it, and on a narrow one stays within it", async ({ skip }) => {
@@ -114,6 +145,32 @@ describe("callnumber schemes", () => {
     },
   );
 
+  test("every load gives figures, the least and the greatest", async () => {
+    for (const load of [
+      ["--rate", "1e15/s", "--nodes", "1000000000", "--for", "1e9y"],
+      ["--rate", "0.001/y", "--nodes", "1", "--for", "1s"],
+    ]) {
+      expect((await callnumber(["schemes", ...load])).stdout).not.toMatch(/undefined|NaN|Infinity|-\d+ %/);
+      for (const { repeatChance, guessChance } of figuresOf(
+        (await callnumber(["schemes", "--json", ...load])).stdout,
+      )) {
+        expect(repeatChance).toBeGreaterThanOrEqual(0);
+        expect(repeatChance).toBeLessThanOrEqual(1);
+        expect(guessChance).toBeGreaterThanOrEqual(0);
+        expect(guessChance).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  test("what a clock that goes back does is played", async () => {
+    for (const [name, does] of [
+      ["twitter-snowflake", "it refuses until the clock is where it was"],
+      ["chibrary-3-32-8-4", "it refuses until the clock is where it was"],
+    ] as const) {
+      expect((await callnumber(["schemes", name])).stdout.replace(/\s+/g, " ")).toContain(`60 s back, ${does}`);
+    }
+  });
+
   test("the sample is the same every time: nobody gets it as a number of his own", async () => {
     expect(await callnumber(["schemes", "uuid"])).toEqual(await callnumber(["schemes", "uuid"]));
   });
@@ -122,9 +179,9 @@ describe("callnumber schemes", () => {
     [["schemes", "snowflake"], 'no scheme "snowflake". Did you mean snowflake-2015 or twitter-snowflake?'],
     [["schemes", "snowflke-2015"], "Did you mean snowflake-2015?"],
     [["schemes", "--only", "qwertz"], `no scheme "qwertz". The schemes are call-number, ${NAMES[1]}`],
-    [["schemes", "--rate", "-5/s"], "must be above zero, such as 1000/s"],
-    [["schemes", "--rate", "many"], "must be above zero, such as 1000/s"],
-    [["schemes", "--for", "10"], "must be above zero, such as 10y"],
+    [["schemes", "--rate", "-5/s"], "must be above zero and up to 1e15/s, such as 1000/s"],
+    [["schemes", "--rate", "many"], "must be above zero and up to 1e15/s, such as 1000/s"],
+    [["schemes", "--for", "10"], "must be above zero and up to 1e9y, such as 10y"],
     [["schemes", "--nodes", "0"], "must be a whole number from 1"],
     [["schemes", "uuid", "tickets"], "too many arguments"],
   ])("%j is refused with a word that helps", async (parameters, said) => {

@@ -1,5 +1,6 @@
 /** The state of minting is on the disk before a number is out, belongs to one process at a time, and is never begun anew by itself. */
 import {
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -110,6 +111,17 @@ describe("the state of minting", () => {
     state.save();
     state.close();
     expect(kept(path)).toBe(43n);
+  });
+
+  test("with a second name for the same file is refused: under that name it would stay behind", () => {
+    const place = folder();
+    written(join(place, "state.json"));
+    linkSync(join(place, "state.json"), join(place, "second.json"));
+    expect(() => openStateFile(join(place, "state.json"), { create: false })).toThrow(/hard link/);
+  });
+
+  test("that is no file is refused before it is read: a device has no end", () => {
+    expect(() => openStateFile("/dev/zero", { create: true })).toThrow(StateFileError);
   });
 
   test("in a folder that is not there, or that is a folder itself, is a failure with a code", () => {

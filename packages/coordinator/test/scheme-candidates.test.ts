@@ -1,7 +1,9 @@
 /** Which scheme a text is most likely a number of: what can be checked comes first, then how it is written, then the order of the list. */
-import type { Field, Reading, Scheme } from "@callnumber/schemes";
+import { type Field, type Reading, SCHEMES, type Scheme } from "@callnumber/schemes";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { candidatesOf, numberIn } from "../src/cli/schemes/candidates.js";
+import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "../src/cli/schemes/parsed-words.js";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;
@@ -102,17 +104,53 @@ describe("the likeliest scheme", () => {
   });
 });
 
+describe("any text", () => {
+  const digits = fc.constantFrom(
+    "0123456789",
+    "0123456789abcdef",
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+  );
+  const likely = digits.chain((alphabet) => fc.string({ unit: fc.constantFrom(...alphabet), maxLength: 40 }));
+  const prefixed = fc
+    .tuple(fc.constantFrom("", "-", "0x", "0b", " ", "/", "https://x.example/"), likely)
+    .map((parts) => parts.join(""));
+
+  test("is told in words, as a line and as JSON, or is a number of no scheme; nothing throws, no line is torn", () => {
+    fc.assert(
+      fc.property(fc.oneof(prefixed, fc.string({ unit: "binary", maxLength: 60 })), (typed) => {
+        const text = numberIn(typed, SCHEMES);
+        const candidates = candidatesOf(text, SCHEMES, NOW_MS);
+        const matching = SCHEMES.filter((scheme) => scheme.parse(text).matches).length;
+        expect(new Set(candidates.map(({ scheme }) => scheme)).size).toBe(matching);
+        if (matching === 0) return;
+        expect(candidatesInFull(text, candidates)).not.toMatch(/undefined|NaN|Invalid/);
+        expect(candidatesAsLine(text, candidates).split("\t")).toHaveLength(5);
+        expect(candidatesAsLine(text, candidates)).not.toContain("\n");
+        expect(JSON.parse(JSON.stringify(candidatesAsJson(text, candidates)))).toMatchObject({ text });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
 describe("what was pasted", () => {
   test.each([
     ["2VznWE2i", "2VznWE2i"],
     ["https://lists.example.org/message/2VznWE2i?x=1#top", "2VznWE2i"],
+    ["https://lists.example.org/message/%32VznWE2i/", "2VznWE2i"],
     ["/message/2VznWE2i/raw", "2VznWE2i"],
+    ["/message/2VznWE2i/reply", "2VznWE2i"],
     ["https://twitter.com/jack/status/20", "20"],
-    ["https://example.org/things/5b1ba5200000000000000000/", "5b1ba5200000000000000000"],
+    ["https://example.org/messages/454947766275222906", "454947766275222906"],
+    ["https://example.org/archives/5b1ba5200000000000000000/", "5b1ba5200000000000000000"],
+    ["/2024/05/dxlGgaHB", "dxlGgaHB"],
+    ["https://example.org/abcde", "abcde"],
+    ["https://example.org/%zz/none", "none"],
+    ["https://5b1ba5200000000000000000/", "https://5b1ba5200000000000000000/"],
     ["not a number", "not a number"],
     ["/", "/"],
     ["", ""],
   ])("%s holds %s", (text, number) => {
-    expect(numberIn(text)).toBe(number);
+    expect(numberIn(text, SCHEMES)).toBe(number);
   });
 });

@@ -26,7 +26,7 @@ const REPEATING: Readonly<Record<string, readonly string[]>> = {
   "heavy-rate": [],
 };
 /** In these chance alone decides. */
-const DRAWN = ["mysql-13-6-1", "mysql-11-9", "millis-41-10-13", "uuid", "random-base62-5"];
+const DRAWN = new Set(["mysql-13-6-1", "mysql-11-9", "millis-41-10-13", "uuid", "random-base62-5"]);
 
 function play(given: Partial<Play> = {}): readonly Outcome[] {
   return [
@@ -61,7 +61,7 @@ describe("every scheme in every world", () => {
   test.each(Object.entries(REPEATING))(
     "%s repeats the numbers of %j, with every seed, and of no other that counts",
     (world, repeating) => {
-      const counting = outcomes.filter(({ scheme }) => !DRAWN.includes(scheme.name) && scheme.name !== "objectid");
+      const counting = outcomes.filter(({ scheme }) => !DRAWN.has(scheme.name) && scheme.name !== "objectid");
       const repeated = counting.filter((outcome) => outcome.world.name === world && outcome.repeats > 0);
       expect(repeated.map(({ scheme }) => scheme.name)).toEqual(SEEDS.flatMap(() => repeating));
     },
@@ -163,12 +163,7 @@ describe("a scheme that has too few numbers in a second", () => {
 
 describe("the same seed", () => {
   test("gives the same, another one another", () => {
-    const told = (seed: number) =>
-      play({ seed, numbers: 200 }).map(({ world, scheme, ...seen }) => ({
-        ...seen,
-        world: world.name,
-        scheme: scheme.name,
-      }));
+    const told = (seed: number) => JSON.stringify(play({ seed, numbers: 200 }));
     expect(told(5)).toEqual(told(5));
     expect(told(5)).not.toEqual(told(6));
   });

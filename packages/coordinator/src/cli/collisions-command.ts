@@ -25,8 +25,8 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** All numbers of a play are kept in memory, in one world ten times as many: then half a gigabyte. */
-const NUMBERS_MAX = 100_000;
+/** All numbers of a play are kept in memory, in one world five times as many: then half a gigabyte. */
+const NUMBERS_MAX = 200_000;
 const SEED_MAX = 2 ** 32 - 1;
 const DEFAULT_RATE = "1000/s";
 const EXIT_DISAGREES = 1;
@@ -70,7 +70,7 @@ export function collisionsCommand(): Command {
       () =>
         `\nWorlds:\n${labelled(WORLDS.map(({ name, title }) => [name, title] as const)).join("\n")}\n\n` +
         "Examples:\n  $ callnumber collisions\n  $ callnumber collisions --seed 1 --world clock-back-restart one-hash\n" +
-        "  $ callnumber collisions --scheme random-base62-5 uuid --numbers 100,000",
+        "  $ callnumber collisions --scheme random-base62-5 uuid --numbers 200,000",
     )
     .action(async ({ scheme = SCHEMES, world = WORLDS, nodes, numbers, rate, seed, json = false }: Options) => {
       const play = {

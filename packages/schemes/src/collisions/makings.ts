@@ -25,7 +25,7 @@ export interface Makings {
 }
 
 /** How many numbers each maker made in one cell. Most cells have one maker, and there are as many cells as numbers: no map for each. */
-export class Makers {
+class Makers {
   readonly #first: string;
   #madeByFirst = 1;
   #others: Map<string, number> | undefined;

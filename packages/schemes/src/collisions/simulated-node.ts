@@ -24,8 +24,8 @@ export class SimulatedNode {
   diskCount = 0;
   /** What the central counter said last to this node, and which asking of all that was. */
   answer: { readonly value: bigint; readonly asking: number } | undefined;
-  memory: Memory = forgetful();
-  disk: Memory = forgetful();
+  memory: Memory = new Map();
+  disk: Memory = new Map();
   readonly clock: Clock = { nowMs: () => this.#read() };
   readonly #beganMs: number;
   #steppedMs = 0;
@@ -47,22 +47,17 @@ export class SimulatedNode {
   restart({ tookMs, pid }: Restart): void {
     this.trueMs += tookMs;
     this.process++;
-    this.memory = forgetful();
+    this.memory = new Map();
     this.identity = { ...this.identity, pid };
   }
 
   loseDisk(): void {
     this.diskCount++;
-    this.disk = forgetful();
+    this.disk = new Map();
   }
 
   #read(): number {
     this.readMs = Math.floor(this.#beganMs + this.trueMs * this.clockPace + this.#steppedMs);
     return this.readMs;
   }
-}
-
-function forgetful(): Memory {
-  const kept = new Map<string, bigint>();
-  return { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) };
 }

@@ -99,7 +99,7 @@ export const WORLDS: readonly World[] = [
       }),
     ],
   }),
-  world("heavy-rate", "A thousand times as fast, and ten times as many", { times: { asFast: 1_000, asMany: 10 } }),
+  world("heavy-rate", "A thousand times as fast, and five times as many", { times: { asFast: 1_000, asMany: 5 } }),
 ];
 
 function world(

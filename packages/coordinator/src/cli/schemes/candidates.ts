@@ -6,7 +6,6 @@
  * 3. among those whose time can be, the scheme of fewer bits: to be one of few by chance is less likely;
  * 4. the order in which the schemes are shown.
  */
-import { callNumberIn } from "@callnumber/protocol/call-number-in";
 import type { Field, Reading, Scheme } from "@callnumber/schemes";
 import { instant } from "../print.js";
 
@@ -25,16 +24,26 @@ export interface NoCandidate {
   readonly reason: string;
 }
 
+const SCHEME_AND_HOST = /^\s*[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
+const WORD = /^[a-z]+$/;
 const DAY_MS = 86_400_000;
 /** Of the schemes that count from 1970 none was there before. */
 const EARLIEST_MS = Date.UTC(2000, 0, 1);
 const RANKS: Readonly<Record<string, number>> = { true: 0, undefined: 1, false: 2 };
 
-/** The number in what was pasted: of an address the part that has the shape of a call number, else its last part. */
-export function numberIn(text: string): string {
+/**
+ * The number in what was pasted: a text as it is; of an address or a path the last part that is a number of some scheme. Words in
+ * small letters, as `messages` or `reply`, are numbers of some scheme too, and are taken only where nothing else is there.
+ */
+export function numberIn(text: string, schemes: readonly Scheme[]): string {
   if (!text.includes("/")) return text;
-  const [path = ""] = text.split(/[?#]/, 1);
-  return callNumberIn(text) ?? path.split("/").findLast((part) => part.trim() !== "") ?? text;
+  const [path = ""] = text.replace(SCHEME_AND_HOST, "").split(/[?#]/, 1);
+  const parts = path
+    .split("/")
+    .map(unescaped)
+    .filter((part) => part.trim() !== "");
+  const numbers = parts.filter((part) => schemes.some((scheme) => scheme.parse(part).matches));
+  return numbers.findLast((part) => !WORD.test(part)) ?? numbers.at(-1) ?? parts.at(-1) ?? text;
 }
 
 export function candidatesOf(text: string, schemes: readonly Scheme[], nowMs: number): readonly Candidate[] {
@@ -91,4 +100,13 @@ function timeCheck({ fields }: Scheme, { timeMs }: Reading, nowMs: number): stri
 function fixedCheck({ name, source }: Field, { values }: Reading): string | undefined {
   if (source.kind !== "fixed" || source.others === "refused") return undefined;
   return Number(values[name]) === source.value ? "" : `${name} is ${values[name]}, and today always ${source.value}`;
+}
+
+/** A part with a stray percent sign stays as it is. */
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

@@ -60,7 +60,8 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
 const FAILURES: Readonly<Record<Failure, (scheme: Scheme, load: Load) => string>> = {
   "clock goes back": (scheme) => `a clock that goes back: ${afterClockStep(scheme)}`,
   "two nodes alike": nodesAlike,
-  "space used up": (scheme, load) => `its end: ${lasts(scheme, load)}`,
+  "space used up": ({ facts: { endsMs, lastsSeconds } }, { perSecond }) =>
+    endsMs === undefined ? `its end, after ${spanInWords(lastsSeconds(perSecond))}` : `its end, on ${dayOf(endsMs)}`,
   birthday: (scheme, load) => `two draws alike: ${repeat(scheme, load)}`,
   "counter set back": ({ facts }) =>
     facts.coordination === "one request for each run"
@@ -71,7 +72,13 @@ const FAILURES: Readonly<Record<Failure, (scheme: Scheme, load: Load) => string>
 /** Those that take their number by themselves may take the same one; those that are given one may be given the same. */
 function nodesAlike({ fields, facts }: Scheme, { nodes }: Load): string {
   const isTaken = fields.some(({ source }) => source.kind === "node" && source.from === "mac hash");
-  const alike = "two nodes alike: they make the same numbers";
+  const isLucky = fields.some(
+    ({ source }) =>
+      source.kind === "random" ||
+      source.kind === "remainder" ||
+      (source.kind === "sequence" && source.first === "random"),
+  );
+  const alike = `two nodes alike: ${isLucky ? "only luck keeps their numbers apart" : "they make the same numbers"}`;
   if (!isTaken) return `${alike}; there are ${countInWords(facts.nodes)} numbers to give them`;
   const chance = chanceInWords(chanceOfRepeat(facts.nodes, nodes));
   return `${alike}; of ${countInWords(nodes)} that take one of ${countInWords(facts.nodes)} numbers by themselves, that two are: ${chance}`;
@@ -80,7 +87,7 @@ function nodesAlike({ fields, facts }: Scheme, { nodes }: Load): string {
 const STEP_BACK_MS = 60_000;
 
 /** Played, not told: one number is minted, the clock goes back a minute, and the next is asked for. */
-export function afterClockStep(scheme: Scheme): string {
+function afterClockStep(scheme: Scheme): string {
   let nowMs = sampleContext().clock.nowMs();
   const context = { ...sampleContext(), clock: { nowMs: () => nowMs } };
   scheme.mint(context);

@@ -94,7 +94,7 @@ const PIECE_DIGITS_MAX = 64;
 
 function piecesOf(field: Field, value: bigint): readonly Piece[] {
   const digits = digitsOf(field, value);
-  const pieces = digits.match(new RegExp(`.{1,${PIECE_DIGITS_MAX}}`, "g")) ?? [];
+  const pieces = digits.match(new RegExp(`.{1,${Math.min(PIECE_DIGITS_MAX, lineWidth() - INDENT.length)}}`, "g")) ?? [];
   return pieces.map((piece, index) => ({ name: index === 0 ? field.name : "", digits: piece }));
 }
 

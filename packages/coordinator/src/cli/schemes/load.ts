@@ -22,13 +22,17 @@ const MULTIPLES: Readonly<Record<string, number>> = { "": 1, k: 1e3, M: 1e6, G: 
 const RATE = /^(\d[\d,_]*(?:\.\d+)?(?:e\d{1,2})?)([kMG]?)(?:\/([a-z]+))?$/;
 const SPAN = /^(\d[\d,_]*(?:\.\d+)?(?:e\d{1,2})?)\s*([a-z]+)$/;
 
+/** Beyond, no figure means anything: the sums are of doubles. */
+const RATE_MAX = 1e15;
+const SPAN_MAX_S = 1e9 * YEAR_S;
+
 /** `1000`, `1000/s`, `50k/day`, `2.5M/h`: numbers a second. @throws RangeError */
 export function rateIn(text: string): number {
   const [, digits = "", multiple = "", unit = "s"] = RATE.exec(text) ?? [];
   const perSecond = (amountIn(digits) * (MULTIPLES[multiple] ?? 1)) / unitSeconds(unit);
-  if (perSecond > 0) return perSecond;
+  if (perSecond > 0 && perSecond <= RATE_MAX) return perSecond;
   throw new RangeError(
-    `must be above zero, such as 1000/s, 50k/min or 2M/day (a unit of ${UNIT_NAMES}; none is a second)`,
+    `must be above zero and up to 1e15/s, such as 1000/s, 50k/min or 2M/day (a unit of ${UNIT_NAMES}; none is a second)`,
   );
 }
 
@@ -36,8 +40,8 @@ export function rateIn(text: string): number {
 export function spanIn(text: string): number {
   const [, digits = "", unit = ""] = SPAN.exec(text) ?? [];
   const seconds = amountIn(digits) * unitSeconds(unit);
-  if (seconds > 0) return seconds;
-  throw new RangeError(`must be above zero, such as 10y, 90d or 36h (a unit of ${UNIT_NAMES})`);
+  if (seconds > 0 && seconds <= SPAN_MAX_S) return seconds;
+  throw new RangeError(`must be above zero and up to 1e9y, such as 10y, 90d or 36h (a unit of ${UNIT_NAMES})`);
 }
 
 /** `1,000 a second from 10 nodes, for 10 years`. */

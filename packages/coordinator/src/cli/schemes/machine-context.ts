@@ -21,6 +21,8 @@ export interface NodeOptions {
 
 /** `randomInt` draws below this. */
 const RANDOM_INT_BOUND = 2 ** 48 - 1;
+/** Of whole numbers that a double holds one by one. */
+const EXACT_COUNT = 2 ** 53;
 const NO_MAC = "00:00:00:00:00:00";
 
 /**
@@ -39,7 +41,7 @@ export function machineContext(scheme: Scheme, options: NodeOptions, state: Stat
       given: options.node ?? 0,
       server: options.server ?? 0,
       pid: process.pid,
-      macs: macsFor(options),
+      macs: hasNode(scheme, "mac hash") ? macsFor(options) : [],
     },
     memory,
     disk: state?.memory("disk") ?? nowhere("a kept sequence"),
@@ -105,6 +107,10 @@ function mustHavePlaceFor(option: "node" | "server" | "mac", { name, fields }: S
   if (!fields.some(isMeant)) throw new TypeError(`a number of ${name} has no place for --${option}; leave it out`);
 }
 
+function hasNode({ fields }: Scheme, from: NodeSource): boolean {
+  return fields.some(({ source }) => source.kind === "node" && source.from === from);
+}
+
 /** A number that is given stands above the addresses that the machine has. */
 function macsFor({ node, mac }: NodeOptions): readonly string[] {
   if (node !== undefined && mac !== undefined)
@@ -122,10 +128,12 @@ function macsOfMachine(): readonly string[] {
 /** Each value with the same chance, from the system's own source. */
 function below(bound: number): number {
   if (bound <= RANDOM_INT_BOUND) return randomInt(bound);
+  // What is left over above the last whole multiple would make small values likelier.
+  const limit = EXACT_COUNT - (EXACT_COUNT % bound);
   for (;;) {
     const bytes = randomBytes(8);
     const drawn = (bytes.readUInt32BE(0) >>> 11) * 2 ** 32 + bytes.readUInt32BE(4);
-    if (drawn < bound) return drawn;
+    if (drawn < limit) return drawn % bound;
   }
 }
 

@@ -37,7 +37,7 @@ export function schemeAsJson(scheme: Scheme, load: Load): object {
     title,
     fields: fields.map((field) => ({
       name: field.name,
-      ...field.width,
+      width: field.width,
       source: field.source,
       greatest: String(greatestOf(field)),
     })),

@@ -1,6 +1,6 @@
 /**
  * The comparison, in three tables that each fit a terminal of 80 columns: what a number is, what it bears, and what a reader and a
- * mishap make of it. Every figure comes from the facts of a scheme.
+ * mishap make of it. Every figure comes from the facts of a scheme. On a narrower terminal columns are left out: half a figure says nothing.
  */
 import type { Facts, Scheme } from "@callnumber/schemes";
 import { chanceInWords, countInWords, spanInWords } from "../figures.js";
@@ -17,7 +17,7 @@ export interface SchemeTable {
 const CHANCE_TO_WORRY = 1e-6;
 /** As wide as those of a UUID; so the points stand under each other. */
 const BITS_WIDTH = 5;
-const NAME: Column<Scheme> = { heading: "SCHEME", cellOf: ({ name }) => name, shrinksTo: 12, expendability: 0 };
+const NAME: Column<Scheme> = { heading: "SCHEME", cellOf: ({ name }) => name, expendability: 0 };
 
 export function schemeTables(load: Load, loadText: string): readonly SchemeTable[] {
   return [
@@ -31,8 +31,8 @@ const NUMBER_COLUMNS: readonly Column<Scheme>[] = [
   NAME,
   { heading: "BITS", cellOf: ({ facts }) => facts.bits.toFixed(1).padStart(BITS_WIDTH), expendability: 0 },
   { heading: "CHARS", cellOf: ({ facts }) => facts.characters, expendability: 0 },
-  { heading: "ORDER", cellOf: ({ facts }) => facts.order, shrinksTo: 6, expendability: 2 },
-  { heading: "ASKS FOR", cellOf: ({ facts }) => facts.coordination, shrinksTo: 10, expendability: 1 },
+  { heading: "ORDER", cellOf: ({ facts }) => facts.order, expendability: 2 },
+  { heading: "ASKS FOR", cellOf: ({ facts }) => facts.coordination, expendability: 1 },
 ];
 
 function loadColumns(load: Load): readonly Column<Scheme>[] {
@@ -42,17 +42,15 @@ function loadColumns(load: Load): readonly Column<Scheme>[] {
       heading: "MOST A SECOND",
       cellOf: ({ facts }) => countInWords(facts.perSecond),
       styleOf: ({ facts }) => (facts.perSecond < load.perSecond ? "red" : undefined),
-      shrinksTo: 8,
-      expendability: 0,
+      expendability: 1,
     },
     {
       heading: "NODES",
       cellOf: ({ facts }) => countInWords(facts.nodes),
       styleOf: ({ facts }) => (facts.nodes < load.nodes ? "red" : undefined),
-      shrinksTo: 6,
-      expendability: 1,
+      expendability: 2,
     },
-    { heading: "LASTS", cellOf: ({ facts }) => lastsInWords(facts, load.perSecond), shrinksTo: 10, expendability: 0 },
+    { heading: "LASTS", cellOf: ({ facts }) => lastsInWords(facts, load.perSecond), expendability: 0 },
     {
       heading: "A REPEAT",
       cellOf: ({ facts }) => chanceInWords(facts.repeats(load)),
@@ -65,19 +63,18 @@ function loadColumns(load: Load): readonly Column<Scheme>[] {
 function readerColumns({ perSecond }: Load): readonly Column<Scheme>[] {
   return [
     NAME,
-    { heading: "REVEALS", cellOf: ({ facts }) => facts.reveals.join(", "), shrinksTo: 8, expendability: 2 },
+    { heading: "REVEALS", cellOf: ({ facts }) => facts.reveals.join(", "), expendability: 2 },
     {
       heading: "A GUESS HITS",
       cellOf: ({ facts }) => chanceInWords(facts.guessed(perSecond)),
-      shrinksTo: 8,
       expendability: 1,
     },
-    { heading: "FAILS FIRST BY", cellOf: firstFailure, shrinksTo: 12, expendability: 0 },
+    { heading: "FAILS FIRST BY", cellOf: firstFailure, expendability: 0 },
   ];
 }
 
 /** The end of the clock field where there is one, or of the numbers, whichever comes first. */
-export function lastsInWords({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
+function lastsInWords({ endsMs, lastsSeconds }: Facts, perSecond: number): string {
   const seconds = lastsSeconds(perSecond);
   const clockSeconds = endsMs === undefined ? Number.POSITIVE_INFINITY : (endsMs - Date.now()) / 1_000;
   return endsMs !== undefined && clockSeconds <= seconds ? `until ${dayOf(endsMs)}` : spanInWords(seconds);

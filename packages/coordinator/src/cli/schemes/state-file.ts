@@ -4,7 +4,17 @@
  * A file that is not there, or can't be read whole, is never taken for an empty one: then everything would begin anew.
  */
 import { randomUUID } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { Memory } from "@callnumber/schemes";
@@ -80,7 +90,7 @@ function lock(path: string): () => void {
   const name = `${path}.lock`;
   try {
     const file = openSync(name, "wx", FILE_MODE);
-    writeSync(file, `${process.pid}\n`);
+    writeFileSync(file, `${process.pid}\n`);
     closeSync(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") throw lockedBy(name, path);
@@ -113,22 +123,34 @@ function lockedBy(name: string, path: string): StateFileError {
 
 /** Undefined for a file that is to be made. */
 function readState(path: string, create: boolean): Map<string, bigint> | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unusable(path, error);
-    if (create) return undefined;
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined && create) return undefined;
+  if (stats === undefined) {
     throw new StateFileError(
       `there is no state file ${path}. Where numbers were minted before, find it: without it they begin anew, and repeat. ` +
         "For the very first ones say --create",
     );
   }
-  const values = valuesIn(text);
+  // A pipe would hold up the process, a device have no end.
+  if (!stats.isFile()) throw new StateFileError(`${path} is no file`);
+  if (stats.nlink > 1) {
+    throw new StateFileError(
+      `${path} has a second name (a hard link), under which it would stay as it is now, and numbers repeat. Remove the other name`,
+    );
+  }
+  const values = valuesIn(textOfFile(path));
   if (values !== undefined) return values;
   throw new StateFileError(
     `${path} is no state of callnumber mint, or is damaged. It is left as it is: what stands in it can't be guessed`,
   );
+}
+
+function textOfFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw unusable(path, error);
+  }
 }
 
 function textOf(values: ReadonlyMap<string, bigint>): string {
@@ -157,7 +179,7 @@ function replace(path: string, text: string): void {
   try {
     const file = openSync(unfinished, "wx", FILE_MODE);
     try {
-      writeSync(file, text);
+      writeFileSync(file, text);
       fsyncSync(file);
     } finally {
       closeSync(file);
