@@ -1,7 +1,7 @@
 /** Whether what was seen can be by chance, if the theory is right. */
 import type { Theory } from "./theory.js";
 
-/** As improbable as five standard deviations: about one in three million. */
+/** Of the deviations that chance brings: further away is rarer than about one in a million, whatever the mean. */
 const SIGMA_COUNT = 5;
 
 /**
