@@ -1,5 +1,5 @@
 /** How what came of a world is told, in cases that no world of today brings. */
-import { SCHEMES, schemeNamed } from "@callnumber/schemes";
+import { SCHEMES, type Scheme, schemeNamed } from "@callnumber/schemes";
 import { type Outcome, WORLDS } from "@callnumber/schemes/collisions";
 import { expect, test } from "vitest";
 import { outcomeAsJson, worldTable } from "../src/cli/collisions/world-table.js";
@@ -47,18 +47,19 @@ test("both reasons of a refusal are counted, and told apart in JSON", () => {
 });
 
 test("figures of any size stand under their headings, in no more than 80 columns", () => {
-  const crowded = SCHEMES.map((scheme, index) => ({
+  const crowded = (scheme: Scheme, index: number): Outcome => ({
     ...quiet,
     scheme,
     minted: 10 ** (index % 7),
     repeats: 10 ** (index % 7) - 1,
     waited: 999_999,
     refused: { clock_went_back: 999_999, space_used_up: 0 },
-    theory: { kind: "birthday", expected: 1.2345e-29 * 10 ** (3 * index), together: 1 } as const,
-  }));
-  const table = lines(crowded[0] as Outcome, ...crowded.slice(1));
+    theory: { kind: "birthday", expected: 1.2345e-29 * 10 ** (3 * index), together: 1 },
+  });
+  const [first, ...others] = SCHEMES.map(crowded) as [Outcome, ...Outcome[]];
+  const table = lines(first, ...others);
   expect(table.filter((line) => line.length > 80)).toEqual([]);
-  const [headings = ""] = table.filter((line) => line.startsWith("SCHEME"));
+  const headings = table.find((line) => line.startsWith("SCHEME")) ?? "";
   const end = headings.indexOf("REPEATS") + "REPEATS".length;
   for (const line of table.filter((each) => / birthday /.test(each)))
     expect(line.slice(end - 1, end + 1)).toMatch(/\d /);
