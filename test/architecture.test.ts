@@ -130,9 +130,9 @@ const RULES: readonly Rule[] = [
     because:
       "the commands about numbering schemes need no coordinator either, and start at once: no store, no server, no client, no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday)-command\.|schemes\/|(figures|quick-option|similar-names)\.)/,
+      /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(schemes\/.*|colours|figures|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

@@ -24,7 +24,7 @@ describe("help", () => {
   test("of every command explains its settings, with their names in the environment", async () => {
     const { stdout } = await callnumber([]);
     const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(25);
+    expect(commands).toHaveLength(26);
     for (const command of commands) {
       const help = await callnumber([command, "--help"]);
       expect([command, help.code]).toEqual([command, 0]);

@@ -41,6 +41,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   parse: async () => (await import("./parse-command.js")).parseCommand(),
   mint: async () => (await import("./mint-command.js")).mintCommand(),
   birthday: async () => (await import("./birthday-command.js")).birthdayCommand(),
+  collisions: async () => (await import("./collisions-command.js")).collisionsCommand(),
 };
 
 /** `hasPassword`: one was typed among the words. */

@@ -2,6 +2,7 @@
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { paintFor } from "./colours.js";
+import { nameList } from "./name-list.js";
 import { print, printJson } from "./print.js";
 import { quickOption, wholeNumberIn } from "./quick-option.js";
 import { type Load, loadInWords, rateIn, spanIn } from "./schemes/load.js";
@@ -43,7 +44,13 @@ export function schemesCommand(): Command {
     .addOption(
       quickOption("--for <span>", "how long: 10y, 90d, 36h", spanIn).default(spanIn(DEFAULT_SPAN), DEFAULT_SPAN),
     )
-    .addOption(quickOption("--only <names...>", "only these schemes", addChosen))
+    .addOption(
+      quickOption(
+        "--only <names...>",
+        "only these schemes",
+        nameList((name) => schemeOf(name, SCHEMES)),
+      ),
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes\n  $ callnumber schemes --rate 50/s --nodes 4 --for 30y\n" +
@@ -68,13 +75,4 @@ function printTables(schemes: readonly Scheme[], load: Load): void {
     print(terminalTable(columns).linesOf(schemes).join("\n"));
   }
   print("\nOne of them in full: callnumber schemes NAME");
-}
-
-/** Names with spaces or commas between them, each once. @throws RangeError for a name that no scheme has. */
-function addChosen(text: string, before: readonly Scheme[] = []): readonly Scheme[] {
-  const named = text
-    .split(",")
-    .filter((name) => name !== "")
-    .map((name) => schemeOf(name, SCHEMES));
-  return [...new Set([...before, ...named])];
 }
