@@ -1,17 +1,19 @@
 /**
  * Callers of a coordinator, as a process of their own: keep-alive connections, written and read by hand, so that the callers' work takes
- * as little as possible of a machine that they share with the server. The first parameter is JSON: `url`, `namespace`, `name`.
+ * as little as possible of a machine that they share with the server. The first parameter is JSON: `url`, `namespace`, `name`, and
+ * `address`, the one of this machine from which it asks.
  *
  * The message `{ callers }` makes connections and is answered when the server has taken them all. The next one asks for a load over them, and is answered
  * when it is over and they are closed: `durationMs`, and `perSecond` for an open loop, in which a request is
- * sent when its time has come, however long others take; without it each caller asks again as soon as it is answered.
+ * sent when its time has come, however long others take; without it each caller asks again as soon as it is answered. With `isPatient` a caller that
+ * is turned away stays away for as long as it is told, and at random up to as long again, as the client does.
  * The message `runs` is answered with every run that was leased to this process, as one bit each.
  */
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import process from "node:process";
 
-const { url, namespace, name } = JSON.parse(process.argv[2]);
+const { url, namespace, name, address } = JSON.parse(process.argv[2]);
 const { hostname, port, host } = new URL(url);
 const HEAD = `POST /v1/namespaces/${namespace}/leases HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: `;
 const END_OF_HEAD = "\r\n\r\n";
@@ -44,16 +46,16 @@ async function connectAll(count) {
   return "connected";
 }
 
-async function play({ durationMs, perSecond }) {
+async function play({ durationMs, perSecond, isPatient }) {
   const startMs = performance.now();
   if (perSecond === undefined) await Promise.all(callers.map((caller) => caller.askUntil(startMs + durationMs)));
-  else await askByTheClock({ startMs, durationMs, perSecond });
+  else await askByTheClock({ startMs, durationMs, perSecond, isPatient });
   const tookMs = performance.now() - startMs;
   for (const caller of callers) caller.end();
   return { ...tally, tookMs };
 }
 
-async function askByTheClock({ startMs, durationMs, perSecond }) {
+async function askByTheClock({ startMs, durationMs, perSecond, isPatient }) {
   const free = [...callers];
   const asked = new Set();
   for (;;) {
@@ -69,7 +71,10 @@ async function askByTheClock({ startMs, durationMs, perSecond }) {
       if (nowMs - dueMs > LATE_MS) tally.late++;
       const answered = caller.ask().then(() => {
         asked.delete(answered);
-        if (!caller.isBroken) free.unshift(caller);
+        if (caller.isBroken) return;
+        const pauseMs = isPatient ? caller.pauseMs() : 0;
+        if (pauseMs === 0) free.unshift(caller);
+        else setTimeout(() => free.unshift(caller), pauseMs).unref();
       });
       asked.add(answered);
     }
@@ -89,11 +94,12 @@ class Caller {
   #held = '"lastRun":null,"receipt":null';
   #received = "";
   #sentAtMs = 0;
+  #toldToWaitMs = 0;
   #onAnswered = () => {};
 
   static connected(index) {
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      const socket = connect({ host: hostname, port: Number(port), localAddress: address, noDelay: true });
       socket.once("connect", () => {
         const caller = new Caller(socket, index);
         caller.#greet().then(() => resolve(caller));
@@ -136,6 +142,11 @@ class Caller {
     });
   }
 
+  /** How long to stay away after the last answer. */
+  pauseMs() {
+    return this.#toldToWaitMs * (1 + Math.random());
+  }
+
   end() {
     this.#onAnswered = () => {};
     this.isBroken = true;
@@ -152,6 +163,7 @@ class Caller {
     const status = this.#received.slice(9, 12);
     const body = this.#received.slice(bodyAt);
     this.#received = "";
+    this.#toldToWaitMs = status === "201" ? 0 : (JSON.parse(body).retryAfterMs ?? 0);
     if (status === "201") this.#keep(JSON.parse(body));
     else if (status !== "200") this.#noteShed(status, body);
     this.#onAnswered();

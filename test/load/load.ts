@@ -1,6 +1,7 @@
 /** A load from processes of its own, and what came of it. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { NAMESPACE } from "./loaded-coordinator.js";
 
@@ -14,6 +15,8 @@ export interface LoadOptions {
   readonly durationMs: number;
   /** Requests a second, over all processes, whatever becomes of them. Undefined: each caller asks again when it is answered. */
   readonly perSecond?: number;
+  /** Who is turned away stays away for as long as it is told, as importers do. Default false: it asks again when the next request is due. */
+  readonly isPatient?: boolean;
 }
 
 export interface LoadResult {
@@ -43,18 +46,28 @@ export class Load {
     this.#processes = processes;
   }
 
+  /** Each process asks from an address of its own. The first one goes before the others in what it gets of the machine. */
   static async start(url: string, processCount: number): Promise<Load> {
     const processes = Array.from({ length: processCount }, (_, index) =>
-      fork(PROGRAM, [JSON.stringify({ url, namespace: NAMESPACE, name: `load-${index}` })]),
+      fork(PROGRAM, [
+        JSON.stringify({ url, namespace: NAMESPACE, name: `load-${index}`, address: `127.0.0.${index + 2}` }),
+      ]),
     );
+    // Callers have machines of their own in practice: here those of the flood get what the coordinator and the others leave.
+    for (const { pid } of processes.slice(1)) setPriority(pid as number, constants.priority.PRIORITY_BELOW_NORMAL);
     await Promise.all(processes.map((one) => once(one, "message")));
     return new Load(processes);
   }
 
-  async play({ callers, durationMs, perSecond }: LoadOptions): Promise<LoadResult> {
+  /** Some of the processes, to play something of their own at the same time. */
+  part(from: number, to: number): Load {
+    return new Load(this.#processes.slice(from, to));
+  }
+
+  async play({ callers, durationMs, perSecond, isPatient = false }: LoadOptions): Promise<LoadResult> {
     const { length } = this.#processes;
     await this.#ask({ callers: Math.ceil(callers / length) });
-    return merged((await this.#ask({ durationMs, perSecond: perSecond && perSecond / length })) as Told[]);
+    return merged((await this.#ask({ durationMs, perSecond: perSecond && perSecond / length, isPatient })) as Told[]);
   }
 
   /** Every run that was leased to the load: whether it has it, and how often one came twice. */

@@ -17,10 +17,13 @@ export const NAMESPACE = "main";
 const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
 /** At 16 runs a second, room for more runs than any load here takes. */
 const AGE_DAYS = 300;
+const TICK_MS = 10;
 
 export interface ProcessFigures {
   readonly rssMb: number;
   readonly descriptorCount: number;
+  /** User and system, since it began. */
+  readonly cpuMs: number;
 }
 
 export class LoadedCoordinator {
@@ -61,7 +64,11 @@ export class LoadedCoordinator {
   figures(): ProcessFigures {
     const status = readFileSync(`/proc/${this.child.pid}/status`, "utf8");
     const rssMb = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024;
-    return { rssMb, descriptorCount: readdirSync(`/proc/${this.child.pid}/fd`).length };
+    const descriptorCount = readdirSync(`/proc/${this.child.pid}/fd`).length;
+    // Behind the name of the program, which may hold anything: in ticks of 10 ms.
+    const [, figures = ""] = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").split(") ");
+    const [userTicks, systemTicks] = figures.split(" ").slice(11);
+    return { rssMb, descriptorCount, cpuMs: (Number(userTicks) + Number(systemTicks)) * TICK_MS };
   }
 
   /** Resolves to the exit code. */

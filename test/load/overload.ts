@@ -3,7 +3,7 @@
  * process, real sockets; the load is offered in time, whatever becomes of it. Judges nothing.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Load, type LoadResult } from "./load.js";
+import { Load, type LoadOptions, type LoadResult } from "./load.js";
 import { LoadedCoordinator, type ProcessFigures } from "./loaded-coordinator.js";
 
 export interface OverloadPlan {
@@ -20,6 +20,9 @@ export interface OverloadPlan {
 export interface OverloadFindings {
   readonly capacityPerSecond: number;
   readonly quiet: LoadResult;
+  /** Callers who ask again at once, whatever they are told. */
+  readonly flood: LoadResult;
+  /** Callers who do beside the flood what they did in the quiet time, and stay away for as long as they are told. */
   readonly loaded: LoadResult;
   readonly after: LoadResult;
   /** Of the coordinator, before, at its greatest during, and after. */
@@ -27,6 +30,8 @@ export interface OverloadFindings {
     readonly before: ProcessFigures;
     readonly during: ProcessFigures;
     readonly after: ProcessFigures;
+    /** Medians of both halves of the load. */
+    readonly rssMb: { readonly firstHalf: number; readonly laterHalf: number };
   };
   /** Operators' questions during the overload: how many were asked, and the slowest answer; any other than 200 is among `failed`. */
   readonly looks: { readonly count: number; readonly failed: number; readonly slowestMs: number };
@@ -41,7 +46,8 @@ export interface OverloadFindings {
   readonly exitCode: number | null;
 }
 
-const LOAD_PROCESSES = 2;
+/** The first one is for those who stay patient. */
+const LOAD_PROCESSES = 3;
 const CAPACITY_CALLERS = 64;
 /** Several times as many as may be under way: as many requests wait to be read, or turned away, in each turn of the event loop. */
 const CONNECTION_COUNT = 512;
@@ -62,33 +68,36 @@ export async function playOverload({
   let load: Load | undefined;
   try {
     load = await Load.start(coordinator.url, LOAD_PROCESSES);
-    const played = load;
+    const importers = load.part(0, 1);
+    const others = load.part(1, LOAD_PROCESSES);
     let runCount = 0;
-    const play = async (what: string, options: Parameters<Load["play"]>[0]) => {
+    const play = async (what: string, who: Load, options: LoadOptions) => {
       tell(what, options.durationMs);
-      const result = await played.play(options);
+      const result = await who.play(options);
       runCount += result.runs;
       return result;
     };
-    await play("warming up", { callers: CAPACITY_CALLERS, durationMs: measureMs / 2 });
-    const capacity = await play("capacity", { callers: CAPACITY_CALLERS, durationMs: measureMs });
+    await play("warming up", others, { callers: CAPACITY_CALLERS, durationMs: measureMs / 2 });
+    const capacity = await play("capacity", others, { callers: CAPACITY_CALLERS, durationMs: measureMs });
     const capacityPerSecond = (capacity.served * 1_000) / capacity.tookMs;
-    const quietly = { callers: CAPACITY_CALLERS, durationMs: measureMs, perSecond: capacityPerSecond * QUIET_SHARE };
-    const quiet = await play("quiet", quietly);
+    // Each caller once a second at the least: a machine that can do little is still asked something.
+    const quietPerSecond = Math.max(capacityPerSecond * QUIET_SHARE, CAPACITY_CALLERS);
+    const asImporters = { callers: CAPACITY_CALLERS, perSecond: quietPerSecond, isPatient: true };
+    const quietly = { ...asImporters, durationMs: measureMs };
+    const quiet = await play("quiet", importers, quietly);
     await delay(SETTLE_MS);
     const before = coordinator.figures();
     const watch = new Watch(coordinator);
-    const loaded = await play("loaded", {
-      callers: CONNECTION_COUNT,
-      durationMs,
-      perSecond: capacityPerSecond * times,
-    });
-    const { during, looks } = await watch.end();
+    const [flood, loaded] = await Promise.all([
+      play("loaded", others, { callers: CONNECTION_COUNT, durationMs, perSecond: capacityPerSecond * times }),
+      play("loaded", importers, { ...asImporters, durationMs }),
+    ]);
+    const { during, rssMb, looks } = await watch.end();
     await delay(SETTLE_MS);
-    const after = await play("quiet again", quietly);
+    const after = await play("quiet again", importers, quietly);
     await delay(SETTLE_MS);
-    const figures = { before, during, after: coordinator.figures() };
-    const leased = await played.leasedRuns();
+    const figures = { before, during, after: coordinator.figures(), rssMb };
+    const leased = await load.leasedRuns();
     const exitCode = await coordinator.stop();
     let [ledger, inLedgerOnly] = [0, 0];
     for (const run of coordinator.ledgerRuns()) {
@@ -97,7 +106,7 @@ export async function playOverload({
     }
     const notInLedger = leased.count - (ledger - inLedgerOnly);
     const runs = { served: runCount, ledger, repeated: leased.repeats, notInLedger, inLedgerOnly };
-    return { capacityPerSecond, quiet, loaded, after, figures, looks, runs, exitCode };
+    return { capacityPerSecond, quiet, flood, loaded, after, figures, looks, runs, exitCode };
   } finally {
     await load?.end();
     await coordinator.remove();
@@ -109,7 +118,8 @@ class Watch {
   readonly #coordinator: LoadedCoordinator;
   readonly #watched: Promise<void>;
   #isOver = false;
-  #during: ProcessFigures = { rssMb: 0, descriptorCount: 0 };
+  #during: ProcessFigures = { rssMb: 0, descriptorCount: 0, cpuMs: 0 };
+  readonly #rssMb: number[] = [];
   #looks = { count: 0, failed: 0, slowestMs: 0 };
 
   constructor(coordinator: LoadedCoordinator) {
@@ -120,7 +130,9 @@ class Watch {
   async end() {
     this.#isOver = true;
     await this.#watched;
-    return { during: this.#during, looks: this.#looks };
+    const middle = Math.floor(this.#rssMb.length / 2);
+    const rssMb = { firstHalf: median(this.#rssMb.slice(0, middle)), laterHalf: median(this.#rssMb.slice(middle)) };
+    return { during: this.#during, rssMb, looks: this.#looks };
   }
 
   async #watch(): Promise<void> {
@@ -129,10 +141,12 @@ class Watch {
 
   async #watchProcess(): Promise<void> {
     while (!this.#isOver) {
-      const { rssMb, descriptorCount } = this.#coordinator.figures();
+      const { rssMb, descriptorCount, cpuMs } = this.#coordinator.figures();
+      this.#rssMb.push(rssMb);
       this.#during = {
         rssMb: Math.max(this.#during.rssMb, rssMb),
         descriptorCount: Math.max(this.#during.descriptorCount, descriptorCount),
+        cpuMs,
       };
       await delay(LOOK_EVERY_MS);
     }
@@ -159,4 +173,9 @@ class Watch {
       slowestMs: Math.max(slowestMs, tookMs),
     };
   }
+}
+
+/** NaN of none. */
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -1,7 +1,8 @@
 /**
  * Turns away what there is no place for, of who asks and of its kind: before the body is read, by an answer that was made before. A flood
- * costs one event a second, with the sum and with whose it is.
+ * costs one event a second, with the sum and with whose it is, and so many answers as it has connections in each pause in which they are not read.
  */
+import type { FastifyRequest } from "fastify";
 import type { Places } from "../limits/places.js";
 import { OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
@@ -10,6 +11,7 @@ import type { TypedApp } from "./app.js";
 import { askerOf } from "./asker.js";
 import type { Access } from "./caller.js";
 import { refusalAnswer } from "./constant-refusals.js";
+import { HeldBack } from "./held-back.js";
 import { refusedCaller } from "./refused-caller.js";
 import { whenClosed } from "./when-closed.js";
 
@@ -30,10 +32,14 @@ const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
 };
 
 const SUM_EVERY_MS = 1_000;
+/** Half of what it is told to wait: who keeps to that is never met. */
+const HELD_BACK_MS = OVERLOADED_RETRY_AFTER_MS / 2;
 
 const CODE = "overloaded";
+/** What proxies say of themselves. */
+const FORWARDED = ["x-forwarded-for", "forwarded", "via"];
 
-/** To be a hook behind those that find out who asks. Answers what tells the last sum, at the end. */
+/** To be a hook behind those that find out who asks. Answers what ends it: the last sum is told, and everybody is read. */
 export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () => void {
   const answers: Readonly<Record<keyof Places, PreparedAnswer>> = {
     leases: preparedAnswer(places.leases),
@@ -41,6 +47,7 @@ export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () =>
     looks: preparedAnswer(places.looks),
     exports: preparedAnswer(places.exports),
   };
+  const heldBack = new HeldBack(HELD_BACK_MS);
   let sum = new RefusalSum();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tellSum = () => {
@@ -65,11 +72,21 @@ export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () =>
     }
     reply.hijack();
     reply.raw.writeHead(answers[kind].status, answers[kind].headers);
-    reply.raw.end(answers[kind].body);
+    reply.raw.end(answers[kind].body, () => {
+      if (!isForOthers(request)) heldBack.hold(request.raw.socket);
+    });
     sum.add(refusedCaller(request));
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();
   });
-  return tellSum;
+  return () => {
+    heldBack.end();
+    tellSum();
+  };
+}
+
+/** A proxy's connection serves many callers: all would wait for one of them. */
+function isForOthers({ headers }: FastifyRequest): boolean {
+  return FORWARDED.some((name) => headers[name] !== undefined);
 }
 
 interface PreparedAnswer {

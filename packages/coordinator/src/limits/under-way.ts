@@ -5,15 +5,22 @@
  *
  * What is answered without a wait is never under way beside anything else; but all that came in one turn of the event loop would be answered in
  * it, and others would wait for that. So a place that was taken in a turn is taken to the end of it.
+ *
+ * One who goes on asking for more gets a quarter of that: all whom it has let in wait for each other, and so does whoever comes beside them.
  */
 import { CoordinatorError } from "../errors.js";
+import { Crowds } from "./crowds.js";
 
 /** When those who were turned away may ask again. */
 export const OVERLOADED_RETRY_AFTER_MS = 1_000;
 export const OVERLOADED_MESSAGE = "more is asked of this coordinator than it can answer; ask again after the pause";
 
+/** What is left of the places for a crowd that stays. `npm run overload` shows what others feel of it. */
+const SHARE_OF_CROWD = 1 / 4;
+
 export class UnderWay {
   readonly #placeCount: number;
+  readonly #crowds: Crowds;
   /** What one is told for whom there is no place; for people. */
   readonly message: string;
   /** Of those who have one. */
@@ -25,14 +32,23 @@ export class UnderWay {
   /** Whose work has ended in the turn in which it began. */
   #endedInTurn: string[] = [];
 
-  /** @param placeCount twice what one may have under way who is alone. */
-  constructor(placeCount: number, message = OVERLOADED_MESSAGE) {
+  /**
+   * @param placeCount twice what one may have under way who is alone.
+   * @param message what one is told for whom there is no place.
+   */
+  constructor(placeCount: number, message = OVERLOADED_MESSAGE, crowds = new Crowds()) {
     this.#placeCount = placeCount;
+    this.#crowds = crowds;
     this.message = message;
   }
 
+  /** Who is told no counts as turned away. */
   hasPlaceFor(asker: string): boolean {
-    return (this.#placesOf.get(asker) ?? 0) < this.#placeCount - this.#takenCount;
+    const taken = this.#placesOf.get(asker) ?? 0;
+    const hasPlace =
+      taken < this.#placeCount - this.#takenCount && (taken === 0 || !this.#isTooMuchOfCrowd(asker, taken));
+    if (!hasPlace) this.#crowds.note(asker);
+    return hasPlace;
   }
 
   /**
@@ -76,6 +92,10 @@ export class UnderWay {
       this.#endedInTurn = [];
       for (const asker of ended) this.#end(asker);
     });
+  }
+
+  #isTooMuchOfCrowd(asker: string, taken: number): boolean {
+    return 2 * taken >= this.#placeCount * SHARE_OF_CROWD && this.#crowds.stays(asker);
   }
 
   #end(asker: string): void {

@@ -1,0 +1,43 @@
+/**
+ * Connections that are not read for a while: who was turned away, and asks again at once in spite of what it was told, is heard when the pause
+ * is over. What it sends meanwhile waits at its own end. So turning away has a bounded cost, however fast it is asked for, and leaves
+ * the time to serve those who are let in.
+ */
+import type { Socket } from "node:net";
+
+export class HeldBack {
+  readonly #pauseMs: number;
+  /** Those that are read again first stand first: all pauses are alike. */
+  #held: { readonly socket: Socket; readonly untilMs: number }[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(pauseMs: number) {
+    this.#pauseMs = pauseMs;
+  }
+
+  /** To be called when an answer is out. */
+  hold(socket: Socket): void {
+    // Node reads on for the rest of a body when the answer is out: it stops after that.
+    setImmediate(() => {
+      if (socket.destroyed) return;
+      socket.pause();
+      this.#held.push({ socket, untilMs: performance.now() + this.#pauseMs });
+      this.#timer ??= setTimeout(() => this.#release(), this.#pauseMs).unref();
+    });
+  }
+
+  /** All are read again. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const { socket } of this.#held.splice(0)) socket.resume();
+  }
+
+  #release(): void {
+    const nowMs = performance.now();
+    const stillHeld = this.#held.findIndex(({ untilMs }) => untilMs > nowMs);
+    for (const { socket } of this.#held.splice(0, stillHeld < 0 ? this.#held.length : stillHeld)) socket.resume();
+    const [next] = this.#held;
+    this.#timer = next && setTimeout(() => this.#release(), next.untilMs - nowMs).unref();
+  }
+}

@@ -1,0 +1,70 @@
+/** When a crowd stays: by a clock that the test sets. And what is left of the places for it then. */
+import { expect, test } from "vitest";
+import { Crowds } from "../src/limits/crowds.js";
+import { OVERLOADED_MESSAGE, UnderWay } from "../src/limits/under-way.js";
+
+function crowdsByHand() {
+  const clock = { ms: 1_000 };
+  return { clock, crowds: new Crowds(() => clock.ms) };
+}
+
+test("who is turned away for longer than a moment is a crowd that stays; a crowd that begins together is none", () => {
+  const { clock, crowds } = crowdsByHand();
+  for (let count = 0; count < 1_000; count++) crowds.note("a");
+  clock.ms += 100;
+  expect(crowds.stays("a")).toBe(false);
+  crowds.note("a");
+  clock.ms += 1;
+  expect(crowds.stays("a")).toBe(true);
+  expect(crowds.stays("b")).toBe(false);
+});
+
+test("a crowd is gone when nobody of it was turned away for a second, and then begins anew", () => {
+  const { clock, crowds } = crowdsByHand();
+  crowds.note("a");
+  clock.ms += 500;
+  crowds.note("a");
+  clock.ms += 1_000;
+  expect(crowds.stays("a")).toBe(true);
+  clock.ms += 1;
+  expect(crowds.stays("a")).toBe(false);
+  crowds.note("a");
+  clock.ms += 100;
+  expect(crowds.stays("a")).toBe(false);
+});
+
+test("crowds that are gone are forgotten, however many there were", () => {
+  const { clock, crowds } = crowdsByHand();
+  for (let asker = 0; asker < 1_000; asker++) crowds.note(`gone ${asker}`);
+  clock.ms += 1_001;
+  for (let asker = 0; asker < 500; asker++) crowds.note(`here ${asker}`);
+  expect(crowds.rememberedCount).toBe(500);
+});
+
+test("a crowd that stays has a quarter of what it had, others beside it have all that is free, and afterwards it has all again", () => {
+  const { clock, crowds } = crowdsByHand();
+  const underWay = new UnderWay(128, OVERLOADED_MESSAGE, crowds);
+  const takeAll = (asker: string) => {
+    const ends: (() => void)[] = [];
+    while (underWay.hasPlaceFor(asker)) ends.push(underWay.begin(asker));
+    return ends;
+  };
+  const crowd = takeAll("crowd");
+  expect(crowd.length).toBe(64);
+  clock.ms += 101;
+  for (const end of crowd.slice(0, 60)) end();
+  return new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+    expect(takeAll("crowd").length).toBe(12);
+    expect(takeAll("other").length).toBe(56);
+    clock.ms += 1_001;
+    expect(underWay.hasPlaceFor("crowd")).toBe(true);
+  });
+});
+
+test("one place is there for a crowd, however few there are", () => {
+  const { clock, crowds } = crowdsByHand();
+  const underWay = new UnderWay(2, OVERLOADED_MESSAGE, crowds);
+  crowds.note("crowd");
+  clock.ms += 101;
+  expect(underWay.hasPlaceFor("crowd")).toBe(true);
+});
