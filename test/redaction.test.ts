@@ -34,6 +34,11 @@ const COMMANDS: Readonly<
   backup: { words: ["/nonexistent/backup"] },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
+  schemes: { words: ["uuid"], asks: "nothing" },
+  parse: { words: ["2VznWE2i"], asks: "nothing" },
+  mint: { words: ["--scheme", "uuid"], asks: "nothing" },
+  birthday: { words: ["--space", "365", "--drawn", "23"], asks: "nothing" },
+  collisions: { words: ["--world", "good-clocks", "--numbers", "100"], asks: "nothing" },
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
