@@ -139,7 +139,7 @@ describe("many, on standard input", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  test("are asked about 16 at a time, and told in their order, however the answers come", async () => {
+  test("are asked about 4 at a time, and told in their order, however the answers come", async () => {
     const place = await slowCoordinator();
     const numbers = Array.from({ length: 400 }, (_, run) => encodeCallNumber({ version: 0, run, sequence: 0 }));
     const asked = await callnumber(["inspect", "-", "--json", "--coordinator", place.url], {
@@ -147,7 +147,7 @@ describe("many, on standard input", () => {
     });
     const answers = asked.stdout.trimEnd().split("\n");
     expect(answers.map((line) => (JSON.parse(line) as { callNumber: string }).callNumber)).toEqual(numbers);
-    expect(place.mostAtOnce()).toBe(16);
+    expect(place.mostAtOnce()).toBe(4);
   });
 
   test("need no reader to the end: one that leaves ends it quietly", async () => {

@@ -1,12 +1,16 @@
 /** Questions to a coordinator over HTTP. The answers are checked by the same schemas that the coordinator answers by. */
 import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { unreachableReason } from "@callnumber/client";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
 import { AskError } from "./ask-error.js";
 import { bearerToken } from "./bearer-token.js";
 
 const TIMEOUT_MS = 10_000;
+/** How long a question may wait for a place in all. */
+const PATIENCE_MS = 15_000;
 
 /** Whom a command asks. */
 export interface Asked {
@@ -17,7 +21,10 @@ export interface Asked {
 
 type Question = RequestInit & { readonly headers?: Readonly<Record<string, string>> };
 
-/** `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable`, `answer_not_understood` or `token_unusable`. */
+/**
+ * Waits out that the coordinator is asked too much, for some seconds: nothing was begun then, so asking again does nothing twice.
+ * `request`: what is not a plain GET. @throws AskError with the coordinator's own code, or `coordinator_unreachable`, `answer_not_understood` or `token_unusable`.
+ */
 export async function askCoordinator<T>(
   asked: Asked,
   path: string,
@@ -26,10 +33,15 @@ export async function askCoordinator<T>(
 ): Promise<T> {
   const base = baseOf(asked);
   const headers = { ...request.headers, ...authorizationOf(asked) };
-  const { status, body } = await send(base, path, { ...request, headers });
-  const answer = schema.safeParse(body);
-  if (status === 200 && answer.success) return answer.data;
-  throw refusalIn(base, status, body);
+  for (let waitedMs = 0; ; ) {
+    const { status, body } = await send(base, path, { ...request, headers });
+    const answer = schema.safeParse(body);
+    if (status === 200 && answer.success) return answer.data;
+    const pauseMs = pauseIn(status, body);
+    if (pauseMs === undefined || waitedMs + pauseMs > PATIENCE_MS) throw refusalIn(base, status, body);
+    await delay(pauseMs);
+    waitedMs += pauseMs;
+  }
 }
 
 /**
@@ -79,6 +91,14 @@ async function send(base: string, path: string, request: RequestInit): Promise<{
   } catch (error) {
     throw unreachable(base, error);
   }
+}
+
+/** At random up to as long again: those who were turned away together do not come back together. */
+function pauseIn(status: number, body: unknown): number | undefined {
+  const refusal = errorAnswerSchema.safeParse(body);
+  if (status !== ERROR_RULES.overloaded.httpStatus || !refusal.success || refusal.data.code !== "overloaded")
+    return undefined;
+  return (refusal.data.retryAfterMs ?? 0) * (1 + Math.random());
 }
 
 function refusalIn(base: string, status: number, body: unknown): AskError {

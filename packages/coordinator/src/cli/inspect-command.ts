@@ -5,6 +5,7 @@ import process, { stdout } from "node:process";
 import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { canExist } from "../inspection.js";
+import { LOOKS_AT_ONCE } from "../limits/places.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { inputLines } from "./input-lines.js";
 import { type Asking, inspectText } from "./inspect-asking.js";
@@ -19,8 +20,8 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Lines of standard input that are asked about at the same time. */
-const ASKED_AT_ONCE = 16;
+/** Lines of standard input that are asked about at the same time: half of what one may have under way, who may look at something else meanwhile. */
+const ASKED_AT_ONCE = LOOKS_AT_ONCE / 2;
 
 export function inspectCommand(): Command {
   return new Command("inspect")
