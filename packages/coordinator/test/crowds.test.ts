@@ -55,7 +55,12 @@ test("a crowd that stays has a quarter of what it had, others beside it have all
   for (const end of crowd.slice(0, 60)) end();
   return new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
     expect(takeAll("crowd").length).toBe(12);
-    expect(takeAll("other").length).toBe(56);
+    crowds.note("second");
+    clock.ms += 101;
+    crowds.note("second");
+    // The quarter is taken by half, so one who shares it gets a half of the rest.
+    expect(takeAll("second").length).toBe(8);
+    expect(takeAll("other").length).toBe(52);
     clock.ms += 1_001;
     expect(underWay.hasPlaceFor("crowd")).toBe(true);
   });

@@ -6,7 +6,8 @@
  * What is answered without a wait is never under way beside anything else; but all that came in one turn of the event loop would be answered in
  * it, and others would wait for that. So a place that was taken in a turn is taken to the end of it.
  *
- * One who goes on asking for more gets a quarter of that: all whom it has let in wait for each other, and so does whoever comes beside them.
+ * Those who go on asking for more share a quarter of the places by the same rule: all who are let in wait for each other, and so does whoever
+ * comes beside them.
  */
 import { CoordinatorError } from "../errors.js";
 import { Crowds } from "./crowds.js";
@@ -95,7 +96,7 @@ export class UnderWay {
   }
 
   #isTooMuchOfCrowd(asker: string, taken: number): boolean {
-    return 2 * taken >= this.#placeCount * SHARE_OF_CROWD && this.#crowds.stays(asker);
+    return taken >= this.#placeCount * SHARE_OF_CROWD - this.#takenCount && this.#crowds.stays(asker);
   }
 
   #end(asker: string): void {
