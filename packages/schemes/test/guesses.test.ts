@@ -59,10 +59,11 @@ describe("who has one number", () => {
   test("is told a chance for any load, without a jump where the sum changes to its series", () => {
     for (const { facts } of SCHEMES) {
       let before = 0;
-      for (let exponent = -12; exponent <= 12; exponent += 0.125) {
+      for (let exponent = -8; exponent <= 12; exponent += 0.01) {
         const chance = facts.neighbour({ perSecond: 10 ** exponent, seconds: 1e13, nodes: 3 });
         expect(chance).toBeGreaterThanOrEqual(before * (1 - 1e-9));
-        expect(chance).toBeLessThanOrEqual(1);
+        // Never much more than as many times as there are numbers.
+        expect(chance).toBeLessThanOrEqual(before === 0 ? 1 : Math.min(1, before * 1.03));
         before = chance;
       }
     }
@@ -131,10 +132,9 @@ function bestOfAllWays(scheme: Scheme, each: number, random: () => number): numb
   return [...hits.values()].reduce((sum, of) => sum + Math.max(...of), 0) / read;
 }
 
+const STEPS = [-2, -1, 0, 1, 2];
+
 /** So many units further; so many counts further, or this very count. */
-const WAYS = [-2, -1, 0, 1, 2].flatMap((units) =>
-  [-2, -1, 0, 1, 2].flatMap((counts) => [
-    [units, counts, false] as const,
-    ...(counts < 0 ? [] : [[units, counts, true] as const]),
-  ]),
+const WAYS: readonly (readonly [units: number, counts: number, isCount: boolean])[] = [false, true].flatMap((isCount) =>
+  STEPS.flatMap((units) => STEPS.map((counts) => [units, counts, isCount] as const)),
 );
