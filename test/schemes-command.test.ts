@@ -13,6 +13,7 @@ const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g"
 interface Figures {
   readonly repeatChance: number;
   readonly guessChance: number;
+  readonly neighbourChance: number;
 }
 
 function figuresOf(json: string): readonly Figures[] {
@@ -104,6 +105,7 @@ describe("callnumber schemes", () => {
       expect(scheme).toMatchObject({
         repeatChance: expect.any(Number),
         guessChance: expect.any(Number),
+        neighbourChance: expect.any(Number),
         sample: { text: expect.any(String) },
       });
     }
@@ -126,6 +128,7 @@ describe("callnumber schemes", () => {
         "a repeat",
         "a reader",
         "a guess",
+        "another",
         "fails by",
       ]) {
         expect(stdout).toMatch(new RegExp(`^  ${label} +\\S`, "m"));
@@ -151,11 +154,13 @@ describe("callnumber schemes", () => {
       ["--rate", "0.001/y", "--nodes", "1", "--for", "1s"],
     ]) {
       expect((await callnumber(["schemes", ...load])).stdout).not.toMatch(/undefined|NaN|Infinity|-\d+ %/);
-      for (const { repeatChance, guessChance } of figuresOf(
+      for (const { repeatChance, guessChance, neighbourChance } of figuresOf(
         (await callnumber(["schemes", "--json", ...load])).stdout,
       )) {
         expect(repeatChance).toBeGreaterThanOrEqual(0);
         expect(repeatChance).toBeLessThanOrEqual(1);
+        expect(neighbourChance).toBeGreaterThanOrEqual(0);
+        expect(neighbourChance).toBeLessThanOrEqual(1);
         expect(guessChance).toBeGreaterThanOrEqual(0);
         expect(guessChance).toBeLessThanOrEqual(1);
       }

@@ -14,7 +14,7 @@ const VECTORS = read("packages/protocol/test-vectors/v0.csv")
   .split("\n")
   .slice(1)
   .map((line) => line.split(","));
-const SCHEMES = JSON.parse(read("test/mariadb/sql-schemes.json")) as Schemes;
+const { schemes: SCHEMES } = JSON.parse(read("packages/schemes/test-vectors/schemes.json")) as { schemes: Schemes };
 const BIGINT_UNSIGNED_MAX = 2n ** 64n - 1n;
 const DATABASE = "archive";
 /** Of sessions: the one that everybody should have, and the one that makes everything fit somehow. */
@@ -93,7 +93,13 @@ describe("the call number in MariaDB", () => {
   });
 
   test("is nothing else: whatever is no call number is NULL in each function, and not valid", async () => {
-    const texts = [...SCHEMES.notCallNumbers, "2VznWE2i ", "2VznWE2i2VznWE2i", "2VznWE2i".padEnd(70_000), "2VznWE\0i"];
+    const texts = [
+      ...SCHEMES.chibrary_3_30_14_final.notCallNumbers,
+      "2VznWE2i ",
+      "2VznWE2i2VznWE2i",
+      "2VznWE2i".padEnd(70_000),
+      "2VznWE\0i",
+    ];
     expect(texts.length).toBeGreaterThan(15);
     const columns = ["version", "run", "sequence", "to_number", "is_valid"];
     const calls = texts.map((text) => columns.map((name) => `call_number_${name}(${quoted(text)})`));
@@ -177,23 +183,23 @@ describe("the call number in MariaDB", () => {
 describe("the schemes that SQL can make by itself", () => {
   test("13 + 6 + 1 digits: every vector, as number, padded and as published", async () => {
     const rows = await valuesOf(
-      SCHEMES.mysql_bigint_13_6_1.map(({ in: { timeMs, random, server: digit } }) =>
+      SCHEMES.mysql_bigint_13_6_1.vectors.map(({ in: { timeMs, random, server: digit } }) =>
         ["", "_padded", "_as_written"].map((form) => `mysql_bigint_13_6_1${form}(${timeMs}, ${random}, ${digit})`),
       ),
     );
     expect(rows).toEqual(
-      SCHEMES.mysql_bigint_13_6_1.map(({ id, padded20, javaString }) => [ifItFits(id), padded20, javaString]),
+      SCHEMES.mysql_bigint_13_6_1.vectors.map(({ id, padded20, javaString }) => [ifItFits(id), padded20, javaString]),
     );
   });
 
   test("11 + 9 digits: every vector, as number, padded and as published", async () => {
     const rows = await valuesOf(
-      SCHEMES.mysql_sql_11_9.map(({ in: { seconds, uuidFirst8 } }) =>
+      SCHEMES.mysql_sql_11_9.vectors.map(({ in: { seconds, uuidFirst8 } }) =>
         ["", "_padded", "_as_written"].map((form) => `mysql_sql_11_9${form}(${seconds}, '${uuidFirst8}')`),
       ),
     );
     expect(rows).toEqual(
-      SCHEMES.mysql_sql_11_9.map(({ id, fixed20, asWritten }) => [ifItFits(id), fixed20, asWritten]),
+      SCHEMES.mysql_sql_11_9.vectors.map(({ id, fixed20, asWritten }) => [ifItFits(id), fixed20, asWritten]),
     );
   });
 
@@ -261,19 +267,23 @@ describe("the schemes that SQL can make by itself", () => {
 });
 
 interface Schemes {
-  readonly notCallNumbers: readonly string[];
-  readonly mysql_bigint_13_6_1: readonly {
-    readonly in: { readonly timeMs: string; readonly random: number; readonly server: number };
-    readonly id: string;
-    readonly padded20: string;
-    readonly javaString: string;
-  }[];
-  readonly mysql_sql_11_9: readonly {
-    readonly in: { readonly seconds: number; readonly uuidFirst8: string };
-    readonly id: string;
-    readonly fixed20: string;
-    readonly asWritten: string;
-  }[];
+  readonly chibrary_3_30_14_final: { readonly notCallNumbers: readonly string[] };
+  readonly mysql_bigint_13_6_1: {
+    readonly vectors: readonly {
+      readonly in: { readonly timeMs: string; readonly random: number; readonly server: number };
+      readonly id: string;
+      readonly padded20: string;
+      readonly javaString: string;
+    }[];
+  };
+  readonly mysql_sql_11_9: {
+    readonly vectors: readonly {
+      readonly in: { readonly seconds: number; readonly uuidFirst8: string };
+      readonly id: string;
+      readonly fixed20: string;
+      readonly asWritten: string;
+    }[];
+  };
 }
 
 /** What the server answers for rows of expressions, as text, in one statement and in their order. */

@@ -1,8 +1,10 @@
 /** The figures of the comparison, computed from the fields. Nothing is typed here that a field says. */
 import { atLeastOne, chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
 import type { Declaration } from "./declaration.js";
-import type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
+import type { Coordination, Facts, Failure, Made, Order, Reveals } from "./facts.js";
 import type { SequenceScope } from "./field.js";
+import { guessed, neighbour } from "./guesses.js";
+import { inUnitOfNode, mustBeAmount, mustBeMade, unitsIn } from "./made.js";
 import { type Shape, shapeOf } from "./shape.js";
 
 export function factsOf(declaration: Declaration, greatest: bigint): Facts {
@@ -18,12 +20,13 @@ export function factsOf(declaration: Declaration, greatest: bigint): Facts {
     nodes: shape.nodes === undefined ? Number.POSITIVE_INFINITY : Number(shape.nodes.count),
     perSecond: clock === undefined ? Number.POSITIVE_INFINITY : unitsIn(shape, 1) * numbersInUnit(shape),
     ...(clock === undefined ? {} : { endsMs: clock.epochMs + clock.unitCount * clock.unitMs - 1 }),
-    guessed: (madePerSecond) => guessed(shape, madePerSecond),
+    guessed: (made) => guessed(shape, mustBeMade(made)),
+    neighbour: (made) => neighbour(shape, mustBeMade(made)),
     lastsSeconds: (madePerSecond) =>
       clock === undefined
         ? Number(shape.count) / mustBeAmount("madePerSecond", madePerSecond)
         : (clock.unitCount * clock.unitMs) / MS,
-    repeats: (made) => repeats(shape, made),
+    repeats: (made) => repeats(shape, mustBeMade(made)),
     failures: failuresOf(shape),
   };
 }
@@ -71,27 +74,9 @@ function numbersInUnit({ nodes, sequence, drawnCount }: Shape): number {
   return Number((nodes?.count ?? 1n) * (sequence?.count ?? 1n) * drawnCount);
 }
 
-function unitsIn({ clock }: Shape, seconds: number): number {
-  return clock === undefined ? 1 : (seconds * MS) / clock.unitMs;
-}
-
-/** The stranger names the first number of a unit and a node where a sequence begins anew, and else the likeliest value that is drawn. */
-function guessed(shape: Shape, madePerSecond: number): number {
-  const { clock, nodes, sequence, drawn } = shape;
-  mustBeAmount("madePerSecond", madePerSecond);
-  if (clock === undefined && drawn.length === 0) return Math.min(1, madePerSecond / Number(shape.count));
-  const cells =
-    unitsIn(shape, 1) * Number(nodes?.count ?? 1n) * (sequence?.within === "process" ? Number(sequence.count) : 1);
-  const likeliest = drawn.length === 0 ? 1 : Math.max(...drawn.map(({ share }) => share));
-  return atLeastOne((-madePerSecond / cells) * likeliest);
-}
-
-type Made = Parameters<Facts["repeats"]>[0];
-
 /** Numbers come at random moments, as many from each node as from the next. */
 function repeats(shape: Shape, made: Made): number {
-  const total = mustBeAmount("perSecond", made.perSecond) * mustBeAmount("seconds", made.seconds);
-  if (mustBeAmount("nodes", made.nodes) < 1) throw new RangeError(`nodes must be 1 or more, not ${made.nodes}`);
+  const total = made.perSecond * made.seconds;
   const { clock, nodes, sequence, counter } = shape;
   if (counter !== undefined || total === 0) return 0;
   if (sequence !== undefined) return twoNodesAlike(shape, made.nodes) * REPEATS_OF_TWINS[sequence.within](shape, made);
@@ -130,13 +115,3 @@ const REPEATS_OF_TWINS: Readonly<Record<SequenceScope, (shape: Shape, made: Made
   kept: () => 1,
   run: () => 0,
 };
-
-/** How many numbers a node makes in a unit of the clock, on average. */
-function inUnitOfNode(shape: Shape, { perSecond, nodes }: Made): number {
-  return perSecond / nodes / unitsIn(shape, 1);
-}
-
-function mustBeAmount(name: string, value: number): number {
-  if (Number.isFinite(value) && value >= 0) return value;
-  throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
-}

@@ -25,6 +25,13 @@ export type Reveals = "when" | "where" | "how many" | "nothing";
 /** What makes the first repeat, or the first refusal. */
 export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
 
+/** How many numbers were made a second, by all nodes together, for how long, by how many nodes. */
+export interface Made {
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly nodes: number;
+}
+
 export interface Facts {
   /** log2 of how many different numbers can be made; 47 for a call number. What is the same in every number does not count. */
   readonly bits: number;
@@ -40,11 +47,17 @@ export interface Facts {
   /** The last moment of the clock field, in milliseconds since 1970; absent without one. */
   readonly endsMs?: number;
   /**
-   * The chance that the best guess of a stranger, who knows the scheme and the second but no node and no counter, hits a number that was made
-   * in that second, if `madePerSecond` were, by all nodes that there can be. Where there is no clock: one of those made.
-   * @throws RangeError for a rate below 0.
+   * The chance that the best guess of a stranger, who knows the scheme and the second but no number, hits one that was made in that second, if
+   * `perSecond` were, by all nodes that there can be. Where there is no clock: one of all that were made, and a count is guessed at its beginning.
+   * @throws RangeError as `repeats` does.
    */
-  guessed(madePerSecond: number): number;
+  guessed(made: Made): number;
+  /**
+   * The chance that a reader of one number, who knows the scheme and how busy it is, names another that exists: the one before it, where
+   * numbers are counted, and else the likeliest.
+   * @throws RangeError as `repeats` does.
+   */
+  neighbour(made: Made): number;
   /**
    * Seconds until every number is used at this pace; with a clock, the whole time that its field can hold, whatever the pace.
    * @throws RangeError for a rate below 0.
@@ -56,7 +69,7 @@ export interface Facts {
    * as many from each node as from the next; without a clock, exactly so many are drawn.
    * @throws RangeError where an amount is below 0, not finite, or there is less than 1 node.
    */
-  repeats(made: { readonly perSecond: number; readonly seconds: number; readonly nodes: number }): number;
+  repeats(made: Made): number;
   /** In the order in which they are met in practice. */
   readonly failures: readonly Failure[];
 }

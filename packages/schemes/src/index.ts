@@ -1,6 +1,6 @@
 /** The numbering schemes: what each is made of, how to mint with it, how to read it, and what it costs. */
 export { approximateChanceOfRepeat, chanceOfRepeat, drawsForHalf } from "./birthday.js";
-export type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
+export type { Coordination, Facts, Failure, Made, Order, Reveals } from "./facts.js";
 export {
   capacityOf,
   type Field,

@@ -1,4 +1,5 @@
 /** The sums behind a repeat, against the vectors, against plain products, and against each other. */
+import { DIGITS } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { approximateChanceOfRepeat, chanceOfRepeat, drawsForHalf, logOfNoCellTwice } from "../src/birthday.js";
@@ -8,6 +9,7 @@ import { vectorsOf } from "./vectors.js";
 import { draws, minted, world } from "./world.js";
 
 const {
+  rule,
   probabilities,
   vectors,
   drawsForHalf: halves,
@@ -19,9 +21,20 @@ const {
   }[];
   readonly vectors: readonly { readonly int: number; readonly key: string }[];
   readonly drawsForHalf: Readonly<Record<string, number>>;
+  readonly rule: string;
 }>("random_base62_5");
 
 describe("the chance of a repeat", () => {
+  test("of five characters folded to one case is as among 43,590,579 of them, not 36^5: letters come twice as often", () => {
+    const shares = new Map<string, number>();
+    for (const digit of DIGITS) shares.set(digit.toLowerCase(), (shares.get(digit.toLowerCase()) ?? 0) + 1 / 62);
+    expect(shares.size).toBe(36);
+    const twoAlike = [...shares.values()].reduce((sum, share) => sum + share ** 2, 0) ** 5;
+    expect(1 / twoAlike / (3_844 / 114) ** 5).toBeCloseTo(1, 12);
+    expect(rule).toContain(`(3844/114)^5 = ${Math.floor(1 / twoAlike)}`);
+    expect(drawsForHalf(Math.floor(1 / twoAlike))).toBe(7_774);
+  });
+
   test("is that of all 21 vectors, to the last of their twelve digits, exact and by the rule of thumb", () => {
     expect(probabilities).toHaveLength(21);
     for (const { in: given, pCollision, approx } of probabilities) {

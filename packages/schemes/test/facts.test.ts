@@ -9,6 +9,7 @@ import { defineScheme } from "../src/define-scheme.js";
 import {
   capacityOf,
   type Field,
+  type Made,
   SCHEMES,
   type Scheme,
   type SequenceScope,
@@ -241,23 +242,23 @@ describe("a tiny scheme", () => {
     const rest = tiny({ kind: "clock", unitMs: 1_000, epochMs: 0 }, { kind: "remainder", drawnBelow: 20 });
     for (const perSecond of [0.1, 3, 40]) {
       // In each of 2 units and 8 nodes: the guess is one of 8 values, or the first of the sequence.
-      expect(drawn.facts.guessed(perSecond)).toBeCloseTo(
+      expect(drawn.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
         poisson(perSecond / 16, (came) => 1 - (7 / 8) ** came),
         12,
       );
-      expect(counted.facts.guessed(perSecond)).toBeCloseTo(
+      expect(counted.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
         poisson(perSecond / 16, (came) => (came > 0 ? 1 : 0)),
         12,
       );
       // 0 to 3 have three of the 20 draws each, 4 to 7 have two.
-      expect(rest.facts.guessed(perSecond)).toBeCloseTo(
+      expect(rest.facts.guessed(ofASecond(perSecond))).toBeCloseTo(
         poisson(perSecond, (came) => 1 - (17 / 20) ** came),
         12,
       );
     }
     const counter = tiny({ kind: "counter", asked: "for each number" });
-    expect(counter.facts.guessed(2)).toBe(2 / 8);
-    expect(counter.facts.guessed(9)).toBe(1);
+    // Nobody needs luck to name the first of a count.
+    expect(counter.facts.guessed(ofASecond(2))).toBe(1);
     expect(counter.facts.lastsSeconds(2)).toBe(4);
     expect(counter.facts.order).toBe("strict");
   });
@@ -312,7 +313,8 @@ describe("a tiny scheme", () => {
   test("refuses amounts that are none", () => {
     const { facts } = tiny(clock, { kind: "random", from: 0, to: 7 });
     for (const wrong of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => facts.guessed(wrong)).toThrow(RangeError);
+      expect(() => facts.guessed(ofASecond(wrong))).toThrow(RangeError);
+      expect(() => facts.neighbour(ofASecond(wrong))).toThrow(RangeError);
       expect(() => facts.repeats({ perSecond: wrong, seconds: 1, nodes: 1 })).toThrow(RangeError);
       expect(() => facts.repeats({ perSecond: 1, seconds: wrong, nodes: 1 })).toThrow(RangeError);
       expect(() => facts.repeats({ perSecond: 1, seconds: 1, nodes: wrong })).toThrow(RangeError);
@@ -321,10 +323,15 @@ describe("a tiny scheme", () => {
     expect(() => facts.repeats({ perSecond: 1, seconds: 1, nodes: 0 })).toThrow("nodes must be 1 or more, not 0");
     for (const [, { facts }] of byName) {
       expect(facts.repeats({ perSecond: 0, seconds: 9, nodes: 9 })).toBe(0);
-      expect(facts.guessed(0)).toBe(0);
+      expect(facts.guessed(ofASecond(0))).toBe(0);
+      expect(facts.neighbour(ofASecond(0))).toBe(0);
     }
   });
 });
+
+function ofASecond(perSecond: number): Made {
+  return { perSecond, seconds: 1, nodes: 1 };
+}
 
 const HISTORIES = 10_000;
 

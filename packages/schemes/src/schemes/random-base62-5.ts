@@ -1,4 +1,7 @@
-/** Five characters of base62, drawn: short, of nobody, and no longer different after some ten thousands. */
+/**
+ * Five characters of base62, drawn: short, of nobody, and no longer different after some ten thousands. Kept where case does not count, they
+ * repeat as (3844 / 114)^5 = 43,590,579 values do, not as 36^5: ten digits are drawn once in 62, and 26 letters twice.
+ */
 import { defineScheme } from "../define-scheme.js";
 import { base62 } from "../spelling-rule.js";
 

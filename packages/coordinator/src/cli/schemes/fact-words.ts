@@ -48,7 +48,11 @@ export function factSentences(scheme: Scheme, load: Load): readonly (readonly [l
     ["a reader", `learns ${facts.reveals.map((what) => REVEALED[what]).join(", and ")}`],
     [
       "a guess",
-      `somebody who knows the scheme and the second names one number; that it was made then: ${chanceInWords(facts.guessed(load.perSecond))}`,
+      `who knows the scheme${facts.endsMs === undefined ? "" : " and the second"}, but no number, names one; that it was made${facts.endsMs === undefined ? "" : " then"}: ${chanceInWords(facts.guessed(load))}`,
+    ],
+    [
+      "another",
+      `who knows the scheme and one number names another; that it was made: ${chanceInWords(facts.neighbour(load))}`,
     ],
     ...facts.failures.map(
       (failure, index) => [index === 0 ? "fails by" : "", FAILURES[failure](scheme, load)] as const,

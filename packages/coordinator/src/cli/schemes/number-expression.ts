@@ -2,6 +2,7 @@
 
 /** Above, a double is no number any more. */
 const BITS_MAX = 1_000;
+const GREATEST = 1n << BigInt(BITS_MAX);
 const FACTOR = /^(\d+)(?:e(\d{1,3}))?(?:\^(\d{1,9}))?$/;
 
 /** At least 1. @throws RangeError */
@@ -28,7 +29,7 @@ function factorIn(factor: string): bigint {
 }
 
 function smallEnough(value: bigint): bigint {
-  if (value.toString(2).length > BITS_MAX) throw tooLarge();
+  if (value > GREATEST) throw tooLarge();
   return value;
 }
 

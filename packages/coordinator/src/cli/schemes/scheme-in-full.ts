@@ -52,7 +52,8 @@ export function schemeAsJson(scheme: Scheme, load: Load): object {
     lastsSeconds: bounded(facts.lastsSeconds(load.perSecond)),
     repeatChance: facts.repeats(load),
     repeatLikelyAfterSeconds: evenChanceAfter(facts, load) ?? null,
-    guessChance: facts.guessed(load.perSecond),
+    guessChance: facts.guessed(load),
+    neighbourChance: facts.neighbour(load),
     failures: facts.failures,
     sample: { text, fields: valuesAsJson(values), spellings: spellingsAsJson(scheme, values) },
   };

@@ -23,7 +23,7 @@ export function schemeTables(load: Load, loadText: string): readonly SchemeTable
   return [
     { heading: "What a number is, and what those who make them must ask for", columns: NUMBER_COLUMNS },
     { heading: `What it bears: ${loadText}`, columns: loadColumns(load) },
-    { heading: "What a reader learns, how often a guess hits, what goes wrong first", columns: readerColumns(load) },
+    { heading: "What one number tells, and what goes wrong first", columns: readerColumns(load) },
   ];
 }
 
@@ -60,13 +60,13 @@ function loadColumns(load: Load): readonly Column<Scheme>[] {
   ];
 }
 
-function readerColumns({ perSecond }: Load): readonly Column<Scheme>[] {
+function readerColumns(load: Load): readonly Column<Scheme>[] {
   return [
     NAME,
     { heading: "REVEALS", cellOf: ({ facts }) => facts.reveals.join(", "), expendability: 2 },
     {
-      heading: "A GUESS HITS",
-      cellOf: ({ facts }) => chanceInWords(facts.guessed(perSecond)),
+      heading: "NAMES ANOTHER",
+      cellOf: ({ facts }) => chanceInWords(facts.neighbour(load)),
       expendability: 1,
     },
     { heading: "FAILS FIRST BY", cellOf: firstFailure, expendability: 0 },
