@@ -1,5 +1,5 @@
 /** When a crowd stays: by a clock that the test sets. And what is left of the places for it then. */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Crowds } from "../src/limits/crowds.js";
 import { OVERLOADED_MESSAGE, UnderWay } from "../src/limits/under-way.js";
 
@@ -39,6 +39,26 @@ test("crowds that are gone are forgotten, however many there were", () => {
   clock.ms += 1_001;
   for (let asker = 0; asker < 500; asker++) crowds.note(`here ${asker}`);
   expect(crowds.rememberedCount).toBe(500);
+});
+
+test("of those who are turned away again and again none is forgotten while others are, and few are looked at for it", () => {
+  const { clock, crowds } = crowdsByHand();
+  for (let asker = 0; asker < 2_000; asker++) crowds.note(`here ${asker}`);
+  const walks = vi.spyOn(Map.prototype, Symbol.iterator).mockImplementation(counted as never);
+  onTestFinished(() => walks.mockRestore());
+  let lookedAtCount = 0;
+  function* counted(this: Map<unknown, unknown>) {
+    for (const entry of this.entries()) {
+      lookedAtCount++;
+      yield entry;
+    }
+  }
+  clock.ms += 600;
+  for (let asker = 0; asker < 1_500; asker++) crowds.note(`here ${asker}`);
+  expect(lookedAtCount).toBeLessThanOrEqual(1_500);
+  clock.ms += 600;
+  crowds.note("here 0");
+  expect(crowds.rememberedCount).toBe(1_500);
 });
 
 test("a crowd that stays has a quarter of what it had, others beside it have all that is free, and afterwards it has all again", () => {

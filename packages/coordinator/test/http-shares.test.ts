@@ -280,4 +280,30 @@ describe("a token that watches as often as it can", () => {
     expect(await ask(greedy.read, "/v1/events")).toMatchObject({ status: 503, answer: { code: "too_many_streams" } });
     expect((await begun(modest.read, "/v1/events")).statusCode).toBe(200);
   });
+
+  test("has all of that half again when streams of it broke, however long more were asked for", async () => {
+    const streams: IncomingMessage[] = [];
+    for (let count = 0; count < STREAM_COUNT_MAX / 2; count++) streams.push(await begun(greedy.read, "/v1/events"));
+    await refusedForLong("/v1/events");
+    streams[0]?.destroy();
+    await expect.poll(async () => (await begun(greedy.read, "/v1/events")).statusCode).toBe(200);
+  });
+
+  test("has all its exports again, too", async () => {
+    const path = "/v1/namespaces/main/export";
+    store.isEndless = true;
+    const exports: IncomingMessage[] = [];
+    for (let count = 0; count < EXPORTS_AT_ONCE; count++) exports.push(await begun(greedy.read, path));
+    await refusedForLong(path);
+    exports[0]?.destroy();
+    await expect.poll(async () => (await begun(greedy.read, path)).statusCode).toBe(200);
+  });
+
+  /** For longer than a crowd may be one that begins together. */
+  async function refusedForLong(path: string) {
+    for (let count = 0; count < 4; count++) {
+      expect((await ask(greedy.read, path)).status).toBe(503);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 });

@@ -4,7 +4,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { UnderWay } from "../limits/under-way.js";
+import { NO_CROWDS } from "../limits/crowds.js";
+import { OVERLOADED_MESSAGE, UnderWay } from "../limits/under-way.js";
 import type { RecentEvents } from "../recent-events.js";
 import { type Caller, maySee } from "./caller.js";
 import { whenClosed } from "./when-closed.js";
@@ -40,7 +41,7 @@ interface Stream extends Pick<StreamWishes, "namespace" | "caller" | "isStillKno
 export class EventStreams {
   readonly #recent: RecentEvents;
   readonly #streams = new Set<Stream>();
-  readonly #places = new UnderWay(STREAM_COUNT_MAX);
+  readonly #places = new UnderWay(STREAM_COUNT_MAX, OVERLOADED_MESSAGE, NO_CROWDS);
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
 

@@ -1,6 +1,6 @@
 /**
  * Connections that are not read for a while: who was turned away, and asks again at once in spite of what it was told, is heard when the pause
- * is over. What it sends meanwhile waits at its own end. So turning away has a bounded cost, however fast it is asked for, and leaves
+ * is over. What it sends meanwhile waits at its own end. So turning away has a bounded cost for each connection that says nothing of a proxy, however fast it asks, and leaves
  * the time to serve those who are let in.
  */
 import type { Socket } from "node:net";
@@ -10,9 +10,20 @@ export class HeldBack {
   /** Those that are read again first stand first: all pauses are alike. */
   #held: { readonly socket: Socket; readonly untilMs: number }[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** From the moment in which they are turned away. */
+  readonly #expected = new WeakSet<Socket>();
 
   constructor(pauseMs: number) {
     this.#pauseMs = pauseMs;
+  }
+
+  /** This one will be held. What it has sent at once behind its request is still read. */
+  expect(socket: Socket): void {
+    this.#expected.add(socket);
+  }
+
+  isExpected(socket: Socket): boolean {
+    return this.#expected.has(socket);
   }
 
   /** To be called when an answer is out. */
@@ -30,14 +41,19 @@ export class HeldBack {
   end(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const { socket } of this.#held.splice(0)) socket.resume();
+    for (const { socket } of this.#held.splice(0)) this.#readOn(socket);
   }
 
   #release(): void {
     const nowMs = performance.now();
     const stillHeld = this.#held.findIndex(({ untilMs }) => untilMs > nowMs);
-    for (const { socket } of this.#held.splice(0, stillHeld < 0 ? this.#held.length : stillHeld)) socket.resume();
+    for (const { socket } of this.#held.splice(0, stillHeld < 0 ? this.#held.length : stillHeld)) this.#readOn(socket);
     const [next] = this.#held;
     this.#timer = next && setTimeout(() => this.#release(), next.untilMs - nowMs).unref();
+  }
+
+  #readOn(socket: Socket): void {
+    this.#expected.delete(socket);
+    socket.resume();
   }
 }

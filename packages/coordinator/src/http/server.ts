@@ -151,7 +151,7 @@ export async function createServer({
   if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
   keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
-  const tellTurnedAway = turnAwayWhenFull(app, places, events);
+  const tellTurnedAway = turnAwayWhenFull(app, places, events, (request) => gate.endBehind(request));
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();

@@ -111,6 +111,12 @@ export class StrictGate {
     if (connection !== undefined) connection.isLetIn = true;
   }
 
+  /** Nothing that comes behind this request on its connection is looked at; its answer must be the last. */
+  endBehind(request: IncomingMessage): void {
+    const connection = this.#connections.of(request.socket);
+    if (connection !== undefined) connection.isRefused = true;
+  }
+
   /**
    * The answer to this request has no end. Whatever else comes on its connection, also half a request, ends the connection: it would wait for
    * ever, and while it is not read nobody sees that the other end is gone.

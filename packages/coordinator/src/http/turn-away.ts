@@ -2,6 +2,7 @@
  * Turns away what there is no place for, of who asks and of its kind: before the body is read, by an answer that was made before. A flood
  * costs one event a second, with the sum and with whose it is, and so many answers as it has connections in each pause in which they are not read.
  */
+import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Places } from "../limits/places.js";
 import { OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
@@ -39,8 +40,15 @@ const CODE = "overloaded";
 /** What proxies say of themselves. */
 const FORWARDED = ["x-forwarded-for", "forwarded", "via"];
 
-/** To be a hook behind those that find out who asks. Answers what ends it: the last sum is told, and everybody is read. */
-export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () => void {
+/**
+ * To be a hook behind those that find out who asks. `onLast` is told of a request whose answer ends its connection. Answers what ends it: the last sum is told, and everybody is read.
+ */
+export function turnAwayWhenFull(
+  app: TypedApp,
+  places: Places,
+  log: Log,
+  onLast: (request: IncomingMessage) => void,
+): () => void {
   const answers: Readonly<Record<keyof Places, PreparedAnswer>> = {
     leases: preparedAnswer(places.leases),
     questions: preparedAnswer(places.questions),
@@ -70,10 +78,17 @@ export function turnAwayWhenFull(app: TypedApp, places: Places, log: Log): () =>
       done();
       return;
     }
+    const { socket } = request.raw;
+    const isHeld = !isForOthers(request);
+    const isLast = isHeld && heldBack.isExpected(socket);
+    // It did not wait for the answer before, and thousands may have come with it: not reading on would not stop those.
+    if (isLast) onLast(request.raw);
+    else if (isHeld) heldBack.expect(socket);
+    const { status, headers, body } = answers[kind];
     reply.hijack();
-    reply.raw.writeHead(answers[kind].status, answers[kind].headers);
-    reply.raw.end(answers[kind].body, () => {
-      if (!isForOthers(request)) heldBack.hold(request.raw.socket);
+    reply.raw.writeHead(status, isLast ? [...headers, "connection", "close"] : headers);
+    reply.raw.end(body, () => {
+      if (isHeld && !isLast) heldBack.hold(socket);
     });
     sum.add(refusedCaller(request));
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();

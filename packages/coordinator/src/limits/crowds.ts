@@ -10,6 +10,9 @@ const OVER_AFTER_MS = 1_000;
 /** Crowds that are over are forgotten when there are more. Those that are not ask on, and each has a token or an address. */
 const REMEMBERED_MAX = 1_000;
 
+/** For places that are held by what nobody waits for, as long as whoever has one likes: fewer of them would serve nobody sooner. */
+export const NO_CROWDS: Pick<Crowds, "note" | "stays"> = { note: () => {}, stays: () => false };
+
 interface Crowd {
   readonly sinceMs: number;
   readonly lastMs: number;
@@ -17,6 +20,7 @@ interface Crowd {
 
 export class Crowds {
   readonly #nowMs: () => number;
+  /** Those of whom one was turned away last stand last. */
   readonly #byAsker = new Map<string, Crowd>();
 
   /** @param nowMs a clock that never goes back. */
@@ -28,6 +32,7 @@ export class Crowds {
   note(asker: string): void {
     const nowMs = this.#nowMs();
     const sinceMs = this.#standing(asker, nowMs)?.sinceMs ?? nowMs;
+    this.#byAsker.delete(asker);
     this.#byAsker.set(asker, { sinceMs, lastMs: nowMs });
     if (this.#byAsker.size > REMEMBERED_MAX) this.#forget(nowMs);
   }
@@ -50,7 +55,9 @@ export class Crowds {
 
   #forget(nowMs: number): void {
     for (const [asker, { lastMs }] of this.#byAsker) {
-      if (nowMs - lastMs > OVER_AFTER_MS) this.#byAsker.delete(asker);
+      // A flood from many networks is noted as often as it is turned away: no walk over all of them each time.
+      if (nowMs - lastMs <= OVER_AFTER_MS) return;
+      this.#byAsker.delete(asker);
     }
   }
 }

@@ -2,6 +2,7 @@
  * How many of each kind may be under way at a time, for all who ask; under-way.ts has how they are shared. What one alone may have is half.
  * One kind takes no place of another: whoever looks keeps nobody from leasing, and is told how things stand while they export.
  */
+import { NO_CROWDS } from "./crowds.js";
 import { OVERLOADED_MESSAGE, UnderWay } from "./under-way.js";
 
 /**
@@ -28,7 +29,7 @@ export function newPlaces(leasesAtOnce: number): Places {
     leases: new UnderWay(2 * leasesAtOnce, OVERLOADED_MESSAGE),
     questions: new UnderWay(2 * QUESTIONS_AT_ONCE, tooMany("questions are", "some are answered")),
     looks: new UnderWay(2 * LOOKS_AT_ONCE, tooMany("questions about the ledger are", "some are answered")),
-    exports: new UnderWay(2 * EXPORTS_AT_ONCE, tooMany("exports are", "one has ended")),
+    exports: new UnderWay(2 * EXPORTS_AT_ONCE, tooMany("exports are", "one has ended"), NO_CROWDS),
   };
 }
 

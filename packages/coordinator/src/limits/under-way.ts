@@ -21,7 +21,7 @@ const SHARE_OF_CROWD = 1 / 4;
 
 export class UnderWay {
   readonly #placeCount: number;
-  readonly #crowds: Crowds;
+  readonly #crowds: Pick<Crowds, "note" | "stays">;
   /** What one is told for whom there is no place; for people. */
   readonly message: string;
   /** Of those who have one. */
@@ -36,8 +36,9 @@ export class UnderWay {
   /**
    * @param placeCount twice what one may have under way who is alone.
    * @param message what one is told for whom there is no place.
+   * @param crowds who has fewer places for a while. `NO_CROWDS`: nobody.
    */
-  constructor(placeCount: number, message = OVERLOADED_MESSAGE, crowds = new Crowds()) {
+  constructor(placeCount: number, message = OVERLOADED_MESSAGE, crowds: Pick<Crowds, "note" | "stays"> = new Crowds()) {
     this.#placeCount = placeCount;
     this.#crowds = crowds;
     this.message = message;

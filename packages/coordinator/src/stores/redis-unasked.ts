@@ -6,7 +6,7 @@
 import { createRequire } from "node:module";
 
 interface Reader {
-  readonly redis: { disconnect(reconnect: boolean): void };
+  readonly redis: { readonly stream: { readonly writable: boolean }; disconnect(reconnect: boolean): void };
 }
 
 /** Once for the process: the client gives no way to it for one connection. */
@@ -21,6 +21,7 @@ function endingOnFailure(this: Reader, read: () => void): void {
   try {
     read();
   } catch {
-    this.redis.disconnect(true);
+    // Once: each call leaves a timer and a listener on the connection, and such answers come by ten thousands in one packet.
+    if (this.redis.stream.writable) this.redis.disconnect(true);
   }
 }
