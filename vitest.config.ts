@@ -13,8 +13,8 @@ export default defineConfig({
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"],
     // Tests start and kill real servers: each file gets a process of its own.
     pool: "forks",
-    // One more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
-    maxWorkers: 3,
+    // Two more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
+    maxWorkers: 4,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/seed.ts", "test/environment.ts"],
     // A time limit is a safety net and proves nothing: wide enough for a slow, shared machine.
