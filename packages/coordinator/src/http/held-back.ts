@@ -1,7 +1,7 @@
 /**
  * Connections that are not read for a while: who was turned away, and asks again at once in spite of what it was told, is heard when the pause
- * is over. What it sends meanwhile waits at its own end. So turning away has a bounded cost for each connection that says nothing of a proxy, however fast it asks, and leaves
- * the time to serve those who are let in.
+ * is over. What it sends meanwhile waits at its own end. So turning away costs a bounded time for each connection that says nothing of a proxy,
+ * however fast it asks, and leaves the rest to serve those who are let in.
  */
 import type { Socket } from "node:net";
 

@@ -41,7 +41,8 @@ const CODE = "overloaded";
 const FORWARDED = ["x-forwarded-for", "forwarded", "via"];
 
 /**
- * To be a hook behind those that find out who asks. `onLast` is told of a request whose answer ends its connection. Answers what ends it: the last sum is told, and everybody is read.
+ * To be a hook behind those that find out who asks. `onLast` is told of a request whose answer ends its connection. Answers what ends all
+ * this: the last sum is told, and everybody is read.
  */
 export function turnAwayWhenFull(
   app: TypedApp,
