@@ -5,25 +5,28 @@
  */
 import type { Socket } from "node:net";
 
+const ANSWERED_BEFORE_PAUSE = 2;
+
 export class HeldBack {
   readonly #pauseMs: number;
   /** Those that are read again first stand first: all pauses are alike. */
   #held: { readonly socket: Socket; readonly untilMs: number }[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** From the moment in which they are turned away. */
-  readonly #expected = new WeakSet<Socket>();
+  /** How often they were turned away since they were read last. */
+  readonly #countOf = new WeakMap<Socket, number>();
 
   constructor(pauseMs: number) {
     this.#pauseMs = pauseMs;
   }
 
-  /** This one will be held. What it has sent at once behind its request is still read. */
-  expect(socket: Socket): void {
-    this.#expected.add(socket);
-  }
-
-  isExpected(socket: Socket): boolean {
-    return this.#expected.has(socket);
+  /**
+   * This one is turned away, and will be held. Answers whether it sends on without waiting for its answers: what came with them is parsed already,
+   * and not reading on would not stop it. One who waits for each can be before the pause once, when its answer was out before we heard of it.
+   */
+  sendsOn(socket: Socket): boolean {
+    const count = (this.#countOf.get(socket) ?? 0) + 1;
+    this.#countOf.set(socket, count);
+    return count > ANSWERED_BEFORE_PAUSE;
   }
 
   /** To be called when an answer is out. */
@@ -53,7 +56,7 @@ export class HeldBack {
   }
 
   #readOn(socket: Socket): void {
-    this.#expected.delete(socket);
+    this.#countOf.delete(socket);
     socket.resume();
   }
 }

@@ -81,10 +81,8 @@ export function turnAwayWhenFull(
     }
     const { socket } = request.raw;
     const isHeld = !isForOthers(request);
-    const isLast = isHeld && heldBack.isExpected(socket);
-    // It did not wait for the answer before, and thousands may have come with it: not reading on would not stop those.
+    const isLast = isHeld && heldBack.sendsOn(socket);
     if (isLast) onLast(request.raw);
-    else if (isHeld) heldBack.expect(socket);
     const { status, headers, body } = answers[kind];
     reply.hijack();
     reply.raw.writeHead(status, isLast ? [...headers, "connection", "close"] : headers);
