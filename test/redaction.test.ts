@@ -42,6 +42,9 @@ const COMMANDS: Readonly<
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
+/** One of each kind: with a store, with a coordinator, with neither. */
+const MISTYPED = new Set(["serve", "move", "inspect", "decode", "schemes"]);
+
 test("the table names every command", async () => {
   const { stdout } = await callnumber(["--help"]);
   const listed = [...stdout.matchAll(/^ {2}([a-z-]+)(?: |$)/gm)].map(([, name]) => name);
@@ -85,10 +88,12 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       run([`--coordinator=me:${WRONG}@127.0.0.1:1`, "--json"]);
       run([], { CALLNUMBER_COORDINATOR: `http://me:${WRONG}@127.0.0.1:1` });
     }
-    // Where it has no place at all.
+    // Where it has no place at all. What a command does not know is told by one function for all of them.
     run([wrongUrl]);
-    run(["--sotre", wrongUrl]);
-    run([`--json=${wrongUrl}`]);
+    if (MISTYPED.has(name)) {
+      run(["--sotre", wrongUrl]);
+      run([`--json=${wrongUrl}`]);
+    }
     run([], { CALLNUMBER_STORE: `x:${WRONG}@y`, CALLNUMBER_STORE_FILE: "/nonexistent/store-url" });
     const finished = await Promise.all(running);
     for (const { stdout, stderr } of finished) {

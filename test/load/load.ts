@@ -46,15 +46,19 @@ export class Load {
     this.#processes = processes;
   }
 
-  /** Each process asks from an address of its own. The first one goes before the others in what it gets of the machine. */
-  static async start(url: string, processCount: number): Promise<Load> {
+  /**
+   * Each process asks from an address of its own. `isModest`: all but the first take what the coordinator and the first leave of the machine.
+   * In practice callers have machines of their own.
+   */
+  static async start(url: string, processCount: number, isModest = false): Promise<Load> {
     const processes = Array.from({ length: processCount }, (_, index) =>
       fork(PROGRAM, [
         JSON.stringify({ url, namespace: NAMESPACE, name: `load-${index}`, address: `127.0.0.${index + 2}` }),
       ]),
     );
-    // Callers have machines of their own in practice: here those of the flood get what the coordinator and the others leave.
-    for (const { pid } of processes.slice(1)) setPriority(pid as number, constants.priority.PRIORITY_BELOW_NORMAL);
+    if (isModest) {
+      for (const { pid } of processes.slice(1)) setPriority(pid as number, constants.priority.PRIORITY_BELOW_NORMAL);
+    }
     await Promise.all(processes.map((one) => once(one, "message")));
     return new Load(processes);
   }

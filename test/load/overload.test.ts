@@ -4,7 +4,7 @@ import { playOverload } from "./overload.js";
 
 test("more than can be answered is told so, what is served stands in the ledger once, and after it all is as before", async () => {
   // So few places that this machine, whatever else it does, can't help but turn some away.
-  const flags = ["--leases-at-once", "4", "--holder-burst-runs", "none"];
+  const flags = ["--leases-at-once", "1", "--holder-burst-runs", "none"];
   const { flood, loaded, after, figures, looks, runs, exitCode } = await playOverload({
     durationMs: 5_000,
     times: 5,

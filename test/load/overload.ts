@@ -13,6 +13,8 @@ export interface OverloadPlan {
   /** How long capacity and quiet times are measured. */
   readonly measureMs: number;
   readonly flags?: readonly string[];
+  /** Of the machine, the flood takes what the coordinator and the callers beside it leave. Default false: on a busy machine it would be none. */
+  readonly isFloodModest?: boolean;
   /** Hears what is begun, and how long it takes at least. */
   readonly tell?: (what: string, durationMs: number) => void;
 }
@@ -62,12 +64,13 @@ export async function playOverload({
   times,
   measureMs,
   flags = [],
+  isFloodModest = false,
   tell = () => {},
 }: OverloadPlan): Promise<OverloadFindings> {
   const coordinator = await LoadedCoordinator.start(...flags);
   let load: Load | undefined;
   try {
-    load = await Load.start(coordinator.url, LOAD_PROCESSES);
+    load = await Load.start(coordinator.url, LOAD_PROCESSES, isFloodModest);
     const importers = load.part(0, 1);
     const others = load.part(1, LOAD_PROCESSES);
     let runCount = 0;
