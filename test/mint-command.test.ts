@@ -131,8 +131,20 @@ describe("callnumber mint", () => {
 });
 
 describe("the state file", () => {
-  const tickets = (state: string, ...more: readonly string[]) =>
-    callnumber(["mint", "--scheme", "tickets", "--server", "1", "--state", state, ...more]);
+  const words = (state: string, more: readonly string[]) => [
+    "mint",
+    "--scheme",
+    "tickets",
+    "--server",
+    "1",
+    "--state",
+    state,
+    ...more,
+  ];
+  const tickets = (state: string, ...more: readonly string[]) => callnumber(words(state, more));
+  /** Goes on until it is stopped. */
+  const startTickets = (state: string, ...more: readonly string[]) =>
+    startCommand(words(state, [...more, "-n", "100000000"]));
 
   test("carries a counter from call to call; of two servers one is odd and one even", async () => {
     const state = join(await folderForTest(), "state.json");
@@ -189,17 +201,7 @@ describe("the state file", () => {
     const seen = new Set<string>();
     let count = 0;
     for (let round = 0; round < 3; round++) {
-      const running = startCommand([
-        "mint",
-        "--scheme",
-        "tickets",
-        "--server",
-        "1",
-        "--state",
-        state,
-        "-n",
-        "100000000",
-      ]);
+      const running = startTickets(state);
       // The more rounds, the later the kill.
       while (linesOf(running.output().stdout).length < 2 + 1_500 * round) await delay(5);
       await running.stop("SIGKILL");
@@ -217,18 +219,7 @@ describe("the state file", () => {
 
   test("asked to stop, it lets the file go", async () => {
     const state = join(await folderForTest(), "state.json");
-    const running = startCommand([
-      "mint",
-      "--scheme",
-      "tickets",
-      "--server",
-      "1",
-      "--state",
-      state,
-      "--create",
-      "-n",
-      "100000000",
-    ]);
+    const running = startTickets(state, "--create");
     while (running.output().stdout === "") await delay(5);
     expect(await running.stop("SIGINT")).toBe(130);
     expect((await tickets(state)).code).toBe(0);

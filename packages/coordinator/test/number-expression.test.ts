@@ -1,6 +1,6 @@
 /** What people type for a count, a rate and a span is taken as they mean it, or refused at once; also what would take for ever. */
+import { drawsForChance } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
-import { drawsForChance } from "../src/cli/schemes/draws-for-chance.js";
 import { rateIn, rateInWords, spanIn } from "../src/cli/schemes/load.js";
 import { numberExpression } from "../src/cli/schemes/number-expression.js";
 

@@ -16,21 +16,29 @@ export function approximateChanceOfRepeat(space: number | bigint, drawn: number 
   return atLeastOne((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
 }
 
-/** The fewest draws of `space` values among which a repeat is at least as likely as none. Beyond 2^53 draws to the digits of a double. */
-export function drawsForHalf(space: number | bigint): number {
+/**
+ * The fewest draws of `space` values among which a repeat has at least that chance (above 0, below 1). Beyond 2^53 draws to the digits of
+ * a double.
+ */
+export function drawsForChance(space: number | bigint, chance: number): number {
   mustBeCounts(space, 0);
   let few = 1;
   let enough = 2;
-  while (chanceOfRepeat(space, enough) < HALF) {
+  while (chanceOfRepeat(space, enough) < chance) {
     few = enough;
     enough *= 2;
   }
   for (;;) {
     const middle = Math.floor((few + enough) / 2);
     if (middle <= few || middle >= enough) return enough;
-    if (chanceOfRepeat(space, middle) < HALF) few = middle;
+    if (chanceOfRepeat(space, middle) < chance) few = middle;
     else enough = middle;
   }
+}
+
+/** The same for a repeat that is at least as likely as none. */
+export function drawsForHalf(space: number | bigint): number {
+  return drawsForChance(space, HALF);
 }
 
 /**

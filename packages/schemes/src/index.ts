@@ -1,5 +1,5 @@
 /** The numbering schemes: what each is made of, how to mint with it, how to read it, and what it costs. */
-export { approximateChanceOfRepeat, chanceOfRepeat, drawsForHalf } from "./birthday.js";
+export { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance, drawsForHalf } from "./birthday.js";
 export type { Coordination, Facts, Failure, Made, Order, Reveals } from "./facts.js";
 export {
   capacityOf,

@@ -1,10 +1,9 @@
 /** `birthday`: how likely two of some drawn numbers are the same, and how many may be drawn. Offline. */
-import { approximateChanceOfRepeat, chanceOfRepeat } from "@callnumber/schemes";
+import { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "@callnumber/schemes";
 import { Command } from "commander";
 import { chanceInWords, countInWords } from "./figures.js";
 import { print, printJson } from "./print.js";
 import { quickOption } from "./quick-option.js";
-import { drawsForChance } from "./schemes/draws-for-chance.js";
 import { numberExpression } from "./schemes/number-expression.js";
 import { labelled } from "./schemes/sentences.js";
 
