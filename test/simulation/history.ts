@@ -48,7 +48,7 @@ export function histories(stepCount: number, focus: Focus = {}): fc.Arbitrary<Hi
   return new HistoryArbitrary(stepCount, focus);
 }
 
-/** fast-check's own commands come in any number; here a number is promised, so only the shrinking is theirs. */
+/** fast-check's own commands come in any number; here a number is promised, so only the shrinking of values is theirs. */
 class HistoryArbitrary extends fc.Arbitrary<History> {
   readonly #stepCount: number;
   readonly #focus: Focus;
@@ -69,7 +69,20 @@ class HistoryArbitrary extends fc.Arbitrary<History> {
   }
 
   shrink(value: History, context: unknown): fc.Stream<fc.Value<History>> {
-    return SMALLER.shrink(value, context);
+    return fc.stream(shorter(value)).join(SMALLER.shrink(value, context));
+  }
+}
+
+/**
+ * The same history without some of its steps in a row: half of them, a quarter, down to each single one. Before any value is made smaller:
+ * in a long history that takes all the tries there are, and most of its steps have nothing to do with the fault.
+ */
+function* shorter({ setting, steps }: History): IterableIterator<fc.Value<History>> {
+  for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let end = steps.length; end > 0; end -= size) {
+      const kept = [...steps.slice(0, Math.max(0, end - size)), ...steps.slice(end)];
+      yield new fc.Value({ setting, steps: kept }, undefined);
+    }
   }
 }
 
