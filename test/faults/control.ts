@@ -24,8 +24,8 @@ export class Control {
     this.#counter = counter;
   }
 
-  /** `onNumber` hears each number, also one that came before. */
-  start(onNumber: (number: number) => void): void {
+  /** `onNumber` hears each number, also one that came before; the next one is made when it resolves. */
+  start(onNumber: (number: number) => Promise<void> | void): void {
     this.#working = this.#work(onNumber);
   }
 
@@ -43,13 +43,13 @@ export class Control {
     return this.#repeatCount;
   }
 
-  async #work(onNumber: (number: number) => void): Promise<void> {
+  async #work(onNumber: (number: number) => Promise<void> | void): Promise<void> {
     while (!this.#isStopped) {
       try {
         const number = await this.#counter.next();
         if (this.#seen.has(number)) this.#repeatCount++;
         this.#seen.add(number);
-        onNumber(number);
+        await onNumber(number);
       } catch {
         await delay(RETRY_MS);
       }

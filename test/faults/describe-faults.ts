@@ -1,16 +1,18 @@
 /**
- * The short form of the fault suite for some faults: each kind twice, on real servers, with real coordinator processes, beside the
- * control. In several test files, so that they run side by side.
+ * The short form of the fault suite for some faults: each kind once or twice, as the seed wants it, on real servers, with real coordinator
+ * processes, beside the control. In several test files, so that they run side by side.
  */
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import type { Fault } from "./fault.js";
+import { UsualLoad } from "./load.js";
 import { type FaultResult, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 import { tableOf } from "./table.js";
 
-const INJECTIONS = 2;
 const RUN_COUNT_MIN = 40_000;
+/** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
+const PAUSE_MS = 4;
 
 export function describeFaults(name: string, ...groups: readonly (readonly Fault[])[]): void {
   const faults = groups.flat();
@@ -29,7 +31,9 @@ export function describeFaults(name: string, ...groups: readonly (readonly Fault
           return skip(reason);
         }
         const random = seededRandom(seed + index);
-        const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random });
+        const injectionCount = 1 + ((seed + index) % 2);
+        const load = new UsualLoad(PAUSE_MS);
+        const result = await runFault(fault, { binary, injectionCount, random, load });
         results.push(result);
         expect(result.problems).toEqual([]);
         expect(result.missing).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * An importer that only takes runs, as fast as it gets them: the client's own source and its own check of every answer, without making
+ * An importer that only takes runs, one lease after the other: the client's own source and its own check of every answer, without making
  * the 16,384 numbers of each. It never gives up, as a person who starts it again and again.
  */
 import { randomBytes } from "node:crypto";
@@ -16,6 +16,8 @@ export interface ImporterOptions {
   readonly coordinators: () => readonly string[];
   /** A new one after each lease, too. */
   readonly wanders: boolean;
+  /** Behind each lease. */
+  readonly pauseMs: number;
   readonly received: Received;
   /** Every code that it was refused with. */
   readonly codes: Map<string, number>;
@@ -62,6 +64,7 @@ export class Importer {
       try {
         this.#accept(await this.#leaseOnce());
         if (this.#options.wanders) this.#turn++;
+        if (this.#options.pauseMs > 0) await delay(this.#options.pauseMs);
       } catch (error) {
         const code = (error as { code?: unknown }).code;
         if (typeof code !== "string") throw error;

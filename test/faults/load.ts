@@ -1,9 +1,10 @@
 /** The importers that work in a world while faults happen to it. The usual ones live in this process: two that only take runs, one that mints. */
+import { setTimeout as delay } from "node:timers/promises";
 import { Importer, type ImporterOptions } from "./importer.js";
 import { MintingImporter } from "./minting-importer.js";
 
 /** What an importer is told of its world. */
-export type Workplace = Omit<ImporterOptions, "name" | "wanders">;
+export type Workplace = Omit<ImporterOptions, "name" | "wanders" | "pauseMs">;
 
 export interface Load {
   readonly callNumberCount: number;
@@ -12,15 +13,21 @@ export interface Load {
   start(workplace: Workplace, storeId: string): void;
   /** Resolves when every importer got runs that it asked for after this call. */
   nextLeases(): Promise<unknown>;
-  /** A number that the control made. */
-  noteControl(number: number): void;
+  /** A number that the control made. It makes the next one when this resolves. */
+  noteControl(number: number): Promise<void> | void;
   /** Resolves when no importer works any more. Without effect before the start, and the second time. */
   stop(): Promise<void>;
 }
 
 export class UsualLoad implements Load {
+  readonly #pauseMs: number;
   #importers: readonly Importer[] = [];
   #minting: MintingImporter | undefined;
+
+  /** @param pauseMs of each importer and of the control behind each answer. Default 0: as fast as they can, which takes a whole core. */
+  constructor(pauseMs = 0) {
+    this.#pauseMs = pauseMs;
+  }
 
   get callNumberCount(): number {
     return this.#minting?.callNumberCount ?? 0;
@@ -32,10 +39,11 @@ export class UsualLoad implements Load {
   }
 
   start(workplace: Workplace): void {
+    const taking = { ...workplace, pauseMs: this.#pauseMs };
     this.#importers = [
-      new Importer({ ...workplace, name: "a", wanders: false }),
+      new Importer({ ...taking, name: "a", wanders: false }),
       // Meets every coordinator in turn, and so whatever one of them would do differently.
-      new Importer({ ...workplace, name: "b", wanders: true }),
+      new Importer({ ...taking, name: "b", wanders: true }),
     ];
     this.#minting = new MintingImporter({ ...workplace, name: "minting" });
     for (const one of [...this.#importers, this.#minting]) one.start();
@@ -45,8 +53,9 @@ export class UsualLoad implements Load {
     return Promise.all(this.#importers.map((importer) => importer.nextLease()));
   }
 
-  noteControl(): void {
-    // The control counts its repeats itself.
+  /** The control counts its repeats itself. */
+  async noteControl(): Promise<void> {
+    if (this.#pauseMs > 0) await delay(this.#pauseMs);
   }
 
   async stop(): Promise<void> {

@@ -4,20 +4,22 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient } from "@callnumber/client";
-import type { ImporterOptions } from "./importer.js";
+import type { Workplace } from "./load.js";
+
+type MintingOptions = Workplace & { readonly name: string };
 
 const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
 
 export class MintingImporter {
-  readonly #options: Omit<ImporterOptions, "wanders">;
+  readonly #options: MintingOptions;
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   #turn = 0;
   #callNumberCount = 0;
   #repeatCount = 0;
 
-  constructor(options: Omit<ImporterOptions, "wanders">) {
+  constructor(options: MintingOptions) {
     this.#options = options;
   }
 
