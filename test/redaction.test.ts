@@ -43,7 +43,7 @@ const COMMANDS: Readonly<
 };
 
 /** One of each kind: with a store, with a coordinator, with neither. */
-const MISTYPED = new Set(["serve", "move", "inspect", "decode", "schemes"]);
+const ONE_OF_EACH_KIND = new Set(["serve", "move", "inspect", "decode", "schemes"]);
 
 test("the table names every command", async () => {
   const { stdout } = await callnumber(["--help"]);
@@ -69,18 +69,15 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       run(["--json", ...typed(operatorUrl)]);
       run(typed(wrongUrl));
       run(["--json"], { CALLNUMBER_STORE: wrongUrl, ...(isMove ? { CALLNUMBER_TO: wrongUrl } : {}) });
-      const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
-      run(["--store-file", replaceFile(file, `${wrongUrl}\n`), ...typed(wrongUrl).slice(2)]);
-      run(["--store-file", replaceFile(open, wrongUrl, 0o644), ...typed(wrongUrl).slice(2)]);
-      // What can't be read is judged by one function for all of them; a move has two.
-      for (const spoilt of name === "init" || isMove ? spoiltForms(WRONG) : []) {
-        run(typed(spoilt));
-        run([
-          "--json",
-          ...typed(spoilt)
-            .map((word, at, all) => (at % 2 === 0 ? `${word}=${all[at + 1]}` : ""))
-            .filter(Boolean),
-        ]);
+      // Files are read, and what can't be read as an address is judged, by one function for all of them; a move has two addresses.
+      if (ONE_OF_EACH_KIND.has(name)) {
+        const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
+        run(["--store-file", replaceFile(file, `${wrongUrl}\n`), ...typed(wrongUrl).slice(2)]);
+        run(["--store-file", replaceFile(open, wrongUrl, 0o644), ...typed(wrongUrl).slice(2)]);
+        for (const [index, spoilt] of spoiltForms(WRONG).entries()) {
+          const words = typed(spoilt);
+          run(index % 2 === 0 ? words : ["--json", ...joined(words)]);
+        }
       }
     }
     if (asks === "coordinator") {
@@ -90,7 +87,7 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
     }
     // Where it has no place at all. What a command does not know is told by one function for all of them.
     run([wrongUrl]);
-    if (MISTYPED.has(name)) {
+    if (ONE_OF_EACH_KIND.has(name)) {
       run(["--sotre", wrongUrl]);
       run([`--json=${wrongUrl}`]);
     }
@@ -101,6 +98,11 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
     }
   });
 });
+
+/** Each flag and its value as one word. */
+function joined(words: readonly string[]): string[] {
+  return words.flatMap((word, at) => (at % 2 === 0 ? [`${word}=${words[at + 1]}`] : []));
+}
 
 /** Addresses that are refused because of something beside the password. */
 function spoiltForms(password: string): readonly string[] {
