@@ -12,11 +12,18 @@ test("who is turned away for longer than a moment is a crowd that stays; a crowd
   const { clock, crowds } = crowdsByHand();
   for (let count = 0; count < 1_000; count++) crowds.note("a");
   clock.ms += 100;
-  expect(crowds.stays("a")).toBe(false);
   crowds.note("a");
   clock.ms += 1;
+  expect(crowds.stays("a")).toBe(false);
+  crowds.note("a");
   expect(crowds.stays("a")).toBe(true);
   expect(crowds.stays("b")).toBe(false);
+});
+
+test("who was turned away in one moment only is no crowd that stays, as long as that is remembered", () => {
+  const { clock, crowds } = crowdsByHand();
+  for (let count = 0; count < 1_000; count++) crowds.note("a");
+  for (clock.ms += 100; clock.ms <= 2_000; clock.ms += 100) expect(crowds.stays("a")).toBe(false);
 });
 
 test("a crowd is gone when nobody of it was turned away for a second, and then begins anew", () => {
@@ -61,7 +68,7 @@ test("of those who are turned away again and again none is forgotten while other
   expect(crowds.rememberedCount).toBe(1_500);
 });
 
-test("a crowd that stays has a quarter of what it had, others beside it have all that is free, and afterwards it has all again", () => {
+test("a crowd that stays has an eighth of what it had, others beside it have all that is free, and afterwards it has all again", () => {
   const { clock, crowds } = crowdsByHand();
   const underWay = new UnderWay(128, OVERLOADED_MESSAGE, crowds);
   const takeAll = (asker: string) => {
@@ -72,15 +79,16 @@ test("a crowd that stays has a quarter of what it had, others beside it have all
   const crowd = takeAll("crowd");
   expect(crowd.length).toBe(64);
   clock.ms += 101;
-  for (const end of crowd.slice(0, 60)) end();
+  expect(underWay.hasPlaceFor("crowd")).toBe(false);
+  for (const end of crowd.slice(0, 62)) end();
   return new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-    expect(takeAll("crowd").length).toBe(12);
+    expect(takeAll("crowd").length).toBe(6);
     crowds.note("second");
     clock.ms += 101;
     crowds.note("second");
-    // The quarter is taken by half, so one who shares it gets a half of the rest.
-    expect(takeAll("second").length).toBe(8);
-    expect(takeAll("other").length).toBe(52);
+    // The eighth is taken by half, so one who shares it gets a half of the rest.
+    expect(takeAll("second").length).toBe(4);
+    expect(takeAll("other").length).toBe(58);
     clock.ms += 1_001;
     expect(underWay.hasPlaceFor("crowd")).toBe(true);
   });
@@ -91,5 +99,6 @@ test("one place is there for a crowd, however few there are", () => {
   const underWay = new UnderWay(2, OVERLOADED_MESSAGE, crowds);
   crowds.note("crowd");
   clock.ms += 101;
+  crowds.note("crowd");
   expect(underWay.hasPlaceFor("crowd")).toBe(true);
 });

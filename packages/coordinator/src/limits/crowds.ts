@@ -37,11 +37,11 @@ export class Crowds {
     if (this.#byAsker.size > REMEMBERED_MAX) this.#forget(nowMs);
   }
 
+  /** Whether some of these were turned away, and, a moment later, some again. */
   stays(asker: string): boolean {
     if (this.#byAsker.size === 0) return false;
-    const nowMs = this.#nowMs();
-    const crowd = this.#standing(asker, nowMs);
-    return crowd !== undefined && nowMs - crowd.sinceMs > MOMENT_MS;
+    const crowd = this.#standing(asker, this.#nowMs());
+    return crowd !== undefined && crowd.lastMs - crowd.sinceMs > MOMENT_MS;
   }
 
   get rememberedCount(): number {

@@ -6,7 +6,7 @@
  * What is answered without a wait is never under way beside anything else; but all that came in one turn of the event loop would be answered in
  * it, and others would wait for that. So a place that was taken in a turn is taken to the end of it.
  *
- * Those who go on asking for more share a quarter of the places by the same rule: all who are let in wait for each other, and so does whoever
+ * Those who go on asking for more share an eighth of the places by the same rule: all who are let in wait for each other, and so does whoever
  * comes beside them.
  */
 import { CoordinatorError } from "../errors.js";
@@ -17,7 +17,7 @@ export const OVERLOADED_RETRY_AFTER_MS = 1_000;
 export const OVERLOADED_MESSAGE = "more is asked of this coordinator than it can answer; ask again after the pause";
 
 /** What is left of the places for a crowd that stays. `npm run overload` shows what others feel of it. */
-const SHARE_OF_CROWD = 1 / 4;
+const SHARE_OF_CROWD = 1 / 8;
 
 export class UnderWay {
   readonly #placeCount: number;
