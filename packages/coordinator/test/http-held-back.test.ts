@@ -17,7 +17,7 @@ import type { StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { holder } from "./commands-for-test.js";
 
-/** As long as in turn-away.ts. */
+/** As long at least as in turn-away.ts. */
 const HELD_BACK_MS = 500;
 
 /** Leases wait for the gate: whoever has the only place keeps it. */

@@ -7,16 +7,21 @@ import type { Socket } from "node:net";
 
 const ANSWERED_BEFORE_PAUSE = 2;
 
+/** In milliseconds. */
+export interface Pause {
+  readonly leastMs: number;
+  /** Each pause lasts anything up to this: those who were turned away together would else come back together, and others wait for all of them. */
+  readonly mostMs: number;
+}
+
 export class HeldBack {
-  readonly #pauseMs: number;
-  /** Those that are read again first stand first: all pauses are alike. */
-  #held: { readonly socket: Socket; readonly untilMs: number }[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #pause: Pause;
+  readonly #held = new Map<Socket, ReturnType<typeof setTimeout>>();
   /** How often they were turned away since they were read last. */
   readonly #countOf = new WeakMap<Socket, number>();
 
-  constructor(pauseMs: number) {
-    this.#pauseMs = pauseMs;
+  constructor(pause: Pause) {
+    this.#pause = pause;
   }
 
   /**
@@ -33,29 +38,22 @@ export class HeldBack {
   hold(socket: Socket): void {
     // Node reads on for the rest of a body when the answer is out: it stops after that.
     setImmediate(() => {
-      if (socket.destroyed) return;
+      if (socket.destroyed || this.#held.has(socket)) return;
       socket.pause();
-      this.#held.push({ socket, untilMs: performance.now() + this.#pauseMs });
-      this.#timer ??= setTimeout(() => this.#release(), this.#pauseMs).unref();
+      const { leastMs, mostMs } = this.#pause;
+      const pauseMs = leastMs + Math.random() * (mostMs - leastMs);
+      this.#held.set(socket, setTimeout(() => this.#readOn(socket), pauseMs).unref());
     });
   }
 
   /** All are read again. */
   end(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    for (const { socket } of this.#held.splice(0)) this.#readOn(socket);
-  }
-
-  #release(): void {
-    const nowMs = performance.now();
-    const stillHeld = this.#held.findIndex(({ untilMs }) => untilMs > nowMs);
-    for (const { socket } of this.#held.splice(0, stillHeld < 0 ? this.#held.length : stillHeld)) this.#readOn(socket);
-    const [next] = this.#held;
-    this.#timer = next && setTimeout(() => this.#release(), next.untilMs - nowMs).unref();
+    for (const socket of [...this.#held.keys()]) this.#readOn(socket);
   }
 
   #readOn(socket: Socket): void {
+    clearTimeout(this.#held.get(socket));
+    this.#held.delete(socket);
     this.#countOf.delete(socket);
     socket.resume();
   }

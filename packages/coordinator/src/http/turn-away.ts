@@ -12,7 +12,7 @@ import type { TypedApp } from "./app.js";
 import { askerOf } from "./asker.js";
 import type { Access } from "./caller.js";
 import { refusalAnswer } from "./constant-refusals.js";
-import { HeldBack } from "./held-back.js";
+import { HeldBack, type Pause } from "./held-back.js";
 import { refusedCaller } from "./refused-caller.js";
 import { whenClosed } from "./when-closed.js";
 
@@ -33,8 +33,8 @@ const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
 };
 
 const SUM_EVERY_MS = 1_000;
-/** Half of what it is told to wait: who keeps to that is never met. */
-const HELD_BACK_MS = OVERLOADED_RETRY_AFTER_MS / 2;
+/** Less than it is told to wait: who keeps to that is never met. */
+const HELD_BACK: Pause = { leastMs: OVERLOADED_RETRY_AFTER_MS * 0.5, mostMs: OVERLOADED_RETRY_AFTER_MS * 0.9 };
 
 const CODE = "overloaded";
 /** What proxies say of themselves. */
@@ -56,7 +56,7 @@ export function turnAwayWhenFull(
     looks: preparedAnswer(places.looks),
     exports: preparedAnswer(places.exports),
   };
-  const heldBack = new HeldBack(HELD_BACK_MS);
+  const heldBack = new HeldBack(HELD_BACK);
   let sum = new RefusalSum();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tellSum = () => {
