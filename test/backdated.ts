@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { CoordinatorError } from "../packages/coordinator/src/errors.js";
 import type { Store } from "../packages/coordinator/src/store.js";
 import { newStoreId } from "../packages/coordinator/src/store-id.js";
+import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js";
 
 const DAY_MS = 24 * 3_600_000;
 const INIT_TRIES_MAX = 100;
@@ -42,5 +43,19 @@ export async function initBackdated(
       const isLate = error instanceof CoordinatorError && error.code === "clocks_disagree";
       if (!isLate || tries === INIT_TRIES_MAX) throw error;
     }
+  }
+}
+
+/** As `initBackdated`, in the embedded store at `path`, which is made when there is none, and closed again. */
+export async function initBackdatedAt(
+  path: string,
+  namespace: string,
+  options: BackdatedOptions = {},
+): Promise<string> {
+  const store = new SqliteStore({ path, create: true });
+  try {
+    return await initBackdated(store, namespace, options);
+  } finally {
+    await store.close();
   }
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
+import { initBackdatedAt } from "../backdated.js";
 import { callnumber, folderForTest, type RunningCoordinator, serveWith } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
@@ -55,8 +56,10 @@ export class CoordinatorBeside {
     const leaseToken = await tokenIn(tokensFile, "lease", "--all-namespaces");
     const operatorToken = await tokenIn(tokensFile, "operator", "--all-namespaces");
     const foreignToken = await tokenIn(tokensFile, "lease", "--namespace", OTHER_NAMESPACE);
-    const store = `sqlite:${join(folder, "store.db")}`;
-    await done("init", "--store", store);
+    const path = join(folder, "store.db");
+    const store = `sqlite:${path}`;
+    // The neighbour takes more runs in some minutes than a new namespace has room for.
+    await initBackdatedAt(path, "main");
     await done("init", "--store", store, "--namespace", OTHER_NAMESPACE, "--first-run", String(OTHER_FIRST_RUN));
     const memoryFile = join(folder, "memory.json");
     const running = await serveWith(

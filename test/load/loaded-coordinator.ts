@@ -7,9 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env } from "node:process";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite-store.js";
 import { runOfLedgerId } from "../../packages/protocol/src/wire.js";
-import { initBackdated } from "../backdated.js";
+import { initBackdatedAt } from "../backdated.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { REPOSITORY } from "../processes/command.js";
 
@@ -39,9 +38,7 @@ export class LoadedCoordinator {
   static async start(...flags: readonly string[]): Promise<LoadedCoordinator> {
     const folder = await mkdtemp(join(tmpdir(), "callnumber-load-"));
     const path = join(folder, "store.db");
-    const store = new SqliteStore({ path, create: true });
-    await initBackdated(store, NAMESPACE, { ageDays: AGE_DAYS });
-    await store.close();
+    await initBackdatedAt(path, NAMESPACE, { ageDays: AGE_DAYS });
     const words = [COMMAND, "serve", "--store", `sqlite:${path}`, "--port", "0", "--log-level", "info", ...flags];
     const inherited = Object.entries(env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
     const child = spawn(process.execPath, words, {

@@ -1,53 +1,23 @@
 /** The examples of docs/storing-call-numbers.md on a real MariaDB, and what it says of the statements that it warns of. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startMariadb } from "../mariadb/test-mariadb.js";
 import { REPOSITORY } from "../processes/command.js";
-import type { SqlServer } from "../processes/sql-server.js";
+import { ALL_MESSAGES, emptyArchives, testThatCaseCounts } from "./archive-of-tests.js";
 import { DocumentExamples } from "./document-examples.js";
 import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
 
 const examples = new DocumentExamples("mariadb");
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /ERROR 1062 /;
-const ALL = "SELECT call_number, message FROM messages ORDER BY call_number";
 const RISKY = `CREATE TABLE messages_at_risk (call_number CHAR(8) NOT NULL PRIMARY KEY, message TEXT NOT NULL)
   CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
   INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message');`;
 
-let server: SqlServer;
-let unavailable: string | undefined;
-const run = (sql: string) => server.run(sql, "archive");
+const run = emptyArchives(startMariadb, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
 
-beforeAll(async () => {
-  const started = await startMariadb();
-  if (typeof started === "string") unavailable = started;
-  else server = started;
-});
-
-beforeEach(async (context) => {
-  context.skip(unavailable !== undefined, unavailable);
-  await server.run("CREATE DATABASE archive CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
-});
-
-afterEach(async () => {
-  if (unavailable === undefined) await server.run("DROP DATABASE archive");
-});
-
-test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
-  await run(examples.sql("table"));
-  await run(examples.sql("insert"));
-  await run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
-  expect(await run(`SELECT message FROM messages WHERE call_number = '${OTHER}'`)).toEqual([["other"]]);
-  expect(await run(ALL)).toEqual(
-    [
-      [OTHER, "other"],
-      [FIRST, "first"],
-      [STORED, "the message"],
-    ].toSorted(),
-  );
-});
+testThatCaseCounts(run, examples);
 
 test("the table takes nothing that is no call number", async () => {
   await run(examples.sql("table"));
@@ -62,13 +32,13 @@ test("the plain INSERT is create-only: the second is error 1062, and the first m
   await run(examples.sql("table"));
   await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
   await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
-  expect(await run(ALL)).toEqual([[STORED, "the first message"]]);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "the first message"]]);
 });
 
 test("the statements it warns of do write over a message or drop one", async () => {
   await run(examples.sql("table"));
   await run(examples.sql("insert"));
-  const after = async (sql: string) => (await run(`${sql}; ${ALL}`)).at(-1)?.[1];
+  const after = async (sql: string) => (await run(`${sql}; ${ALL_MESSAGES}`)).at(-1)?.[1];
   expect(await after(`INSERT IGNORE INTO messages VALUES ('${STORED}', 'dropped')`)).toBe("the message");
   const update = "ON DUPLICATE KEY UPDATE message = 'updated'";
   expect(await after(`INSERT INTO messages VALUES ('${STORED}', 'x') ${update}`)).toBe("updated");
@@ -117,7 +87,7 @@ test("a column that a foreign key joins to another is refused, as said", async (
 
 test("a lax mode cuts a text into somebody else's number, and INSERT IGNORE does in every mode", async () => {
   await run(examples.sql("table"));
-  const tooLong = `INTO messages VALUES ('${STORED}X', 'm'); ${ALL}`;
+  const tooLong = `INTO messages VALUES ('${STORED}X', 'm'); ${ALL_MESSAGES}`;
   await expect(run(`INSERT ${tooLong}`)).rejects.toThrow(/Data too long/);
   expect(await run(`SET sql_mode = ''; INSERT ${tooLong}`)).toEqual([[STORED, "m"]]);
   expect(await run(`TRUNCATE messages; INSERT IGNORE ${tooLong}`)).toEqual([[STORED, "m"]]);
@@ -126,8 +96,8 @@ test("a lax mode cuts a text into somebody else's number, and INSERT IGNORE does
 test("spaces at the end are cut and do not count", async () => {
   await run(examples.sql("table"));
   await run(`INSERT INTO messages VALUES ('${STORED}  ', 'm')`);
-  expect(await run(ALL)).toEqual([[STORED, "m"]]);
-  expect(await run(`${ALL.split(" ORDER")[0]} WHERE call_number = '${STORED}   '`)).toEqual([[STORED, "m"]]);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "m"]]);
+  expect(await run(`${ALL_MESSAGES.split(" ORDER")[0]} WHERE call_number = '${STORED}   '`)).toEqual([[STORED, "m"]]);
 });
 
 test("a number without quotes finds what begins like it", async () => {

@@ -1,47 +1,17 @@
 /** The examples of docs/storing-call-numbers.md on a real PostgreSQL, and what it says of the statements that it warns of. */
-import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { startPostgres } from "../postgres/test-postgres.js";
-import type { SqlServer } from "../processes/sql-server.js";
+import { ALL_MESSAGES, emptyArchives, testThatCaseCounts } from "./archive-of-tests.js";
 import { DocumentExamples } from "./document-examples.js";
 import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
 
 const examples = new DocumentExamples("postgres");
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /23505/;
-const ALL = "SELECT call_number, message FROM messages ORDER BY call_number";
 
-let server: SqlServer;
-let unavailable: string | undefined;
-const run = (sql: string) => server.run(sql, "archive");
+const run = emptyArchives(startPostgres);
 
-beforeAll(async () => {
-  const started = await startPostgres();
-  if (typeof started === "string") unavailable = started;
-  else server = started;
-});
-
-beforeEach(async (context) => {
-  context.skip(unavailable !== undefined, unavailable);
-  await server.run("CREATE DATABASE archive");
-});
-
-afterEach(async () => {
-  if (unavailable === undefined) await server.run("DROP DATABASE archive");
-});
-
-test("the table keeps both of two call numbers that differ in case alone, and finds each", async () => {
-  await run(examples.sql("table"));
-  await run(examples.sql("insert"));
-  await run(`INSERT INTO messages VALUES ('${FIRST}', 'first'), ('${OTHER}', 'other')`);
-  expect(await run(`SELECT message FROM messages WHERE call_number = '${OTHER}'`)).toEqual([["other"]]);
-  expect(await run(ALL)).toEqual(
-    [
-      [OTHER, "other"],
-      [FIRST, "first"],
-      [STORED, "the message"],
-    ].toSorted(),
-  );
-});
+testThatCaseCounts(run, examples);
 
 test("the table takes nothing that is no call number", async () => {
   await run(examples.sql("table"));
@@ -57,7 +27,7 @@ test("both ways of inserting are create-only: the first message stands", async (
   await run(`INSERT INTO messages VALUES ('${STORED}', 'the first message')`);
   await expect(run(examples.sql("insert"))).rejects.toThrow(DUPLICATE);
   expect(await run(examples.sql("create-only"))).toEqual([]);
-  expect(await run(ALL)).toEqual([[STORED, "the first message"]]);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "the first message"]]);
   expect(await run(examples.sql("create-only").replace(STORED, FIRST))).toEqual([[FIRST]]);
 });
 
@@ -66,10 +36,10 @@ test("ON CONFLICT DO UPDATE and MERGE write over a message, as warned", async ()
   await run(examples.sql("insert"));
   const update = "ON CONFLICT (call_number) DO UPDATE SET message = excluded.message";
   await run(`INSERT INTO messages VALUES ('${STORED}', 'updated') ${update}`);
-  expect(await run(ALL)).toEqual([[STORED, "updated"]]);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "updated"]]);
   await run(`MERGE INTO messages AS m USING (VALUES ('${STORED}', 'merged')) AS n (call_number, message)
     ON m.call_number = n.call_number WHEN MATCHED THEN UPDATE SET message = n.message`);
-  expect(await run(ALL)).toEqual([[STORED, "merged"]]);
+  expect(await run(ALL_MESSAGES)).toEqual([[STORED, "merged"]]);
 });
 
 test("a collation that is not deterministic destroys a message, as shown; the query finds it and the statement mends it", async () => {
