@@ -1,4 +1,4 @@
-/** Slow, silent and dying callers against a real coordinator, all at the same time: what they held comes back, and nobody else feels it. */
+/** Slow, silent, deaf, greedy and dying callers against a real coordinator, all at the same time: what they held comes back, and nobody else feels it. */
 import { expect, test } from "vitest";
 import { ATTACKS, attack } from "./attacks.js";
 import { CoordinatorBeside } from "./coordinator-beside.js";
@@ -6,7 +6,7 @@ import { Neighbour } from "./neighbour.js";
 
 const COUNT = 100;
 /** More than they all have: only the time limits end them. */
-const CONNECTIONS = 1_000;
+const CONNECTIONS = 1_500;
 
 test("slow-loris, floods and dying callers: descriptors come back, no run is burnt, an importer goes on leasing", async () => {
   const coordinator = await CoordinatorBeside.start({ share: 1, parameters: ["--connections", String(CONNECTIONS)] });

@@ -1,4 +1,4 @@
-/** Callers who want the coordinator to run out of something: sockets, memory, patience. Shared by the short and the long form. */
+/** Callers who want the coordinator to run out of something: sockets, memory, patience, time. Shared by the short and the long form. */
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
@@ -17,6 +17,8 @@ export interface Attack {
 
 const FLOOD = 4;
 const DYING = 2;
+/** As many as may wait on a connection. */
+const ASKED_AT_ONCE = 16;
 const DRIBBLE_EVERY_MS = 500;
 /** Longer than a request may take, and than the coordinator needs to notice. */
 const PATIENCE_MS = 18_000;
@@ -44,6 +46,33 @@ export const ATTACKS: readonly Attack[] = [
       const sockets = await manyOpened(target, FLOOD * count);
       await pause(PATIENCE_MS);
       return sockets;
+    },
+  },
+  {
+    name: "strangers who ask for much and read nothing of it",
+    connectionsEach: 1,
+    act: async (target, count) => {
+      const sockets = await manyOpened(target, count);
+      const page = request(target, { path: "/openapi.json", keepsAlive: true });
+      for (const socket of sockets) socket.pause().write(Buffer.concat(Array(ASKED_AT_ONCE).fill(page)));
+      await pause(PATIENCE_MS);
+      for (const socket of sockets) socket.destroy();
+      return [];
+    },
+  },
+  {
+    name: "a flood of questions without a token",
+    connectionsEach: 1,
+    act: async (target, count) => {
+      const sockets = await manyOpened(target, count);
+      const question = request(target, { body: leaseBody(), authorization: null, keepsAlive: true });
+      const endsAtMs = performance.now() + PATIENCE_MS / 3;
+      while (performance.now() < endsAtMs) {
+        for (const socket of sockets) if (socket.writable && !socket.writableNeedDrain) socket.write(question);
+        await pause(50);
+      }
+      for (const socket of sockets) socket.destroy();
+      return [];
     },
   },
   {

@@ -68,7 +68,7 @@ test("of those who are turned away again and again none is forgotten while other
   expect(crowds.rememberedCount).toBe(1_500);
 });
 
-test("a crowd that stays has an eighth of what it had, others beside it have all that is free, and afterwards it has all again", () => {
+test("a crowd that stays begins an eighth of what it had in a turn, others beside it have all that is free, and afterwards it has all again", () => {
   const { clock, crowds } = crowdsByHand();
   const underWay = new UnderWay(128, OVERLOADED_MESSAGE, crowds);
   const takeAll = (asker: string) => {
@@ -82,16 +82,32 @@ test("a crowd that stays has an eighth of what it had, others beside it have all
   expect(underWay.hasPlaceFor("crowd")).toBe(false);
   for (const end of crowd.slice(0, 62)) end();
   return new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-    expect(takeAll("crowd").length).toBe(6);
+    expect(takeAll("crowd").length).toBe(8);
     crowds.note("second");
     clock.ms += 101;
     crowds.note("second");
     // The eighth is taken by half, so one who shares it gets a half of the rest.
     expect(takeAll("second").length).toBe(4);
-    expect(takeAll("other").length).toBe(58);
+    expect(takeAll("other").length).toBe(57);
     clock.ms += 1_001;
     expect(underWay.hasPlaceFor("crowd")).toBe(true);
   });
+});
+
+test("a crowd whose leases wait for the store has as many under way as it had, begun in more turns", async () => {
+  const { clock, crowds } = crowdsByHand();
+  const underWay = new UnderWay(128, OVERLOADED_MESSAGE, crowds);
+  crowds.note("crowd");
+  clock.ms += 101;
+  crowds.note("crowd");
+  const begun: number[] = [];
+  for (let turn = 0; turn < 9; turn++) {
+    let count = 0;
+    for (; underWay.hasPlaceFor("crowd"); count++) underWay.begin("crowd");
+    begun.push(count);
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect(begun).toEqual([8, 8, 8, 8, 8, 8, 8, 8, 0]);
 });
 
 test("one place is there for a crowd, however few there are", () => {

@@ -1,6 +1,6 @@
 /** Limits over real sockets: what is refused is neither leased nor written, and neighbours feel nothing of it. */
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import type { Lease } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
@@ -101,7 +101,7 @@ async function countOf(base: string, code: string): Promise<number> {
 }
 
 describe("what a token may take", () => {
-  const options = { token: { burstRuns: 10, runsPerSecond: 4 } };
+  const options = { token: { atOnce: 10, perSecond: 4 } };
 
   test("is leased as far as it goes, and then refused before the store is asked, with the time to wait", async () => {
     const { lease, clock, store, mark } = await served(options);
@@ -135,7 +135,7 @@ describe("what a token may take", () => {
 });
 
 describe("what a holder may take", () => {
-  const options = { token: { burstRuns: 100, runsPerSecond: 16 }, holder: { burstRuns: 10, runsPerSecond: 4 } };
+  const options = { token: { atOnce: 100, perSecond: 16 }, holder: { atOnce: 10, perSecond: 4 } };
 
   test("is the same for all its processes, and leaves the others of the token theirs", async () => {
     const { lease } = await served(options);
@@ -163,7 +163,7 @@ describe("what a holder may take", () => {
 });
 
 describe("a holder that starts again and again", () => {
-  const options = { holder: { burstRuns: 1_000, runsPerSecond: 1_000 } };
+  const options = { holder: { atOnce: 1_000, perSecond: 1_000 } };
 
   test("is made to wait and raises an alarm, while its neighbour goes on; until one of its processes works", async () => {
     const { base, lease, clock, mark } = await served(options);
@@ -250,11 +250,15 @@ describe("more than can be answered", () => {
       sentAtMs: 0,
     });
     const answers: string[] = [];
+    const refused = new Set<Socket>();
     const sockets = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const socket = connect({ host: hostname, port: Number(port) });
         await once(socket, "connect");
-        socket.setEncoding("latin1").on("data", (text: string) => void answers.push(text));
+        socket.setEncoding("latin1").on("data", (text: string) => {
+          answers.push(text);
+          if (text.includes('"overloaded"')) refused.add(socket);
+        });
         const head = `POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json`;
         socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n`);
         return socket;
@@ -264,10 +268,15 @@ describe("more than can be answered", () => {
     await fetch(`${base}/healthz`);
     for (const socket of sockets) socket.write(body);
     await expect.poll(() => answers.filter((text) => text.includes('"overloaded"')).length).toBe(3);
+    // They are not read for a while, as those whose heads came too late.
+    const refusedAtMs = performance.now();
+    for (const socket of refused) socket.write(`GET /healthz HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`);
     open();
     await expect.poll(() => answers.filter((text) => text.startsWith("HTTP/1.1 201")).length).toBe(2);
     expect(await mark()).toBe(2);
     expect((await lease()).status).toBe(201);
+    await expect.poll(() => answers.filter((text) => text.includes('"healthy"')).length).toBe(3);
+    expect(performance.now() - refusedAtMs).toBeGreaterThan(300);
     for (const socket of sockets) socket.destroy();
   });
 });

@@ -27,7 +27,7 @@ beforeEach(async () => {
   const events = new EventHub(pino({ level: "debug" }, { write }));
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c", log: events });
   await coordinator.initNamespace("main");
-  const limits = new LeaseLimits({ token: { burstRuns: 1, runsPerSecond: 0.001 } });
+  const limits = new LeaseLimits({ token: { atOnce: 1, perSecond: 0.001 } });
   server = await createServer({
     coordinator,
     release: "0.0.0",

@@ -246,6 +246,32 @@ describe("when there are too many connections", () => {
     expect(await mark()).toBe(CONNECTIONS);
   });
 
+  test("strangers whose answers are not out make room, though they asked and wait", async () => {
+    const { store, target } = await served({ connectionCountMax: CONNECTIONS });
+    let askedCount = 0;
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    store.listNamespaces = async () => {
+      askedCount++;
+      await gate;
+      return ["main"];
+    };
+    const working = await openedForTest(target);
+    const leased = opensGate(store);
+    working.write(right(target));
+    const strangers = await Promise.all(Array.from({ length: CONNECTIONS - 1 }, () => openedForTest(target)));
+    for (const stranger of strangers) stranger.write(request(target, { path: "/readyz", keepsAlive: true }));
+    await expect.poll(() => [askedCount, store.askedCount]).toEqual([1, 1]);
+    const answer = sendBytes(target, [health(target, false)]);
+    expect((await answer).statuses).toEqual([200]);
+    const heard = new Promise<string>((resolve) => working.once("data", (data) => resolve(String(data))));
+    leased();
+    expect(await heard).toMatch(/^HTTP\/1\.1 201/);
+    open();
+  });
+
   test("the address with most of those that never asked anything loses first", async () => {
     const { target } = await served({ connectionCountMax: CONNECTIONS });
     const first = await openedForTest({ ...target, host: "127.0.0.1" });

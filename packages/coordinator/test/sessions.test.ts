@@ -8,7 +8,6 @@ import {
   SESSIONS_OF_TOKEN_MAX,
   Sessions,
 } from "../src/http/sessions.js";
-import { ADDRESS_COUNT_MAX, ATTEMPT_COUNT_MAX, SignInAttempts } from "../src/http/sign-in-attempts.js";
 import { TokensInHand } from "./tokens-in-hand.js";
 
 function signedIn(role: "read" | "operator" = "operator") {
@@ -87,17 +86,4 @@ test("there are never more sessions than there is room for: the longest idle goe
   }
   expect(sessions.count).toBe(SESSION_COUNT_MAX);
   expect(sessions.use(secret)).toBeDefined();
-});
-
-test("attempts to sign in are counted by address, come back with time, and don't fill the memory", () => {
-  const clock = { nowMs: 0 };
-  const attempts = new SignInAttempts(() => clock.nowMs);
-  const waits = Array.from({ length: ATTEMPT_COUNT_MAX + 2 }, () => attempts.take("one"));
-  expect(waits.map((waitMs) => waitMs === 0)).toEqual(waits.map((_, index) => index < ATTEMPT_COUNT_MAX));
-  expect(attempts.take("other")).toBe(0);
-  clock.nowMs += waits.at(-1) as number;
-  expect([attempts.take("one") === 0, attempts.take("one") === 0]).toEqual([true, false]);
-  // Forgotten, as a thousand others came after it: the only sign of a bound that can be seen from here.
-  for (let count = 0; count < ADDRESS_COUNT_MAX; count++) attempts.take(`address-${count}`);
-  expect(attempts.take("one")).toBe(0);
 });

@@ -1,9 +1,9 @@
 /** How much tokens and holders may take, and how much may be under way at a time: the options of `serve`, and what is made of them. */
 import type { Option } from "commander";
 import { z } from "zod";
+import type { Allowance } from "../limits/buckets.js";
 import { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "../limits/lease-limits.js";
 import { LEASES_AT_ONCE_DEFAULT } from "../limits/places.js";
-import type { Allowance } from "../limits/run-buckets.js";
 import { isLoopback } from "../loopback.js";
 import { checkedOption, wholeNumber } from "./options.js";
 
@@ -26,18 +26,18 @@ export interface LimitOptions {
 export function limitOptions(): readonly Option[] {
   const [token, holder] = [TOKEN_ALLOWANCE, HOLDER_ALLOWANCE];
   return [
-    limitOption("--token-burst-runs <n>", "runs that one token may take at once", token.burstRuns, BURST_MAX),
+    limitOption("--token-burst-runs <n>", "runs that one token may take at once", token.atOnce, BURST_MAX),
     limitOption(
       "--token-runs-per-second <n>",
       "runs a second that it may take after that",
-      token.runsPerSecond,
+      token.perSecond,
       PER_SECOND_MAX,
     ),
-    limitOption("--holder-burst-runs <n>", "runs that one holder may take at once", holder.burstRuns, BURST_MAX),
+    limitOption("--holder-burst-runs <n>", "runs that one holder may take at once", holder.atOnce, BURST_MAX),
     limitOption(
       "--holder-runs-per-second <n>",
       "runs a second that it may take after that",
-      holder.runsPerSecond,
+      holder.perSecond,
       PER_SECOND_MAX,
     ),
     checkedOption(
@@ -66,7 +66,7 @@ function allowanceOf(
 ): Allowance | undefined {
   if (burstRuns === NONE || runsPerSecond === NONE) return undefined;
   if (isTrusted && burstRuns === undefined && runsPerSecond === undefined) return undefined;
-  return { burstRuns: burstRuns ?? byDefault.burstRuns, runsPerSecond: runsPerSecond ?? byDefault.runsPerSecond };
+  return { atOnce: burstRuns ?? byDefault.atOnce, perSecond: runsPerSecond ?? byDefault.perSecond };
 }
 
 function limitOption(flags: string, description: string, byDefault: number, max: number): Option {

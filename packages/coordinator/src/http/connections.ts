@@ -1,7 +1,8 @@
 /**
  * The open connections, and which of them must go when there are too many. First those that never got a good answer to what not
  * everybody may ask, of the network that has most of them, oldest first; then those that have been idle for longest; the newest only when
- * there is no other; never one whose request is being answered: a run may be leased for it. So a flood of sockets stops nobody who works.
+ * there is no other; never one for whose request somebody was let in who is not answered yet: a run may be leased for it. So neither a flood of
+ * sockets stops those who work, nor one of strangers who ask and do not read what they are told.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -12,7 +13,7 @@ export class Connection {
   /** Nothing more of it is looked at: what follows a refused request may be a part of it. */
   isRefused = false;
   requestCount = 0;
-  /** Who asks on it was let in where not everybody is. */
+  /** Whoever asks on it was let in, with this request or an earlier one, where not everybody is. */
   isLetIn = false;
   hasProved = false;
   /** Told to go, and not closed yet. */
@@ -21,7 +22,8 @@ export class Connection {
   speaking: Socket | undefined;
   /** The request whose answer goes on until somebody ends it. */
   stream: IncomingMessage | undefined;
-  readonly #underWay = new Set<IncomingMessage>();
+  readonly #underWay = new Map<IncomingMessage, ServerResponse>();
+  readonly #letIn = new WeakSet<IncomingMessage>();
   /** What begins each request that waits for the one before it. */
   readonly #waiting: (() => void)[] = [];
   #onAnswered: (() => void) | undefined;
@@ -35,7 +37,15 @@ export class Connection {
 
   /** A request that arrived whole is not answered yet. */
   get isBusy(): boolean {
-    for (const { complete } of this.#underWay) if (complete) return true;
+    for (const { complete } of this.#underWay.keys()) if (complete) return true;
+    return false;
+  }
+
+  /** One that arrived whole, and for which somebody was let in, has no answer yet; whether one that has is read is the reader's business. */
+  get isWorking(): boolean {
+    for (const [request, { writableEnded }] of this.#underWay) {
+      if (request.complete && this.#letIn.has(request) && !writableEnded) return true;
+    }
     return false;
   }
 
@@ -45,11 +55,16 @@ export class Connection {
   }
 
   /** One after the other: the answer to the one before may be the last of the connection, and nobody would hear of this one. */
-  begin(request: IncomingMessage, act: () => void): void {
+  begin(request: IncomingMessage, response: ServerResponse, act: () => void): void {
     this.requestCount++;
-    this.#underWay.add(request);
+    this.#underWay.set(request, response);
     if (this.#underWay.size === 1) act();
     else this.#waiting.push(act);
+  }
+
+  letIn(request: IncomingMessage): void {
+    this.isLetIn = true;
+    this.#letIn.add(request);
   }
 
   end(request: IncomingMessage): void {
@@ -117,7 +132,7 @@ export class Connections {
       const isGood = request.complete && response.writableFinished && response.statusCode < 400;
       if (isGood && connection.isLetIn) this.#prove(connection);
     });
-    connection.begin(request, act);
+    connection.begin(request, response, act);
   }
 
   #prove(connection: Connection): void {
@@ -154,7 +169,7 @@ export class Connections {
       for (const connection of crowd) {
         // One that was dropped makes room once.
         const isClosing = connection.isDropped || connection.socket.destroyed;
-        if (connection !== newest && !connection.isBusy && !isClosing) return connection;
+        if (connection !== newest && !connection.isWorking && !isClosing) return connection;
       }
     }
     return undefined;

@@ -3,25 +3,33 @@
  * is over. What it sends meanwhile waits at its own end. So turning away costs a bounded time for each connection that says nothing of a proxy,
  * however fast it asks, and leaves the rest to serve those who are let in.
  */
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { FastifyRequest } from "fastify";
+import { OVERLOADED_RETRY_AFTER_MS } from "../limits/under-way.js";
 
+/** Less than those who are turned away are told to wait: who keeps to that is never met. */
+const PAUSE_LEAST_MS = OVERLOADED_RETRY_AFTER_MS * 0.5;
+/** Each pause lasts anything up to this: those who were turned away together would else come back together, and others wait for all of them. */
+const PAUSE_MOST_MS = OVERLOADED_RETRY_AFTER_MS * 0.9;
 const ANSWERED_BEFORE_PAUSE = 2;
-
-/** In milliseconds. */
-export interface Pause {
-  readonly leastMs: number;
-  /** Each pause lasts anything up to this: those who were turned away together would else come back together, and others wait for all of them. */
-  readonly mostMs: number;
-}
+/** What proxies say of themselves. */
+const FORWARDED = ["x-forwarded-for", "forwarded", "via"];
 
 export class HeldBack {
-  readonly #pause: Pause;
+  readonly #isLetIn: (request: FastifyRequest) => boolean;
   readonly #held = new Map<Socket, ReturnType<typeof setTimeout>>();
   /** How often they were turned away since they were read last. */
   readonly #countOf = new WeakMap<Socket, number>();
 
-  constructor(pause: Pause) {
-    this.#pause = pause;
+  /** @param isLetIn whether anybody was let in on the request's connection. */
+  constructor(isLetIn: (request: FastifyRequest) => boolean) {
+    this.#isLetIn = isLetIn;
+  }
+
+  /** A proxy's connection serves many callers: all would wait for one of them. One that only strangers come through can be anybody's. */
+  isSpared(request: FastifyRequest): boolean {
+    return FORWARDED.some((name) => request.headers[name] !== undefined) && this.#isLetIn(request);
   }
 
   /**
@@ -34,21 +42,26 @@ export class HeldBack {
     return count > ANSWERED_BEFORE_PAUSE;
   }
 
-  /** To be called when an answer is out. */
-  hold(socket: Socket): void {
+  /** Unless it is spared, the connection is not read from when this answer is out until its pause is over. */
+  holdBehind(request: FastifyRequest, response: ServerResponse): void {
+    if (this.isSpared(request)) return;
+    const { socket } = request.raw;
+    response.once("finish", () => this.#hold(socket));
+  }
+
+  #hold(socket: Socket): void {
     // Node reads on for the rest of a body when the answer is out: it stops after that.
     setImmediate(() => {
       if (socket.destroyed || this.#held.has(socket)) return;
       socket.pause();
-      const { leastMs, mostMs } = this.#pause;
-      const pauseMs = leastMs + Math.random() * (mostMs - leastMs);
+      const pauseMs = PAUSE_LEAST_MS + Math.random() * (PAUSE_MOST_MS - PAUSE_LEAST_MS);
       this.#held.set(socket, setTimeout(() => this.#readOn(socket), pauseMs).unref());
     });
   }
 
   /** All are read again. */
   end(): void {
-    for (const socket of [...this.#held.keys()]) this.#readOn(socket);
+    for (const socket of this.#held.keys()) this.#readOn(socket);
   }
 
   #readOn(socket: Socket): void {

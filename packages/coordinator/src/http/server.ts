@@ -16,6 +16,7 @@ import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
 import { withinTrace } from "../trace-context.js";
 import { type Door, keepDoor, OPEN_DOOR } from "./access.js";
+import { keepAnswerPace } from "./answer-pace.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { capacityRoute } from "./capacity-route.js";
@@ -25,6 +26,7 @@ import { EventStreams } from "./event-streams.js";
 import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
+import { HeldBack } from "./held-back.js";
 import { historyRoute } from "./history-route.js";
 import { type HostNames, refuseForeignHosts } from "./host-names.js";
 import { InFlight } from "./in-flight.js";
@@ -113,6 +115,7 @@ export async function createServer({
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
   const places = newPlaces(leasesAtOnce);
+  const heldBack = new HeldBack((request) => gate.isLetIn(request.raw));
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
@@ -137,6 +140,7 @@ export async function createServer({
     done();
   });
 
+  keepAnswerPace(app, heldBack);
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -151,7 +155,12 @@ export async function createServer({
   if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
   keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
-  const tellTurnedAway = turnAwayWhenFull(app, places, events, (request) => gate.endBehind(request));
+  const tellTurnedAway = turnAwayWhenFull(app, {
+    places,
+    heldBack,
+    log: events,
+    onLast: (request) => gate.endBehind(request),
+  });
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
@@ -188,6 +197,7 @@ export async function createServer({
       await inFlight.untilNone({ timeoutMs: DRAIN_TIMEOUT_MS, arrivalMs: ARRIVAL_TIMEOUT_MS });
       tls?.endConnections();
       await app.close();
+      heldBack.end();
       tellTurnedAway();
       metrics.close();
     },

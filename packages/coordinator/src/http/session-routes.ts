@@ -6,6 +6,7 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { consoleSessionAnswerSchema, signInRequestSchema } from "@callnumber/protocol/operator-schemas";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { type Allowance, Buckets } from "../limits/buckets.js";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
 import { networkOf } from "./asker.js";
@@ -16,10 +17,16 @@ import { isSentByOwnPage, schemeOf } from "./own-page.js";
 import { endedCookie, sessionCookie, sessionCookiesIn } from "./session-cookie.js";
 import { sessionOf } from "./session-door.js";
 import { SESSION_AGE_MAX_MS, type Sessions } from "./sessions.js";
-import { SignInAttempts } from "./sign-in-attempts.js";
 
 /** Who may ask is who has a token, or its cookie: looked at here. Hidden from OpenAPI: only the page asks. */
 const PUBLIC = { access: "public" } as const;
+
+/**
+ * How often an address may try to sign in and fail. What keeps guessers out are the 256 bits of a token; this keeps them from filling the log, and
+ * shows that somebody guesses. Who has a good token signs in all the same: behind a proxy everybody has the address of one who tries for ever.
+ */
+export const FAILURES: Allowance = { atOnce: 10, perSecond: 1 / 6 };
+const ADDRESSES_KEPT_MAX = 1_000;
 
 interface Surroundings {
   /** Undefined where nobody is asked for a token: then there is nothing to sign in to. */
@@ -41,7 +48,7 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
     },
   );
   if (sessions === undefined) return;
-  const attempts = new SignInAttempts();
+  const failures = new Buckets(FAILURES, ADDRESSES_KEPT_MAX);
   const ofOwnPage = async (request: FastifyRequest, reply: FastifyReply) => {
     const refusal = refusalOf(request);
     if (refusal !== undefined) reply.send(refusals.refuse(refusal, request, reply));
@@ -59,13 +66,16 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
       },
     },
     async (request, reply) => {
-      const retryAfterMs = attempts.take(networkOf(request.ip));
-      if (retryAfterMs > 0) {
-        const message = "too many attempts to sign in from this address; try again in a moment";
-        return refusals.refuse({ code: "rate_limited", message, retryAfterMs }, request, reply) as never;
-      }
       const ofToken = sessions.callerOfToken(request.body.token);
       if (ofToken === undefined) {
+        const nowMs = performance.now();
+        const address = failures.placeOf(networkOf(request.ip), nowMs);
+        const retryAfterMs = failures.untilOneMs(address, nowMs);
+        if (retryAfterMs > 0) {
+          const message = "too many attempts to sign in from this address; try again in a moment";
+          return refusals.refuse({ code: "rate_limited", message, retryAfterMs }, request, reply) as never;
+        }
+        failures.take(address, 1, nowMs);
         const message = "no such token is known here: copy it again, whole, or ask for a new one";
         return refusals.refuse({ code: "unauthorized", message }, request, reply) as never;
       }

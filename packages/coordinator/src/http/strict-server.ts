@@ -107,8 +107,12 @@ export class StrictGate {
 
   /** Whoever asks is known, or nobody is asked: its connection is worth more than a stranger's. */
   letIn(request: IncomingMessage): void {
-    const connection = this.#connections.of(request.socket);
-    if (connection !== undefined) connection.isLetIn = true;
+    this.#connections.of(request.socket)?.letIn(request);
+  }
+
+  /** Whether it was, for this request or an earlier one on the same connection. */
+  isLetIn(request: IncomingMessage): boolean {
+    return this.#connections.of(request.socket)?.isLetIn ?? false;
   }
 
   /** Nothing that comes behind this request on its connection is looked at; its answer must be the last. */
@@ -181,8 +185,7 @@ export class StrictGate {
    */
   #refuseTunnel(socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
-    socket.once("close", () => clearTimeout(timer));
+    endSoon(socket);
     this.#refuse(socket, NO_TUNNEL);
     socket.resume();
   }
@@ -218,6 +221,8 @@ export class StrictGate {
       socket.destroy();
       return;
     }
+    // One that does not read would keep what it was to make room with.
+    endSoon(socket);
     speaking.write(refusalText(TOO_MANY_CONNECTIONS));
     socket.destroySoon();
   }
@@ -242,9 +247,14 @@ function sayLast(socket: Socket, refusal: ConstantRefusal): void {
     socket.destroy();
     return;
   }
-  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
-  socket.once("close", () => clearTimeout(timer));
+  endSoon(socket);
   socket.on("error", () => {});
   socket.once("end", () => socket.destroy());
   socket.end(refusalText(refusal));
+}
+
+/** Whatever becomes of it, and whoever reads what. */
+function endSoon(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), LAST_WORD_MS);
+  socket.once("close", () => clearTimeout(timer));
 }

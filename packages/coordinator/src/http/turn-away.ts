@@ -3,7 +3,7 @@
  * costs one event a second, with the sum and with whose it is, and so many answers as it has connections in each pause in which they are not read.
  */
 import type { IncomingMessage } from "node:http";
-import type { FastifyRequest } from "fastify";
+import { CoordinatorError } from "../errors.js";
 import type { Places } from "../limits/places.js";
 import { OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
@@ -12,7 +12,7 @@ import type { TypedApp } from "./app.js";
 import { askerOf } from "./asker.js";
 import type { Access } from "./caller.js";
 import { refusalAnswer } from "./constant-refusals.js";
-import { HeldBack, type Pause } from "./held-back.js";
+import type { HeldBack } from "./held-back.js";
 import { refusedCaller } from "./refused-caller.js";
 import { whenClosed } from "./when-closed.js";
 
@@ -23,7 +23,7 @@ declare module "fastify" {
   }
 }
 
-/** What everybody may ask asks the store little or nothing. */
+/** What everybody may ask asks the store little or nothing, where the route does not say otherwise. */
 const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
   public: "own",
   lease: "leases",
@@ -33,30 +33,26 @@ const PLACES_OF: Readonly<Record<Access, keyof Places | "own">> = {
 };
 
 const SUM_EVERY_MS = 1_000;
-/** Less than it is told to wait: who keeps to that is never met. */
-const HELD_BACK: Pause = { leastMs: OVERLOADED_RETRY_AFTER_MS * 0.5, mostMs: OVERLOADED_RETRY_AFTER_MS * 0.9 };
 
 const CODE = "overloaded";
-/** What proxies say of themselves. */
-const FORWARDED = ["x-forwarded-for", "forwarded", "via"];
 
-/**
- * To be a hook behind those that find out who asks. `onLast` is told of a request whose answer ends its connection. Answers what ends all
- * this: the last sum is told, and everybody is read.
- */
-export function turnAwayWhenFull(
-  app: TypedApp,
-  places: Places,
-  log: Log,
-  onLast: (request: IncomingMessage) => void,
-): () => void {
+export interface TurningAway {
+  readonly places: Places;
+  readonly heldBack: HeldBack;
+  readonly log: Log;
+  /** Told of a request whose answer ends its connection. */
+  readonly onLast: (request: IncomingMessage) => void;
+}
+
+/** To be a hook behind those that find out who asks. Answers what tells the last sum. */
+export function turnAwayWhenFull(app: TypedApp, { places, heldBack, log, onLast }: TurningAway): () => void {
   const answers: Readonly<Record<keyof Places, PreparedAnswer>> = {
     leases: preparedAnswer(places.leases),
     questions: preparedAnswer(places.questions),
     looks: preparedAnswer(places.looks),
+    publicLooks: preparedAnswer(places.publicLooks),
     exports: preparedAnswer(places.exports),
   };
-  const heldBack = new HeldBack(HELD_BACK);
   let sum = new RefusalSum();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tellSum = () => {
@@ -79,28 +75,22 @@ export function turnAwayWhenFull(
       done();
       return;
     }
-    const { socket } = request.raw;
-    const isHeld = !isForOthers(request);
-    const isLast = isHeld && heldBack.sendsOn(socket);
+    const isLast = !heldBack.isSpared(request) && heldBack.sendsOn(request.raw.socket);
     if (isLast) onLast(request.raw);
+    else heldBack.holdBehind(request, reply.raw);
     const { status, headers, body } = answers[kind];
     reply.hijack();
     reply.raw.writeHead(status, isLast ? [...headers, "connection", "close"] : headers);
-    reply.raw.end(body, () => {
-      if (isHeld && !isLast) heldBack.hold(socket);
-    });
+    reply.raw.end(body);
     sum.add(refusedCaller(request));
     timer ??= setTimeout(tellSum, SUM_EVERY_MS).unref();
   });
-  return () => {
-    heldBack.end();
-    tellSum();
-  };
-}
-
-/** A proxy's connection serves many callers: all would wait for one of them. */
-function isForOthers({ headers }: FastifyRequest): boolean {
-  return FORWARDED.some((name) => headers[name] !== undefined);
+  // Whose head came when there was a place, and its body when there was none.
+  app.addHook("onError", (request, reply, error, done) => {
+    if (error instanceof CoordinatorError && error.code === CODE) heldBack.holdBehind(request, reply.raw);
+    done();
+  });
+  return tellSum;
 }
 
 interface PreparedAnswer {

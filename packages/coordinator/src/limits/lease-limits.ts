@@ -8,16 +8,16 @@
  */
 import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { type Allowance, Buckets } from "./buckets.js";
 import { HolderStarts, type StartLoop } from "./holder-starts.js";
-import { type Allowance, RunBuckets } from "./run-buckets.js";
 
 /** One token may take a version's first 256 runs, 4 million call numbers, at once, and eight times what the clock line rises by. */
-export const TOKEN_ALLOWANCE: Allowance = { burstRuns: 256, runsPerSecond: 16 };
+export const TOKEN_ALLOWANCE: Allowance = { atOnce: 256, perSecond: 16 };
 /**
  * Half of it: two of the greatest leases at once, so that a hungry importer feels nothing; and what one holder takes leaves as much for
  * the others of its token.
  */
-export const HOLDER_ALLOWANCE: Allowance = { burstRuns: 128, runsPerSecond: 8 };
+export const HOLDER_ALLOWANCE: Allowance = { atOnce: 128, perSecond: 8 };
 
 const TOKENS_KEPT_MAX = 10_000;
 const HOLDERS_KEPT_MAX = 10_000;
@@ -25,9 +25,9 @@ const HOLDERS_KEPT_MAX = 10_000;
 const NO_TOKEN = "none";
 
 export interface LeaseLimitsOptions {
-  /** For each token. Undefined: as many as are asked for. */
+  /** Runs for each token. Undefined: as many as are asked for. */
   readonly token?: Allowance | undefined;
-  /** For each holder of a token. Undefined: as many as are asked for, and a crash loop is not slowed down either. */
+  /** Runs for each holder of a token. Undefined: as many as are asked for, and a crash loop is not slowed down either. */
   readonly holder?: Allowance | undefined;
   /** A clock that only rises, ms. */
   readonly now?: () => number;
@@ -43,19 +43,19 @@ export interface Admission {
 
 interface TokenState {
   readonly starts: HolderStarts;
-  readonly holders: RunBuckets | undefined;
+  readonly holders: Buckets | undefined;
 }
 
 export class LeaseLimits {
   readonly #options: LeaseLimitsOptions;
   readonly #now: () => number;
-  readonly #tokens: RunBuckets | undefined;
+  readonly #tokens: Buckets | undefined;
   readonly #states = new Map<string, TokenState>();
 
   constructor(options: LeaseLimitsOptions = {}) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#tokens = options.token && new RunBuckets(options.token, TOKENS_KEPT_MAX);
+    this.#tokens = options.token && new Buckets(options.token, TOKENS_KEPT_MAX);
   }
 
   /**
@@ -123,7 +123,7 @@ export class LeaseLimits {
     if (known !== undefined) return known;
     const state = {
       starts: new HolderStarts({ isPausing: holder !== undefined }),
-      holders: holder && new RunBuckets(holder, HOLDERS_KEPT_MAX),
+      holders: holder && new Buckets(holder, HOLDERS_KEPT_MAX),
     };
     // Known tokens only: an operator made each of them.
     this.#states.set(key, state);
@@ -131,7 +131,7 @@ export class LeaseLimits {
   }
 }
 
-function placeIn(buckets: RunBuckets | undefined, name: string, nowMs: number) {
+function placeIn(buckets: Buckets | undefined, name: string, nowMs: number) {
   return buckets && { buckets, place: buckets.placeOf(name, nowMs) };
 }
 

@@ -14,6 +14,8 @@ export const LEASES_AT_ONCE_DEFAULT = 64;
 export const QUESTIONS_AT_ONCE = 16;
 /** Of questions that look through a part of the ledger, for one alone: each may hold up a lease for one step of its way. */
 export const LOOKS_AT_ONCE = 8;
+/** Of strangers' questions whether a call number can exist, for one alone: each asks the store. */
+export const PUBLIC_LOOKS_AT_ONCE = 8;
 /** For one alone. An export goes on for minutes, and reads as fast as it is taken. */
 export const EXPORTS_AT_ONCE = 2;
 
@@ -21,6 +23,7 @@ export interface Places {
   readonly leases: UnderWay;
   readonly questions: UnderWay;
   readonly looks: UnderWay;
+  readonly publicLooks: UnderWay;
   readonly exports: UnderWay;
 }
 
@@ -29,6 +32,10 @@ export function newPlaces(leasesAtOnce: number): Places {
     leases: new UnderWay(2 * leasesAtOnce, OVERLOADED_MESSAGE),
     questions: new UnderWay(2 * QUESTIONS_AT_ONCE, tooMany("questions are", "some are answered")),
     looks: new UnderWay(2 * LOOKS_AT_ONCE, tooMany("questions about the ledger are", "some are answered")),
+    publicLooks: new UnderWay(
+      2 * PUBLIC_LOOKS_AT_ONCE,
+      tooMany("questions about call numbers are", "some are answered"),
+    ),
     exports: new UnderWay(2 * EXPORTS_AT_ONCE, tooMany("exports are", "one has ended"), NO_CROWDS),
   };
 }

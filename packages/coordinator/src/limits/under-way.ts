@@ -6,8 +6,9 @@
  * What is answered without a wait is never under way beside anything else; but all that came in one turn of the event loop would be answered in
  * it, and others would wait for that. So a place that was taken in a turn is taken to the end of it.
  *
- * Those who go on asking for more share an eighth of the places by the same rule: all who are let in wait for each other, and so does whoever
- * comes beside them.
+ * Of those who go on asking for more, so many may begin in one turn as are an eighth of the places, shared by the same rule: all who begin in a
+ * turn wait for each other, and so does whoever comes beside them. Where leases wait for a store and not for this process, turns are short, and
+ * they have all that others have.
  */
 import { CoordinatorError } from "../errors.js";
 import { Crowds } from "./crowds.js";
@@ -16,7 +17,7 @@ import { Crowds } from "./crowds.js";
 export const OVERLOADED_RETRY_AFTER_MS = 1_000;
 export const OVERLOADED_MESSAGE = "more is asked of this coordinator than it can answer; ask again after the pause";
 
-/** What is left of the places for a crowd that stays. `npm run overload` shows what others feel of it. */
+/** What may begin in one turn of crowds that stay, as a part of all places. `npm run overload` shows what others feel of it. */
 const SHARE_OF_CROWD = 1 / 8;
 
 export class UnderWay {
@@ -30,6 +31,9 @@ export class UnderWay {
   /** Changes with each turn of the event loop in which places are taken. */
   #turn = 0;
   #isTurnUnderWay = false;
+  /** What was begun in this turn, of whomever, and of each. */
+  #begunCount = 0;
+  readonly #begunOf = new Map<string, number>();
   /** Whose work has ended in the turn in which it began. */
   #endedInTurn: string[] = [];
 
@@ -47,8 +51,7 @@ export class UnderWay {
   /** Who is told no counts as turned away. */
   hasPlaceFor(asker: string): boolean {
     const taken = this.#placesOf.get(asker) ?? 0;
-    const hasPlace =
-      taken < this.#placeCount - this.#takenCount && (taken === 0 || !this.#isTooMuchOfCrowd(asker, taken));
+    const hasPlace = taken < this.#placeCount - this.#takenCount && !this.#isTooMuchOfCrowd(asker);
     if (!hasPlace) this.#crowds.note(asker);
     return hasPlace;
   }
@@ -64,6 +67,8 @@ export class UnderWay {
     this.#takenCount++;
     this.#placesOf.set(asker, (this.#placesOf.get(asker) ?? 0) + 1);
     this.#beginTurn();
+    this.#begunCount++;
+    this.#begunOf.set(asker, (this.#begunOf.get(asker) ?? 0) + 1);
     const begunIn = this.#turn;
     let isEnded = false;
     return () => {
@@ -90,14 +95,19 @@ export class UnderWay {
     setImmediate(() => {
       this.#isTurnUnderWay = false;
       this.#turn++;
+      this.#begunCount = 0;
+      this.#begunOf.clear();
       const ended = this.#endedInTurn;
       this.#endedInTurn = [];
       for (const asker of ended) this.#end(asker);
     });
   }
 
-  #isTooMuchOfCrowd(asker: string, taken: number): boolean {
-    return taken >= this.#placeCount * SHARE_OF_CROWD - this.#takenCount && this.#crowds.stays(asker);
+  /** One may begin in each turn, however few places there are. */
+  #isTooMuchOfCrowd(asker: string): boolean {
+    const begun = this.#begunOf.get(asker) ?? 0;
+    const left = this.#placeCount * SHARE_OF_CROWD - this.#begunCount;
+    return begun > 0 && begun >= left && this.#crowds.stays(asker);
   }
 
   #end(asker: string): void {

@@ -1,12 +1,12 @@
 /** So many runs at once, so many a second after that; and a memory that strangers can't fill. */
 import { describe, expect, test } from "vitest";
-import { RunBuckets } from "../src/limits/run-buckets.js";
+import { Buckets } from "../src/limits/buckets.js";
 
-const ALLOWANCE = { burstRuns: 10, runsPerSecond: 4 };
+const ALLOWANCE = { atOnce: 10, perSecond: 4 };
 const START_MS = 1_234_567.89;
 
 function bucketsOf(nameCountMax = 100) {
-  return new RunBuckets(ALLOWANCE, nameCountMax);
+  return new Buckets(ALLOWANCE, nameCountMax);
 }
 
 describe("an allowance", () => {
@@ -22,12 +22,12 @@ describe("an allowance", () => {
   });
 
   test("says to the millisecond when one run may be taken again", () => {
-    for (const runsPerSecond of [1, 3, 7, 16, 1_000]) {
-      const buckets = new RunBuckets({ burstRuns: 5, runsPerSecond }, 10);
+    for (const perSecond of [1, 3, 7, 16, 1_000]) {
+      const buckets = new Buckets({ atOnce: 5, perSecond }, 10);
       buckets.take("a", 5, START_MS);
       const waitMs = buckets.untilOneMs("a", START_MS);
-      expect(waitMs).toBe(Math.ceil(1_000 / runsPerSecond));
-      expect(buckets.available("a", START_MS + waitMs), `${runsPerSecond} a second`).toBe(1);
+      expect(waitMs).toBe(Math.ceil(1_000 / perSecond));
+      expect(buckets.available("a", START_MS + waitMs), `${perSecond} a second`).toBe(1);
       if (waitMs > 1) expect(buckets.available("a", START_MS + waitMs - 1)).toBe(0);
     }
   });

@@ -1,23 +1,23 @@
 /**
- * How many runs each name may take: so many at once, and so many a second after that. Pure: the clock is passed in.
+ * How much each name may take, of runs, answers, attempts: so many at once, and so many a second after that. Pure: the clock is passed in.
  * Keeps one number for each name that owes something, and forgets it when nothing is owed any more.
  */
 
 export interface Allowance {
-  /** Runs that may be taken at once: whole, 1 or more. */
-  readonly burstRuns: number;
-  /** Runs by which the allowance grows again, above 0. */
-  readonly runsPerSecond: number;
+  /** What may be taken at once: whole, 1 or more. */
+  readonly atOnce: number;
+  /** By what it grows again, above 0. */
+  readonly perSecond: number;
 }
 
 /** A full sweep is no work for every request of a flood. */
 const SWEEP_EVERY_MS = 1_000;
-/** What is left of a division must not cost a run. */
+/** What is left of a division must not cost one. */
 const ROUNDING = 1e-6;
 /** Shared by those for whom there is no place. No name is empty. */
 const REST = "";
 
-export class RunBuckets {
+export class Buckets {
   readonly #allowance: Allowance;
   readonly #nameCountMax: number;
   /** By name: when nothing is owed any more. */
@@ -45,26 +45,26 @@ export class RunBuckets {
     return this.#freeAtMs.size < this.#nameCountMax ? name : REST;
   }
 
-  /** Whole runs that may be taken now. */
+  /** How many, whole, may be taken now. */
   available(place: string, nowMs: number): number {
-    const { burstRuns, runsPerSecond } = this.#allowance;
-    return Math.max(Math.floor(burstRuns - (this.#owedMs(place, nowMs) * runsPerSecond) / 1_000 + ROUNDING), 0);
+    const { atOnce, perSecond } = this.#allowance;
+    return Math.max(Math.floor(atOnce - (this.#owedMs(place, nowMs) * perSecond) / 1_000 + ROUNDING), 0);
   }
 
-  /** How long until one run may be taken, whole ms; 0 when it may be now. */
+  /** How long until one may be taken, whole ms; 0 when it may be now. */
   untilOneMs(place: string, nowMs: number): number {
-    const { burstRuns, runsPerSecond } = this.#allowance;
-    const oneAtMs = ((burstRuns - 1) * 1_000) / runsPerSecond;
+    const { atOnce, perSecond } = this.#allowance;
+    const oneAtMs = ((atOnce - 1) * 1_000) / perSecond;
     return Math.max(Math.ceil(this.#owedMs(place, nowMs) - oneAtMs - ROUNDING), 0);
   }
 
-  take(place: string, runCount: number, nowMs: number): void {
-    this.#owe(place, this.#owedMs(place, nowMs) + this.#msFor(runCount), nowMs);
+  take(place: string, count: number, nowMs: number): void {
+    this.#owe(place, this.#owedMs(place, nowMs) + this.#msFor(count), nowMs);
   }
 
   /** What was taken and not used. */
-  giveBack(place: string, runCount: number, nowMs: number): void {
-    this.#owe(place, this.#owedMs(place, nowMs) - this.#msFor(runCount), nowMs);
+  giveBack(place: string, count: number, nowMs: number): void {
+    this.#owe(place, this.#owedMs(place, nowMs) - this.#msFor(count), nowMs);
   }
 
   #owedMs(place: string, nowMs: number): number {
@@ -76,8 +76,8 @@ export class RunBuckets {
     else this.#freeAtMs.delete(place);
   }
 
-  #msFor(runCount: number): number {
-    return (runCount * 1_000) / this.#allowance.runsPerSecond;
+  #msFor(count: number): number {
+    return (count * 1_000) / this.#allowance.perSecond;
   }
 
   #sweep(nowMs: number): void {

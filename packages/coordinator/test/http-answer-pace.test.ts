@@ -1,0 +1,92 @@
+/** Over real sockets: strangers who ask for more than anybody needs are all answered, and not read for a while behind it; others feel nothing. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { FastifyRequest } from "fastify";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { OF_ONE } from "../src/http/answer-pace.js";
+import { HeldBack } from "../src/http/held-back.js";
+import { createServer, type Server } from "../src/http/server.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { TokensInHand } from "./tokens-in-hand.js";
+
+/** As long at least as in held-back.ts. */
+const HELD_BACK_MS = 500;
+const CONNECTIONS = 64;
+/** As many as may wait on a connection. */
+const AT_ONCE = 16;
+
+let server: Server;
+let port: number;
+
+beforeEach(async () => {
+  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
+  await coordinator.initNamespace("main");
+  server = await createServer({ coordinator, release: "0", door: new TokensInHand() });
+  port = Number(new URL(await server.listen({ host: "127.0.0.1", port: 0 })).port);
+});
+
+afterEach(() => server.stop());
+
+interface Asking {
+  readonly socket: Socket;
+  heard: string;
+}
+
+async function opened(localAddress: string): Promise<Asking> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  const asking: Asking = { socket, heard: "" };
+  socket.on("error", () => {});
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    asking.heard += part;
+  });
+  return asking;
+}
+
+const answerCount = ({ heard }: Asking) => heard.match(/HTTP\/1\.1 \d/g)?.length ?? 0;
+const get = (path: string, header = "") => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${header}\r\n`;
+const untilAnswered = (asking: Asking, count: number) => expect.poll(() => answerCount(asking)).toBe(count);
+
+/** Each asks as often as one may before it was answered; resolves when all are answered. */
+async function floodFrom(address: string, request: string): Promise<readonly Asking[]> {
+  const flood = await Promise.all(Array.from({ length: CONNECTIONS }, () => opened(address)));
+  for (const { socket } of flood) socket.write(request.repeat(AT_ONCE));
+  await Promise.all(flood.map((one) => untilAnswered(one, AT_ONCE)));
+  return flood;
+}
+
+test.each([
+  ["without a token", get("/v1/namespaces/main/status"), 401],
+  ["with one that nobody knows", get("/metrics", `authorization: Bearer cn_${"x".repeat(43)}\r\n`), 401],
+  ["for nothing", get("/nothing"), 404],
+  ["for what everybody may ask", get("/healthz"), 200],
+  ["with a header that proxies send", get("/nothing", "via: 1.1 proxy\r\n"), 404],
+])("a flood that asks %s is answered, and then not read, while another address is", async (_, request, status) => {
+  expect(CONNECTIONS * AT_ONCE).toBeGreaterThan(2 * OF_ONE.atOnce);
+  const flood = await floodFrom("127.0.0.2", request);
+  for (const { heard } of flood) expect(heard.match(new RegExp(`HTTP/1.1 ${status}`, "g"))).toHaveLength(AT_ONCE);
+  const answeredAtMs = performance.now();
+  for (const { socket } of flood) socket.write(get("/healthz"));
+  const other = await opened("127.0.0.3");
+  for (let count = 1; count <= 3; count++) {
+    other.socket.write(get("/healthz"));
+    await untilAnswered(other, count);
+  }
+  const isHeld = (one: Asking) => answerCount(one) === AT_ONCE;
+  expect(flood.filter(isHeld).length).toBeGreaterThan(0);
+  await Promise.all(flood.map((one) => untilAnswered(one, AT_ONCE + 1)));
+  expect(performance.now() - answeredAtMs).toBeGreaterThan(HELD_BACK_MS * 0.8);
+});
+
+test.each(["x-forwarded-for", "forwarded", "via"])(
+  "%s spares a connection that somebody was let in on, and no other",
+  (name) => {
+    const spares = (isLetIn: boolean, headers: Readonly<Record<string, string>>) =>
+      new HeldBack(() => isLetIn).isSpared({ headers } as unknown as FastifyRequest);
+    expect(spares(true, { [name]: "a proxy" })).toBe(true);
+    expect(spares(false, { [name]: "a proxy" })).toBe(false);
+    expect(spares(true, {})).toBe(false);
+  },
+);
