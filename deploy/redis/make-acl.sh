@@ -2,6 +2,7 @@
 # Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a password that everybody knows;
 # Redis keeps the SHA-256 of each password only. For a Redis without compose:
 #   CALLNUMBER_REDIS_PASSWORD=... CALLNUMBER_REDIS_OPERATOR_PASSWORD=... sh make-acl.sh > /etc/redis/users.acl
+# For a server that others follow, or that Sentinels watch, also CALLNUMBER_REDIS_REPLICA_PASSWORD and CALLNUMBER_REDIS_SENTINEL_PASSWORD.
 set -eu
 
 # The passwords stand in URLs too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
@@ -41,3 +42,17 @@ echo "user default off resetpass ~* &* +@all"
 # Unquoted, so that line breaks become spaces: an ACL file has one line for each user.
 echo user callnumber on resetpass "#$coordinator_hash" resetkeys "~callnumber:*" resetchannels -@all $coordinator
 echo user operator on resetpass "#$operator_hash" resetkeys "~callnumber:*" resetchannels -@all $operator
+
+# Who follows: reads all there is, and asks for nothing else. As masteruser and masterauth in each server's redis.conf.
+if [ -n "${CALLNUMBER_REDIS_REPLICA_PASSWORD:-}" ]; then
+  replica_hash=$(hash_of CALLNUMBER_REDIS_REPLICA_PASSWORD)
+  echo user replica on resetpass "#$replica_hash" resetkeys resetchannels -@all +ping +replconf +psync
+fi
+
+# Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only clients ask (ROLE). As auth-user and auth-pass in
+# sentinel.conf. It can make this server a copy of any other one: its password is worth as much as the operator's.
+if [ -n "${CALLNUMBER_REDIS_SENTINEL_PASSWORD:-}" ]; then
+  sentinel_hash=$(hash_of CALLNUMBER_REDIS_SENTINEL_PASSWORD)
+  echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \
+    +subscribe +multi +exec +slaveof "+config|rewrite" "+client|setname" "+client|kill" "+script|kill"
+fi

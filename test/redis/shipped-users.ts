@@ -11,10 +11,17 @@ const MAKE_ACL = fileURLToPath(new URL("../../deploy/redis/make-acl.sh", import.
 const STORE_USER = { name: "callnumber", password: "of-the-stores-under-test-0123456789" };
 /** Whoever moves or recovers a store: a coordinator's user may not. */
 const OPERATOR = { name: "operator", password: "of-the-operator-under-test-0123456789" };
+const REPLICA = { name: "replica", password: "of-the-replicas-under-test-0123456789" };
+const SENTINEL = { name: "sentinel", password: "of-the-sentinels-under-test-0123456789" };
 const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" };
 
 /** What redis.conf needs, beside the file, so that one such server can follow another. */
-export const FOLLOWING: Readonly<Record<string, string>> = { masteruser: TESTER.name, masterauth: TESTER.password };
+export const FOLLOWING: Readonly<Record<string, string>> = { masteruser: REPLICA.name, masterauth: REPLICA.password };
+
+/** What a Sentinel needs for the servers that it knows under this name: lines of its `sentinel`. */
+export function watching(masterName: string): readonly string[] {
+  return [`auth-user ${masterName} ${SENTINEL.name}`, `auth-pass ${masterName} ${SENTINEL.password}`];
+}
 
 /** The text of an ACL file: the shipped users, and the tests' own. Made once for each test file. */
 export function shippedUsers(): string {
@@ -30,6 +37,8 @@ function makeShippedUsers(): string {
       PATH: process.env["PATH"],
       CALLNUMBER_REDIS_PASSWORD: STORE_USER.password,
       CALLNUMBER_REDIS_OPERATOR_PASSWORD: OPERATOR.password,
+      CALLNUMBER_REDIS_REPLICA_PASSWORD: REPLICA.password,
+      CALLNUMBER_REDIS_SENTINEL_PASSWORD: SENTINEL.password,
     },
   });
   if (status !== 0) throw new Error(`make-acl.sh made no file: ${stderr}`);
@@ -39,6 +48,11 @@ function makeShippedUsers(): string {
 /** Where a store under test finds such a server. */
 export function storeUrlAt(host: string, port: number): string {
   return `redis://${loginOf(STORE_USER)}${host}:${port}`;
+}
+
+/** Where it finds a group of them, by its Sentinels. */
+export function sentinelStoreUrlAt(sentinelHosts: string, masterName: string): string {
+  return `redis-sentinel://${loginOf(STORE_USER)}${sentinelHosts}/${masterName}`;
 }
 
 /** Where a test does. */

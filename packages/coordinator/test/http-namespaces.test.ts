@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { createServer, type Server } from "../src/http/server.js";
+import { PUBLIC_LOOKS_AT_ONCE } from "../src/limits/places.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 
 let server: Server | undefined;
@@ -180,5 +181,27 @@ describe("what strangers may ask", () => {
     const { status, body } = await call(pathOf(number(90)));
     expect([status, body.code]).toEqual([503, "store_unavailable"]);
     expect(JSON.stringify(body)).not.toContain("secret");
+  });
+
+  test("may be asked so often at a time: each question asks the store", async () => {
+    const { store, call } = await serving({ publicInspect: true });
+    await call(pathOf(number(90)));
+    const read = store.readNamespace.bind(store);
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let askedCount = 0;
+    store.readNamespace = async (namespace) => {
+      askedCount++;
+      await gate;
+      return await read(namespace);
+    };
+    const answers = Array.from({ length: PUBLIC_LOOKS_AT_ONCE }, () => call(pathOf(number(90))));
+    await expect.poll(() => askedCount).toBe(PUBLIC_LOOKS_AT_ONCE);
+    expect(await call(pathOf(number(90)))).toMatchObject({ status: 503, body: { code: "overloaded" } });
+    expect((await call("/healthz")).status).toBe(200);
+    open();
+    for (const answer of answers) expect((await answer).status).toBe(200);
   });
 });
