@@ -18,6 +18,7 @@ const LONGEST = [
   "packages/coordinator/test/move-crash",
   "test/console/",
   "packages/client/test/run-numbers",
+  "packages/coordinator/test/http-patience",
   "test/recover-scan",
 ] as const;
 

@@ -49,8 +49,9 @@ if [ -n "${CALLNUMBER_REDIS_REPLICA_PASSWORD:-}" ]; then
   echo user replica on resetpass "#$replica_hash" resetkeys resetchannels -@all +ping +replconf +psync
 fi
 
-# Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only clients ask (ROLE). As auth-user and auth-pass in
-# sentinel.conf. It can make this server a copy of any other one: its password is worth as much as the operator's.
+# Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only
+# clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
+# as much as the operator's.
 if [ -n "${CALLNUMBER_REDIS_SENTINEL_PASSWORD:-}" ]; then
   sentinel_hash=$(hash_of CALLNUMBER_REDIS_SENTINEL_PASSWORD)
   echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \
