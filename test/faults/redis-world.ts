@@ -9,6 +9,7 @@ import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.j
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
+import { copyFolder } from "./copy-folder.js";
 import { redisControl } from "./redis-control.js";
 import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
 
@@ -169,7 +170,7 @@ export class RedisWorld extends World {
   /** Keeps a copy of the server's folder as it is now, as a backup or a snapshot of the disk would. */
   async snapshot(server = this.server): Promise<string> {
     const path = join(this.folder, `snapshot-${this.#snapshots++}`);
-    await cp(server.directory, path, { recursive: true, filter: (name) => !name.endsWith(".sock") });
+    await copyFolder(server.directory, path, (name) => !name.endsWith(".sock"));
     return path;
   }
 

@@ -2,8 +2,9 @@
  * Faults of the embedded store: its files copied, moved, restored, lost, opened twice, and a machine that loses its power.
  * Guarantees: G11 (docs/guarantees.md).
  */
-import { cp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { copyFolder } from "../copy-folder.js";
 import { EmbeddedWorld } from "../embedded-world.js";
 import { type Fault, type FaultWords, faultOf } from "../fault.js";
 import { recover } from "../verbs.js";
@@ -17,7 +18,7 @@ export const EMBEDDED: readonly Fault[] = [
     expected: ["store_copied"],
     inject: async (world) => {
       const copy = join(world.folder, "copy");
-      await cp(world.dataFolder, copy, { recursive: true });
+      await copyFolder(world.dataFolder, copy);
       await mustNotStart(world, "store_copied", join(copy, "store.db"));
       await rm(copy, { recursive: true });
     },
@@ -28,7 +29,7 @@ export const EMBEDDED: readonly Fault[] = [
     expected: ["store_copied"],
     inject: async (world) => {
       const copy = join(world.folder, "copy");
-      await cp(world.dataFolder, copy, { recursive: true });
+      await copyFolder(world.dataFolder, copy);
       await world.work();
       await world.killCoordinators();
       // In one step, because the control goes on.
