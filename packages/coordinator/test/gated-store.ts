@@ -1,4 +1,4 @@
-/** A store in memory whose leases wait: for tests of what happens meanwhile. */
+/** A store in memory whose leases or looks wait: for tests of what happens meanwhile. */
 import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 
@@ -16,9 +16,27 @@ export class GatedStore extends MemoryStore {
 }
 
 export function opensGate(store: GatedStore): () => void {
+  const { opened, open } = closedGate();
+  store.gate = opened;
+  return open;
+}
+
+/** Whoever looks for namespaces waits until it is let go. */
+export function gatedLooks(store: MemoryStore): { readonly count: number; readonly open: () => void } {
+  const { opened, open } = closedGate();
+  const looks = { count: 0, open };
+  store.listNamespaces = async () => {
+    looks.count++;
+    await opened;
+    return ["main"];
+  };
+  return looks;
+}
+
+export function closedGate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = () => {};
-  store.gate = new Promise<void>((resolve) => {
+  const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  return open;
+  return { opened, open };
 }

@@ -8,7 +8,7 @@ import { leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
-import { GatedStore, opensGate } from "./gated-store.js";
+import { GatedStore, gatedLooks, opensGate } from "./gated-store.js";
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -134,16 +134,7 @@ test("a request that does not arrive holds up no stop, which waits for one that 
 
 test("strangers who ask together whether it is ready cost the store one look", async () => {
   const { store, target } = await served();
-  let lookCount = 0;
-  let open = () => {};
-  const gate = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  store.listNamespaces = async () => {
-    lookCount++;
-    await gate;
-    return ["main"];
-  };
+  const looks = gatedLooks(store);
   const strangers = await Promise.all(Array.from({ length: 30 }, () => openedForTest(target)));
   const last = await openedForTest(target);
   for (const stranger of [...strangers, last]) await answerTo(stranger, get(target, "/healthz"));
@@ -151,11 +142,11 @@ test("strangers who ask together whether it is ready cost the store one look", a
   const answers = strangers.map(isReady);
   // What was there before is read before: when this is answered, all of them wait for the look.
   await answerTo(last, get(target, "/healthz"));
-  open();
+  looks.open();
   for (const answer of answers) expect(await answer).toMatch(/^HTTP\/1\.1 200/);
-  expect(lookCount).toBe(1);
+  expect(looks.count).toBe(1);
   expect(await isReady(last)).toMatch(/^HTTP\/1\.1 200/);
-  expect(lookCount).toBe(2);
+  expect(looks.count).toBe(2);
 });
 
 describe("when there are too many connections", () => {

@@ -9,6 +9,7 @@ import { CoordinatorError } from "../src/errors.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { PUBLIC_LOOKS_AT_ONCE } from "../src/limits/places.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { closedGate } from "./gated-store.js";
 
 let server: Server | undefined;
 afterEach(async () => server?.stop());
@@ -187,14 +188,11 @@ describe("what strangers may ask", () => {
     const { store, call } = await serving({ publicInspect: true });
     await call(pathOf(number(90)));
     const read = store.readNamespace.bind(store);
-    let open = () => {};
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
+    const { opened, open } = closedGate();
     let askedCount = 0;
     store.readNamespace = async (namespace) => {
       askedCount++;
-      await gate;
+      await opened;
       return await read(namespace);
     };
     const answers = Array.from({ length: PUBLIC_LOOKS_AT_ONCE }, () => call(pathOf(number(90))));

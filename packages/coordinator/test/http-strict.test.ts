@@ -9,7 +9,7 @@ import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
 import type { Log } from "../src/log.js";
-import { GatedStore, opensGate } from "./gated-store.js";
+import { GatedStore, gatedLooks, opensGate } from "./gated-store.js";
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -248,28 +248,19 @@ describe("when there are too many connections", () => {
 
   test("strangers whose answers are not out make room, though they asked and wait", async () => {
     const { store, target } = await served({ connectionCountMax: CONNECTIONS });
-    let askedCount = 0;
-    let open = () => {};
-    const gate = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    store.listNamespaces = async () => {
-      askedCount++;
-      await gate;
-      return ["main"];
-    };
+    const looks = gatedLooks(store);
     const working = await openedForTest(target);
     const leased = opensGate(store);
     working.write(right(target));
     const strangers = await Promise.all(Array.from({ length: CONNECTIONS - 1 }, () => openedForTest(target)));
     for (const stranger of strangers) stranger.write(request(target, { path: "/readyz", keepsAlive: true }));
-    await expect.poll(() => [askedCount, store.askedCount]).toEqual([1, 1]);
+    await expect.poll(() => [looks.count, store.askedCount]).toEqual([1, 1]);
     const answer = sendBytes(target, [health(target, false)]);
     expect((await answer).statuses).toEqual([200]);
     const heard = new Promise<string>((resolve) => working.once("data", (data) => resolve(String(data))));
     leased();
     expect(await heard).toMatch(/^HTTP\/1\.1 201/);
-    open();
+    looks.open();
   });
 
   test("the address with most of those that never asked anything loses first", async () => {

@@ -4,8 +4,7 @@
  */
 import { type Allowance, Buckets } from "../limits/buckets.js";
 import type { TypedApp } from "./app.js";
-import { askerOf, networkOf } from "./asker.js";
-import type { Caller } from "./caller.js";
+import { askerOf } from "./asker.js";
 import type { HeldBack } from "./held-back.js";
 
 /** Of one token, or of one network: a console's page needs some ten, probes some a second. */
@@ -22,7 +21,7 @@ export function keepAnswerPace(app: TypedApp, heldBack: HeldBack, nowMs: () => n
   app.addHook("onSend", (request, reply, _payload, done) => {
     const { access = "public" } = request.routeOptions.config;
     const isRefused = reply.statusCode >= 400 && reply.statusCode < 500;
-    if ((isRefused || access === "public") && !takesOne(askerSoFar(request))) heldBack.holdBehind(request, reply.raw);
+    if ((isRefused || access === "public") && !takesOne(askerOf(request))) heldBack.holdBehind(request, reply.raw);
     done();
   });
 
@@ -36,9 +35,4 @@ export function keepAnswerPace(app: TypedApp, heldBack: HeldBack, nowMs: () => n
     ofAll.take(ALL, 1, now);
     return true;
   }
-}
-
-/** Some are refused before it is known who asks. */
-function askerSoFar(request: { readonly caller: Caller; readonly ip: string }): string {
-  return (request.caller as Caller | null) === null ? networkOf(request.ip) : askerOf(request);
 }

@@ -4,15 +4,16 @@
  */
 import { isIPv6 } from "node:net";
 import type { FastifyRequest } from "fastify";
+import type { Caller } from "./caller.js";
 
 const IPV4_WITHIN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const GROUPS_OF_ADDRESS = 8;
 const GROUPS_OF_NETWORK = 4;
 
-/** To be asked once it is known who asks. */
+/** Before it is known who asks: the network. */
 export function askerOf({ caller, ip }: Pick<FastifyRequest, "caller" | "ip">): string {
   // Of a connection that is gone nothing is known.
-  return caller.tokenId ?? networkOf(ip ?? "");
+  return (caller as Caller | null)?.tokenId ?? networkOf(ip ?? "");
 }
 
 /** An IPv4 address as it is, the first 64 bits of an IPv6 address; of what is none, all of it. */
