@@ -39,28 +39,32 @@ export async function heal(world: World): Promise<void> {
         );
       }
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
-      if (asksForAdvance(world, refusal?.code)) {
-        world.tell(() => `the operator types advance-version, because of ${refusal?.code}`);
+      const verb = nextVerb(world, refusal?.code);
+      if (verb === undefined) continue;
+      world.tell(() => `the operator types ${verb.name}, because of ${refusal?.code}`);
+      if (verb.name === "advance-version") {
         world.operator.advance();
-      } else if (asksForOperator(refusal?.code)) {
-        // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
-        const version = world.operator.refusedWith?.code === "run_space_exhausted" ? 1 : 0;
-        world.tell(() => `the operator types recover, because of ${refusal?.code}`);
+      } else {
         importer.refusedWith = undefined;
-        world.operator.recover(WATCH_MS, version);
+        world.operator.recover(WATCH_MS, verb.version);
       }
     }
   }
 }
 
-/**
- * A holder may have been told of a run above the mark first, where no jump lands above it any more: of a version whose line has ended
- * an operator knows that (`line_ending`).
- */
-function asksForAdvance({ storeId, time }: World, code: string | undefined): boolean {
+type Verb = { readonly name: "advance-version" } | { readonly name: "recover"; readonly version: number };
+
+/** What an operator types next, who was told `code` by an importer, and something else by the verb typed before: that one looked closer. */
+function nextVerb({ operator, storeId, time }: World, code: string | undefined): Verb | undefined {
+  if (code === "run_space_exhausted") return { name: "advance-version" };
+  if (!asksForOperator(code)) return undefined;
+  const said = operator.refusedWith?.code;
+  // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
+  if (said === "run_space_exhausted") return { name: "recover", version: 1 };
+  // A holder may be told of a run above the mark first, where no jump lands above it any more: `line_ending` tells of that end.
   const id = parseStoreId(storeId);
-  if (code !== "run_beyond_mark" || id === undefined) return code === "run_space_exhausted";
-  return lineAt(id, 0, time.nowMs) >= RUN_MAX;
+  const isEnded = code === "run_beyond_mark" && id !== undefined && lineAt(id, 0, time.nowMs) >= RUN_MAX;
+  return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
 }
 
 async function mendEverything(world: World): Promise<void> {
