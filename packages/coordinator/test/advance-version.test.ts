@@ -216,8 +216,9 @@ describe("a store that is put back to before the advance", () => {
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",
+      message: expect.stringContaining(`"--floor ${ledgerIdOf(1, 0)}" goes on in version 1`),
     });
-    const withFloor = { ...options, floors: [{ from: "--floor", ledgerId: ledgerIdOf(1, 1) }] };
+    const withFloor = { ...options, floors: [{ from: "--floor", ledgerId: ledgerIdOf(1, 0) }] };
     await recoverNamespace(withFloor, await planRecovery(withFloor));
     const lease = await leaseAfterJump(world, await guardOn(world));
     expect(Math.min(...idsOf(lease))).toBeGreaterThan(Math.max(...leased));

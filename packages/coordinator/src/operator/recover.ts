@@ -15,6 +15,7 @@ import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { VerbOptions } from "./open-guard.js";
 import { type Floor, greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
+import { lineRefusalOf } from "./recover-refusals.js";
 import { strangeRefusalOf, unnamedRefusalOf } from "./recover-stores.js";
 
 export interface RecoverOptions extends VerbOptions {
@@ -80,8 +81,8 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
 }
 
 /**
- * Why the plan can't be carried out now: the logs tell of another store than the one that would be recovered, or something that is
- * known lies above the clock line. Undefined when it can.
+ * Why the plan can't be carried out now: the logs tell of another store than the one that would be recovered, the clock line of the
+ * version has ended, or something that is known lies above the line. Undefined when it can.
  */
 export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   return strangeRefusalOf(plan) ?? lineRefusalOf(plan);
@@ -107,33 +108,14 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     receiptKey: randomBytes(32).toString("hex"),
   } as const;
   const outcome = await store.step(namespace, command).catch((error: unknown) => {
-    // The store tells that a run lies above the line, and not where that run was found.
-    throw (isOperatorNeeded(error) && lineRefusalOf(plan)) || error;
+    // The store tells what stands in the way, and not where that was found, nor the way round it.
+    const told = lineRefusalOf(plan);
+    throw told !== undefined && error instanceof CoordinatorError && error.code === told.code ? told : error;
   });
   mustCount(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
   witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return outcome;
-}
-
-function lineRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, storeId, floors, target, possibleAtMs } = plan;
-  const floor = greatestOf(floors);
-  if (possibleAtMs === null || floor === undefined) return undefined;
-  const { version, run } = runOfLedgerId(floor.ledgerId);
-  const ofVersion = version === 0 ? "" : ` of version ${version}`;
-  const anew = version === 0 ? `, or begin a new one above it with "callnumber init --first-run ${run + 1}"` : "";
-  return new CoordinatorError(
-    "operator_needed",
-    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
-      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
-      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
-      `another store: recover that one${anew}`,
-  );
-}
-
-function isOperatorNeeded(error: unknown): boolean {
-  return error instanceof CoordinatorError && error.code === "operator_needed";
 }
 
 interface Found {

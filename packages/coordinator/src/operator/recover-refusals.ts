@@ -1,0 +1,56 @@
+/** Why a planned recovery can't be carried out where the clock line stands now, and what the operator does then. */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { PHASES } from "../guard/record.js";
+import { greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
+
+/** The line of the version has ended, or something that is known lies above the line. Undefined when neither is so. */
+export function lineRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  return endRefusalOf(plan) ?? floorRefusalOf(plan);
+}
+
+function endRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  const { namespace, floors, target } = plan;
+  if (target < RUN_MAX) return undefined;
+  const { version } = runOfLedgerId(idOf(greatestOf(floors)));
+  return new CoordinatorError(
+    "run_space_exhausted",
+    `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
+      `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
+  );
+}
+
+/** The verb steps from a record that it can read, and that nobody paused; else a floor says where to go on. */
+function wayOnFrom(version: number, { found }: RecoverPlan): string {
+  if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
+  const next = version + 1;
+  if (found !== undefined && found.phase !== PHASES.sealed)
+    return `"callnumber advance-version" goes on in version ${next}`;
+  const why = found === undefined ? "has no record that can be read to step from" : "refuses a paused namespace";
+  return (
+    `"callnumber advance-version" ${why}: the same with "--floor ${ledgerIdOf(next, 0)}" goes on in version ${next}, on its clock line, above ` +
+    "all that it may have leased"
+  );
+}
+
+function floorRefusalOf({
+  namespace,
+  storeId,
+  floors,
+  target,
+  possibleAtMs,
+}: RecoverPlan): CoordinatorError | undefined {
+  const floor = greatestOf(floors);
+  if (possibleAtMs === null || floor === undefined) return undefined;
+  const { version, run } = runOfLedgerId(floor.ledgerId);
+  const ofVersion = version === 0 ? "" : ` of version ${version}`;
+  const anew = version === 0 ? `, or begin a new one above it with "callnumber init --first-run ${run + 1}"` : "";
+  return new CoordinatorError(
+    "operator_needed",
+    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
+      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
+      `another store: recover that one${anew}`,
+  );
+}

@@ -1,0 +1,82 @@
+/**
+ * A recovery in a version whose clock line has ended: no mark is safe there, and the refusal must name a way on that is one. Typed as it says,
+ * leasing goes on above everything that went out.
+ * Guarantees: G12 (docs/guarantees.md).
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { expect, test } from "vitest";
+import { whenLineReaches } from "../src/guard/line.js";
+import type { KeptFields } from "../src/guard/record.js";
+import { NO_WITNESS } from "../src/guard/witness.js";
+import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
+import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
+import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
+
+/** A namespace that has leased its last run, and whose store says so. */
+async function endedWorld(): Promise<{ world: World; lastRun: number }> {
+  const world = await newWorld({ firstRun: RUN_MAX - 2 });
+  return { world, lastRun: lastRunOf(await leaseOf(await guardOn(world), { runCount: 3 })) };
+}
+
+function asked({ clock, store, storeId }: World, floor?: number): RecoverOptions {
+  const { now, pause } = clock;
+  const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
+  const floors = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
+  return { ...common, witness: NO_WITNESS, floors, nodeCount: undefined, isClockChecked: true };
+}
+
+/** What the refusal of the plan says, which the refusal of the recovery says too. */
+async function refusedWords(options: RecoverOptions): Promise<string> {
+  const plan = await planRecovery(options);
+  const refusal = refusalOf(plan);
+  expect(refusal?.code).toBe("run_space_exhausted");
+  await expect(recoverNamespace(options, plan)).rejects.toMatchObject({ message: refusal?.message });
+  return refusal?.message ?? "";
+}
+
+function editMark({ store }: World): void {
+  const { [NAMESPACE]: fields } = Object.fromEntries(store.backup());
+  store.restore(new Map([[NAMESPACE, { ...(fields as KeptFields), c: "5" }]]));
+}
+
+test("a sound record goes on with advance-version", async () => {
+  const { world, lastRun } = await endedWorld();
+  expect(await refusedWords(asked(world))).toMatch(/"callnumber advance-version" goes on in version 1$/);
+  const { store, clock } = world;
+  const common = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, bounds: SHORT_BOUNDS };
+  const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
+  await advanceVersion(options, await planAdvance(options));
+  const { version, firstRun } = await leaseOf(await guardOn(world));
+  expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
+});
+
+test.each([
+  ["is gone", (world: World) => world.store.restore(new Map()), "has no record that can be read to step from"],
+  ["is corrupt", (world: World) => editMark(world), "has no record that can be read to step from"],
+  [
+    "is sealed by a pause that nobody can resume",
+    async (world: World) => (await guardOn(world)).seal("a".repeat(40)),
+    "refuses a paused namespace",
+  ],
+])("a record that %s goes on with the floor that the refusal names", async (_, befall, why) => {
+  const { world, lastRun } = await endedWorld();
+  await befall(world);
+  const words = await refusedWords(asked(world));
+  expect(words).toContain(why);
+  const floor = Number(/"--floor (\d+)" goes on in version 1/.exec(words)?.[1]);
+  const options = asked(world, floor);
+  await recoverNamespace(options, await planRecovery(options));
+  const { version, firstRun } = await leaseAfterJump(world, await guardOn(world));
+  expect(ledgerIdOf(version, firstRun)).toBeGreaterThan(lastRun);
+});
+
+test("the last version has no way on", async () => {
+  const { world } = await endedWorld();
+  world.store.restore(new Map());
+  world.clock.timeMs = whenLineReaches(parseStoreId(world.storeId) as StoreIdFields, VERSION_MAX, RUN_MAX);
+  const words = await refusedWords(asked(world, ledgerIdOf(VERSION_MAX, 1)));
+  expect(words).toMatch(/^the clock line of version 7 has reached its end.*another namespace, or another layout$/);
+});
