@@ -86,7 +86,7 @@ const BODY_PIECES = [
   "\r\n",
   "x".repeat(5_000),
 ];
-const SMUGGLED = "POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: x\r\n\r\n";
+const SMUGGLED = "POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const WORDS = [
   ...HEADERS.slice(0, 40),
   ...BODY_PIECES.slice(0, 6),
@@ -97,31 +97,43 @@ const WORDS = [
   ...METHODS,
 ].map((word) => Buffer.from(word, "latin1"));
 
-export function requestBatch(draw: Draw): Buffer {
-  const requests = Array.from({ length: 1 + draw.below(BATCH_MAX) }, () => connectionBytes(draw));
+export interface Wishes {
+  /** Which of them is asked for; the first one more often. Default: `main`. */
+  readonly namespaces?: readonly string[];
+  /** Lines of heads, of which most requests have one. Default: none has any. */
+  readonly authorizations?: readonly string[];
+  /** Of so many requests one has bytes that were changed, and one has headers that were put in. Default 3. */
+  readonly brokenOnceIn?: number;
+}
+
+export function requestBatch(draw: Draw, wishes: Wishes = {}): Buffer {
+  const requests = Array.from({ length: 1 + draw.below(BATCH_MAX) }, () => connectionBytes(draw, wishes));
   return Buffer.concat(requests.flatMap((request, index) => (index === 0 ? [request] : [BATCH_SEPARATOR, request])));
 }
 
 /** One request or several, pipelined. */
-function connectionBytes(draw: Draw): Buffer {
+function connectionBytes(draw: Draw, wishes: Wishes): Buffer {
   const count = draw.onceIn(4) ? 1 + draw.below(4) : 1;
-  return Buffer.concat(Array.from({ length: count }, () => requestBytes(draw)));
+  return Buffer.concat(Array.from({ length: count }, () => requestBytes(draw, wishes)));
 }
 
-function requestBytes(draw: Draw): Buffer {
+function requestBytes(draw: Draw, { namespaces = [], authorizations = [], brokenOnceIn = 3 }: Wishes): Buffer {
   const asked = draw.onceIn(2) ? (VALID[0] as Asked) : draw.oneOf(VALID);
   const method = draw.onceIn(8) ? draw.oneOf(METHODS) : asked.method;
-  const path = draw.onceIn(6) ? wrongPath(asked.path, draw) : asked.path;
+  const named = namespaces.length > 0 && draw.onceIn(3) ? draw.oneOf(namespaces) : "main";
+  const known = asked.path.replace("/main/", `/${named}/`);
+  const path = draw.onceIn(6) ? wrongPath(known, draw) : known;
   const version = draw.onceIn(12) ? draw.oneOf(VERSIONS) : "HTTP/1.1";
   const isChunked = draw.onceIn(5);
   const body = asked.body === undefined ? Buffer.alloc(0) : bodyOf(asked.body, draw);
-  const headers = [draw.onceIn(20) ? draw.oneOf(HEADERS) : "host: x", ...ownHeaders(asked, body, isChunked)];
-  for (let count = draw.onceIn(3) ? 1 + draw.below(3) : 0; count > 0; count--) {
+  const headers = [draw.onceIn(20) ? draw.oneOf(HEADERS) : "host: localhost", ...ownHeaders(asked, body, isChunked)];
+  if (authorizations.length > 0 && !draw.onceIn(8)) headers.push(draw.oneOf(authorizations));
+  for (let count = draw.onceIn(brokenOnceIn) ? 1 + draw.below(3) : 0; count > 0; count--) {
     headers.splice(draw.below(headers.length + 1), 0, draw.oneOf(HEADERS));
   }
   const head = Buffer.from(`${method} ${path} ${version}\r\n${headers.join("\r\n")}\r\n\r\n`, "latin1");
   const bytes = Buffer.concat([head, isChunked && asked.body !== undefined ? chunked(body, draw) : body]);
-  return draw.onceIn(3) ? mutated(bytes, draw, { words: WORDS, countMax: 3 }) : bytes;
+  return draw.onceIn(brokenOnceIn) ? mutated(bytes, draw, { words: WORDS, countMax: 3 }) : bytes;
 }
 
 function ownHeaders({ body }: Asked, bytes: Buffer, isChunked: boolean): readonly string[] {

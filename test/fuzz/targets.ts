@@ -2,6 +2,7 @@
 import type { FuzzTarget } from "./target.js";
 import { archiveFile } from "./targets/archive-file.js";
 import { codec } from "./targets/codec.js";
+import { httpDoor } from "./targets/http-door.js";
 import { httpSurface } from "./targets/http-surface.js";
 import { logScan } from "./targets/log-scan.js";
 import { mboxSplitter } from "./targets/mbox-splitter.js";
@@ -14,6 +15,7 @@ export const TARGETS: readonly FuzzTarget[] = [
   wireSchemas,
   mboxSplitter,
   httpSurface,
+  httpDoor,
   redisAnswers,
   archiveFile,
   logScan,

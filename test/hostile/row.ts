@@ -19,6 +19,9 @@ export interface Target extends Place {
   readonly share: number;
 }
 
+/** What well-formed requests name as their host; where nobody is asked for a token, it must be allowed. */
+export const REQUEST_HOST = "coordinator";
+
 /** For a coordinator that asks nobody for a token: what stands in `Authorization` is not looked at. */
 export const NOBODY_IS_ASKED = { leaseToken: "any", operatorToken: "any", foreignToken: "any" } as const;
 
@@ -62,7 +65,7 @@ export interface RequestParts {
 export function request(target: Target, parts: RequestParts = {}): Buffer {
   const { body, method = body === undefined ? "GET" : "POST", path = LEASES, version = "HTTP/1.1" } = parts;
   const bytes = body === undefined ? undefined : Buffer.from(body as string);
-  const { host = "coordinator", type = bytes && "application/json", length = bytes?.length } = parts;
+  const { host = REQUEST_HOST, type = bytes && "application/json", length = bytes?.length } = parts;
   const { authorization = `Bearer ${tokenFor(target, method, path)}` } = parts;
   const lines = [`${method} ${path} ${version}`];
   if (host !== null) lines.push(`Host: ${host}`);

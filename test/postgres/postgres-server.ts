@@ -56,8 +56,10 @@ export async function launchPostgres(programs: PostgresPrograms, options: Postgr
         "--no-sync",
       ]),
     );
+    // Shared memory as files of its own folder: what a kill leaves behind goes with the folder.
+    const memory = ["dynamic_shared_memory_type=mmap"];
     const settings = ["listen_addresses=", `unix_socket_directories=${directory}`, "fsync=off", "jit=off"];
-    const words = [...settings, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
+    const words = [...settings, ...memory, ...(options.settings ?? [])].flatMap((setting) => ["-c", setting]);
     const running = await launch(commandOf("postgres", ["-D", data, ...words]), () => run("SELECT 1"));
     const dispose = async () => {
       // Killed outright it would leave shared memory behind.

@@ -142,7 +142,7 @@ describe("over HTTP", () => {
     const body = JSON.stringify(request(2));
     const socket = connect({ host: "127.0.0.1", port: Number(new URL(base).port) });
     socket.write(
-      `POST /v1/namespaces/${NAMESPACE}/leases HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `POST /v1/namespaces/${NAMESPACE}/leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
     await hasArrived;
     socket.destroy();

@@ -151,7 +151,7 @@ describe("the event stream", () => {
     await once(plain, "listening");
     const { port } = plain.address() as AddressInfo;
     const slow = connect(port, "127.0.0.1");
-    slow.on("error", () => {}).write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    slow.on("error", () => {}).write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     while (responses.length < 1) await delay(1);
     const quick = request({ port, host: "127.0.0.1" }).end();
     onTestFinished(() => void quick.destroy());

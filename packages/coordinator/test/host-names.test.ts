@@ -97,8 +97,9 @@ describe("a coordinator that asks nobody for a token", () => {
     expect(await ask("/v1/namespaces", "coordinator:7300")).toMatchObject({ status: 200 });
   });
 
-  test("looks at the host only where it is asked to", async () => {
+  test("answers under this machine's names where nothing else is said", async () => {
     const ask = await served();
-    expect(await ask("/v1/namespaces", "coordinator.example")).toMatchObject({ status: 200 });
+    expect(await ask("/v1/namespaces", "coordinator.example")).toMatchObject({ status: 403 });
+    expect(await ask("/v1/namespaces", "localhost")).toMatchObject({ status: 200 });
   });
 });

@@ -4,11 +4,14 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
-import { leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/hostile/row.js";
+import { leaseBody, NOBODY_IS_ASKED, REQUEST_HOST, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
+import type { HostNames } from "../src/http/host-names.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
 import { GatedStore, gatedLooks, opensGate } from "./gated-store.js";
+
+const HOST_NAMES: HostNames = { addresses: "loopback", names: new Set([REQUEST_HOST]) };
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -19,7 +22,7 @@ async function served(strict: StrictOptions = {}) {
   const store = new GatedStore();
   const coordinator = new Coordinator({ store, name: "test" });
   await coordinator.initNamespace("main");
-  const server: Server = await createServer({ coordinator, release: "0.0.0", strict });
+  const server: Server = await createServer({ coordinator, release: "0.0.0", strict, hostNames: HOST_NAMES });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
   const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1, ...NOBODY_IS_ASKED };
@@ -86,14 +89,14 @@ describe("behind an event stream", () => {
   });
 
   const bodyOf = (byteCount: number) => `Content-Length: ${byteCount}\r\n\r\n${"[".repeat(byteCount)}`;
-  const labels = `POST /v1/namespaces/main/labels HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+  const labels = `POST /v1/namespaces/main/labels HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
   test.each([
     ["half a head", "POST /v1/names", true],
     ["half a body", (labels + bodyOf(100)).slice(0, -1), false],
     ["half a body that is too much to be read at once", (labels + bodyOf(40_000)).slice(0, -1), false],
-    ["a refused request and half another one", `GET // HTTP/1.1\r\nHost: x\r\n\r\n${labels}`, false],
+    ["a refused request and half another one", `GET // HTTP/1.1\r\nHost: localhost\r\n\r\n${labels}`, false],
     ["what is no request", "garbage\r\n\r\n", false],
-    ["a whole request", "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", false],
+    ["a whole request", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", false],
   ])(
     "%s behind it ends the stream: it would wait for ever, and hide that the other end is gone",
     async (_what, bytes, ends) => {

@@ -1,25 +1,40 @@
 /** What ends a connection that is used for too long, or not at all: with the real limits, over real sockets. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { commandsFor } from "./commands-for-test.js";
 
 /** As in strict-server.ts. */
 const REQUESTS_PER_CONNECTION_MAX = 100_000;
 const KEEP_ALIVE_MS = 72_000;
 /** As many as may wait on a connection. */
 const AT_ONCE = 16;
+/** Surely borne, and borne by nobody. */
+const SILENCES_MS = { shortMs: 25_000, longMs: 65_000 };
 const PATIENCE_MS = 600_000;
+
+/** Some 30 MB of export: far more than sockets hold for a reader who does not read. */
+const LEASE_COUNT = 45_000;
+const LABELS = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`label-${index}`, "x".repeat(64)]));
+const EXPORT = "GET /v1/namespaces/main/export HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
+/** The last chunk of an answer that is whole. */
+const END_OF_CHUNKS = "\r\n0\r\n\r\n";
 
 /** Of somebody who was let in: answers to strangers have a pace. */
 const QUESTION = "GET /v1/namespaces/main/status HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
-/** Of a server of the test's own: both take their time, side by side. */
-async function opened(onFinished: (end: () => Promise<void>) => void): Promise<Socket> {
-  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
-  await coordinator.initNamespace("main");
+/** Of a server of the test's own: they all take their time, side by side. */
+async function opened(onFinished: (end: () => Promise<void>) => void, leaseCount = 0): Promise<Socket> {
+  const store = new MemoryStore();
+  const coordinator = new Coordinator({ store, name: "c" });
+  const { storeId } = await coordinator.initNamespace("main");
+  const holder = { name: "importer", host: "mail-1", pid: 1, labels: LABELS };
+  const { lease } = commandsFor(storeId);
+  for (let run = 1; run <= leaseCount; run++) await store.step("main", lease({ holder }));
   const server = await createServer({ coordinator, release: "0" });
   onFinished(() => server.stop());
   const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));
@@ -56,4 +71,25 @@ describe.concurrent("a connection", { timeout: PATIENCE_MS }, () => {
     await once(socket.resume(), "close");
     context.expect(performance.now() - idleSinceMs).toBeGreaterThan(KEEP_ALIVE_MS - 2_000);
   });
+
+  test.for([
+    { silentMs: SILENCES_MS.shortMs, isWhole: true },
+    { silentMs: SILENCES_MS.longMs, isWhole: false },
+  ])(
+    "whose reader takes nothing of an answer for $silentMs ms gets the whole: $isWhole",
+    async ({ silentMs, isWhole }, context) => {
+      const socket = await opened(context.onTestFinished, LEASE_COUNT);
+      socket.write(EXPORT);
+      await once(socket, "readable");
+      await delay(silentMs);
+      let last = "";
+      socket.on("data", (part: string) => {
+        last = (last + part).slice(-END_OF_CHUNKS.length);
+      });
+      // What was cut in the middle of an answer is no end.
+      socket.on("error", () => {});
+      await new Promise((resolve) => socket.once("close", resolve));
+      context.expect(last === END_OF_CHUNKS).toBe(isWhole);
+    },
+  );
 });

@@ -3,13 +3,16 @@ import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { opened, type Place, sendBytes } from "../../../test/hostile/raw-client.js";
-import { LEASES, leaseBody, NOBODY_IS_ASKED, request, type Target } from "../../../test/hostile/row.js";
+import { LEASES, leaseBody, NOBODY_IS_ASKED, REQUEST_HOST, request, type Target } from "../../../test/hostile/row.js";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
+import type { HostNames } from "../src/http/host-names.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { StrictOptions } from "../src/http/strict-server.js";
 import type { Log } from "../src/log.js";
 import { GatedStore, gatedLooks, opensGate } from "./gated-store.js";
+
+const HOST_NAMES: HostNames = { addresses: "loopback", names: new Set([REQUEST_HOST]) };
 
 const toEnd: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -24,7 +27,7 @@ async function served(strict: StrictOptions = {}) {
   const events = new EventHub(log);
   const coordinator = new Coordinator({ store, name: "test", log: events });
   await coordinator.initNamespace("main");
-  const server: Server = await createServer({ coordinator, release: "0.0.0", events, strict });
+  const server: Server = await createServer({ coordinator, release: "0.0.0", events, strict, hostNames: HOST_NAMES });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   toEnd.push(() => server.stop());
   const target: Target = { host: "127.0.0.1", port: Number(new URL(url).port), share: 1, ...NOBODY_IS_ASKED };

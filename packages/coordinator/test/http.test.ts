@@ -193,7 +193,7 @@ describe("lease", () => {
     const { hostname, port } = new URL(base);
     const half = connect(Number(port), hostname);
     half.write(
-      `POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+      `POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
     );
     await lease();
     expect(await mark()).toBe(1);

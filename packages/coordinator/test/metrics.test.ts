@@ -302,7 +302,7 @@ describe("burnt runs", () => {
     const socket = connect(Number(new URL(base).port), "127.0.0.1");
     const body = JSON.stringify({ ...request, runCount: 7 });
     socket.write(
-      `POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
     await asked;
     socket.destroy();

@@ -135,7 +135,7 @@ describe("a server with a certificate", () => {
     const socket = connectPlainly({ port, host: "127.0.0.1" });
     const received: Buffer[] = [];
     socket.on("data", (chunk) => received.push(chunk)).on("error", () => {});
-    socket.write("POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}");
+    socket.write("POST /v1/namespaces/main/leases HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}");
     await once(socket, "close");
     expect(Buffer.concat(received).toString("latin1")).not.toContain("HTTP/1.1");
     expect(await health(port)).toBe(200);
@@ -187,7 +187,7 @@ describe("with a client CA", () => {
     const answers: string[] = [];
     for (const socket of [idle, busy]) {
       socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
-      socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+      socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
       await once(socket, "data");
     }
     expect(answers.join("")).not.toMatch(/connection: close/i);
@@ -198,7 +198,7 @@ describe("with a client CA", () => {
     replaceFile(clientCa, newAuthority("others").certificate, 0o644);
     look();
     await ends[0];
-    busy.write("host: x\r\n\r\n");
+    busy.write("host: localhost\r\n\r\n");
     await ends[1];
     expect(answers.at(-1)).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
   });
@@ -214,7 +214,7 @@ describe("with a client CA", () => {
     replaceFile(clientCa, newAuthority("others").certificate, 0o644);
     look();
     const socket = connect({ socket: raw, ca: authority.certificate, cert, key, host: "127.0.0.1" });
-    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     const [answer] = await once(socket.setEncoding("latin1"), "data");
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
     socket.destroy();
@@ -230,7 +230,7 @@ describe("with a client CA", () => {
     socket.on("data", (chunk: string) => {
       text += chunk;
     });
-    socket.write("GET /v1/events HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.write("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await expect.poll(() => text).toContain("retry:");
     const closed = once(socket, "close");
     replaceFile(clientCa, newAuthority("others").certificate, 0o644);
@@ -267,7 +267,7 @@ async function asked(socket: TLSSocket): Promise<{ session: Buffer | undefined; 
   socket.on("session", (given) => {
     session = given;
   });
-  socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
   const answer = await new Promise<string>((resolve, reject) => {
     let text = "";
     socket.on("data", (chunk) => {

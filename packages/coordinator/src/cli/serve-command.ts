@@ -175,6 +175,8 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
       events,
       recentEvents: recent,
       ...admission,
+      listenWithoutTokens: options.listenWithoutTokens ?? false,
+      listenWithoutTls: options.listenWithoutTls ?? false,
       limits,
       leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,

@@ -31,6 +31,7 @@ import { historyRoute } from "./history-route.js";
 import { type HostNames, refuseForeignHosts } from "./host-names.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { hostNamesFor, mustKeepToItself } from "./listening.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
 import { allowsOriginOfConsole } from "./own-page.js";
@@ -61,11 +62,18 @@ export interface ServerOptions {
   readonly events?: EventHub;
   /** What the event stream tells; whoever makes it subscribes it to the hub. Default: nothing. */
   readonly recentEvents?: RecentEvents;
-  /** Who is let in. Default: everybody. */
+  /** Who is let in. Default: everybody, and only this machine is listened to. */
   readonly door?: Door;
+  /** Listen where others reach the port, although nobody is asked for a token. Default false: then `listen` throws a TypeError. */
+  readonly listenWithoutTokens?: boolean;
+  /** Listen where others reach the port, although nothing is encrypted. Default false: then `listen` throws a TypeError. */
+  readonly listenWithoutTls?: boolean;
   /** With which tokens one signs in at the console. Default: none, and nobody is asked to. */
   readonly signInTokens?: SignInTokens | undefined;
-  /** Refuses requests that name another host, for where nobody is asked for a token. Default: any host is answered under. */
+  /**
+   * Which hosts requests must name. Default: where nobody is asked for a token this machine, or any address with `listenWithoutTokens`; else
+   * any host is answered under.
+   */
   readonly hostNames?: HostNames | undefined;
   /** How many runs tokens and holders may take. Default: as many as are asked for. */
   readonly limits?: LeaseLimits;
@@ -85,7 +93,10 @@ export interface ServerOptions {
 }
 
 export interface Server {
-  /** Starts to listen; resolves to the address, with the port that was taken when `port` is 0. */
+  /**
+   * Starts to listen; resolves to the address, with the port that was taken when `port` is 0.
+   * @throws TypeError for a host that others reach, where nobody is asked for a token or nothing is encrypted, and that was not said.
+   */
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
   /** Answers new requests with `shutting_down`, finishes those in flight, and closes. */
   stop(): Promise<void>;
@@ -97,8 +108,10 @@ export async function createServer({
   events = new EventHub(SILENT_LOG),
   recentEvents = new RecentEvents(),
   door = OPEN_DOOR,
+  listenWithoutTokens = false,
+  listenWithoutTls = false,
   signInTokens,
-  hostNames,
+  hostNames = hostNamesFor({ door, listenWithoutTokens }),
   limits = new LeaseLimits(),
   leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
@@ -186,6 +199,7 @@ export async function createServer({
 
   return {
     async listen(address) {
+      mustKeepToItself(address.host, { door, tls, listenWithoutTokens, listenWithoutTls });
       const url = await app.listen(address);
       // The framework knows of TLS only what it does itself.
       return tls === undefined ? url : url.replace(/^http:/, "https:");

@@ -25,8 +25,11 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_LOOK_EVERY_MS = 1_000;
 /** Longer than proxies keep an idle connection: who sends on one that just ends gets no answer. */
 const KEEP_ALIVE_MS = 72_000;
-/** Nothing goes in or out: who reads an export is gone. Event streams speak more often. */
-const SILENCE_MS = 60_000;
+/**
+ * Nothing goes in or out: who reads an export is gone. Event streams speak more often. Node looks a second time before it ends a connection on
+ * which bytes wait to be taken, so that is after twice this time at most.
+ */
+const SILENCE_LOOK_EVERY_MS = 30_000;
 const REQUESTS_PER_CONNECTION_MAX = 100_000;
 const REQUESTS_WAITING_MAX = 16;
 export const DEFAULT_CONNECTION_COUNT_MAX = 2_048;
@@ -96,7 +99,7 @@ export class StrictGate {
       // Ours says the same with a code that clients know.
       requireHostHeader: false,
     });
-    server.setTimeout(SILENCE_MS);
+    server.setTimeout(SILENCE_LOOK_EVERY_MS);
     const pass = (request: IncomingMessage, response: ServerResponse) => this.#pass(request, response, handler);
     for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, pass);
     server.on("connect", (_request, socket) => this.#refuseTunnel(socket as Socket));
