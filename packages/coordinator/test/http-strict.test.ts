@@ -1,4 +1,5 @@
 /** The gate before all routes, over real sockets: what is refused reaches nobody, and what is right loses nothing by its neighbours. */
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
@@ -82,8 +83,21 @@ describe("requests on one connection", () => {
 
   test("of which more wait than any caller of ours sends end with overloaded", async () => {
     const { target } = await served();
-    const { statuses } = await sendBytes(target, [Buffer.concat(Array.from({ length: 400 }, () => health(target)))]);
+    const look = request(target, { path: "/v1/namespaces/main/status", keepsAlive: true });
+    const { statuses } = await sendBytes(target, [Buffer.concat(Array.from({ length: 400 }, () => look))]);
     expect(statuses).toEqual([...Array(16).fill(200), 503]);
+  });
+
+  test("of a stranger wait for nothing: one question at a time", async () => {
+    const { target } = await served();
+    const { statuses } = await sendBytes(target, [Buffer.concat(Array.from({ length: 400 }, () => health(target)))]);
+    expect(statuses).toEqual([200, 503]);
+    const socket = await openedForTest({ ...target, host: "127.0.0.1" });
+    for (let asked = 1; asked <= 50; asked++) {
+      socket.write(health(target));
+      const [part] = (await once(socket, "data")) as [Buffer];
+      expect(part.toString("latin1")).toMatch(/^HTTP\/1\.1 200 /);
+    }
   });
 });
 

@@ -7,6 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { OVERLOADED_RETRY_AFTER_MS } from "../limits/under-way.js";
+import { readOn, stopReading } from "./socket-reading.js";
 
 /** Less than those who are turned away are told to wait: who keeps to that is never met. */
 const PAUSE_LEAST_MS = OVERLOADED_RETRY_AFTER_MS * 0.5;
@@ -50,12 +51,16 @@ export class HeldBack {
   }
 
   #hold(socket: Socket): void {
-    // Node reads on for the rest of a body when the answer is out: it stops after that.
-    setImmediate(() => {
+    // Before anything else is read, also from this connection: but Node reads on for the rest of a body when the answer is out, and starts to in this
+    // very moment.
+    queueMicrotask(() => {
       if (socket.destroyed || this.#held.has(socket)) return;
-      socket.pause();
+      stopReading(socket);
       const pauseMs = PAUSE_LEAST_MS + Math.random() * (PAUSE_MOST_MS - PAUSE_LEAST_MS);
       this.#held.set(socket, setTimeout(() => this.#readOn(socket), pauseMs).unref());
+    });
+    setImmediate(() => {
+      if (this.#held.has(socket)) socket.pause();
     });
   }
 
@@ -68,6 +73,6 @@ export class HeldBack {
     clearTimeout(this.#held.get(socket));
     this.#held.delete(socket);
     this.#countOf.delete(socket);
-    socket.resume();
+    readOn(socket);
   }
 }

@@ -34,6 +34,7 @@ import { leaseRoute } from "./lease-route.js";
 import { hostNamesFor, mustKeepToItself } from "./listening.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
+import { openApiRoute } from "./openapi-route.js";
 import { allowsOriginOfConsole } from "./own-page.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
@@ -193,7 +194,7 @@ export async function createServer({
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events });
   });
-  app.get(ROUTES.openApi, { config: { access: "public" }, schema: { hide: true } }, async () => app.swagger());
+  openApiRoute(app);
   metricsRoute(app, metrics);
   refuseOtherMethods(app, methods, refusals);
 

@@ -17,6 +17,7 @@ import { type Connection, Connections } from "./connections.js";
 import { type ConstantRefusal, lastRefusalAnswer, refusalText } from "./constant-refusals.js";
 import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
 import { endsOf } from "./socket-ends.js";
+import { Turns } from "./turns.js";
 
 /** Request line and headers together. */
 const HEADER_BYTES_MAX = 8192;
@@ -32,6 +33,8 @@ const KEEP_ALIVE_MS = 72_000;
 const SILENCE_LOOK_EVERY_MS = 30_000;
 const REQUESTS_PER_CONNECTION_MAX = 100_000;
 const REQUESTS_WAITING_MAX = 16;
+/** Of somebody who was never let in on the connection: refusals are paced, and what came with the first question would be parsed already. */
+const STRANGERS_REQUESTS_WAITING_MAX = 1;
 export const DEFAULT_CONNECTION_COUNT_MAX = 2_048;
 /** How long a refused caller may take to read why. */
 const LAST_WORD_MS = 1_000;
@@ -80,6 +83,7 @@ export class StrictGate {
   readonly #options: StrictOptions;
   readonly #log: Log;
   readonly #connections: Connections;
+  readonly #turns = new Turns();
 
   constructor(options: StrictOptions, log: Log) {
     this.#options = options;
@@ -173,7 +177,9 @@ export class StrictGate {
       return;
     }
     if (connection.requestCount === REQUESTS_PER_CONNECTION_MAX - 1) response.setHeader("connection", "close");
-    this.#connections.begin(connection, request, response, () => handler(request, response));
+    this.#connections.begin(connection, request, response, () =>
+      this.#turns.begin(request.socket, connection, () => handler(request, response)),
+    );
   }
 
   #refuseBroken(error: Error & { code?: string }, socket: Socket): void {
@@ -236,8 +242,9 @@ export class StrictGate {
 }
 
 /** What waits on one connection costs memory, and no caller of ours asks before it was answered. */
-function isUsedUp({ requestCount, underWayCount }: Connection): boolean {
-  return requestCount >= REQUESTS_PER_CONNECTION_MAX || underWayCount >= REQUESTS_WAITING_MAX;
+function isUsedUp({ requestCount, underWayCount, isLetIn }: Connection): boolean {
+  const waitingMax = isLetIn ? REQUESTS_WAITING_MAX : STRANGERS_REQUESTS_WAITING_MAX;
+  return requestCount >= REQUESTS_PER_CONNECTION_MAX || underWayCount >= waitingMax;
 }
 
 function allowsNone(): boolean {
