@@ -22,7 +22,10 @@ describe("a Redis with the users and the settings that we ship", () => {
     context.skip(reason !== undefined, reason);
     const aclfile = join(await folderForTest(), "users.acl");
     await writeFile(aclfile, makeAcl(PASSWORDS).stdout);
-    server = await startRedisServer({ config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile } });
+    server = await startRedisServer({
+      config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile },
+      openBecause: "its users are those of the file made here, and no test's",
+    });
   });
 
   test("refuses whoever does not log in, and the default user with any password", async () => {

@@ -7,31 +7,16 @@ import { expectNoRunTwice, RATE, startCrowd } from "../../packages/coordinator/t
 import { redisCoordinatorAt } from "../../packages/coordinator/test/redis-coordinator.js";
 import { command, info, until } from "../redis/redis-command.js";
 import { startSentinelRedis } from "../redis/sentinel-redis.js";
-import { sentinelStoreUrlAt, watching } from "../redis/shipped-users.js";
-import {
-  ownServerUnavailable,
-  type RedisServer,
-  type RedisServerOptions,
-  startRedisServer,
-} from "../redis/test-redis.js";
-
-const MASTER_NAME = "archive";
+import { sentinelStoreUrlAt } from "../redis/shipped-users.js";
+import { ownServerUnavailable } from "../redis/test-redis.js";
 
 beforeEach((context) => {
   const reason = ownServerUnavailable();
   context.skip(reason !== undefined, reason);
 });
 
-/** Nodes with the shipped users, and Sentinels that log in there as one of them. */
-function launch(options: RedisServerOptions): Promise<RedisServer> {
-  if (!options.sentinel) return startRedisServer({ ...options, shippedUsers: true });
-  const { sentinel = [], ...config } = options.config ?? {};
-  return startRedisServer({ ...options, config: { ...config, sentinel: [sentinel, ...watching(MASTER_NAME)].flat() } });
-}
-
 test("a fail-over and the return of the old master need no right that the shipped users do not have", async () => {
-  const group = await startSentinelRedis({ launch });
-  expect(group.masterName).toBe(MASTER_NAME);
+  const group = await startSentinelRedis();
   for (const node of group.nodes) {
     await expect(command({ url: `redis://${node.host}:${node.port}` }, "PING")).rejects.toThrow(/NOAUTH/);
   }
