@@ -66,7 +66,7 @@ describe("a server of a test's own", () => {
     const stranger = `redis://${server.host}:${server.port}`;
     await expect(withClient(stranger, (redis) => redis.ping())).rejects.toThrow(/NOAUTH/);
     const whoIs = (url: string) => withClient(url, async (redis) => (await redis.acl("LIST")).length);
-    expect(await whoIs(server.url)).toBe(6);
+    expect(await whoIs(server.url)).toBe(7);
     await expect(whoIs(server.storeUrl)).rejects.toThrow(/NOPERM/);
     await withClient(server.storeUrl, async (redis) => expect(await redis.ping()).toBe("PONG"));
 

@@ -4,6 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { Reachable } from "./redis-command.js";
 
 const MAKE_ACL = fileURLToPath(new URL("../../deploy/redis/make-acl.sh", import.meta.url));
 
@@ -13,6 +14,8 @@ export const STORE_USER = { name: "callnumber", password: "of-the-stores-under-t
 const OPERATOR = { name: "operator", password: "of-the-operator-under-test-0123456789" };
 export const REPLICA = { name: "replica", password: "of-the-replicas-under-test-0123456789" };
 export const SENTINEL = { name: "sentinel", password: "of-the-sentinels-under-test-0123456789" };
+/** Whoever makes a Cluster of servers. */
+export const CLUSTER = { name: "cluster", password: "of-the-clusters-under-test-0123456789" };
 const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" };
 
 /** What redis.conf needs, beside the file, so that one such server can follow another. */
@@ -39,6 +42,7 @@ function makeShippedUsers(): string {
       CALLNUMBER_REDIS_OPERATOR_PASSWORD: OPERATOR.password,
       CALLNUMBER_REDIS_REPLICA_PASSWORD: REPLICA.password,
       CALLNUMBER_REDIS_SENTINEL_PASSWORD: SENTINEL.password,
+      CALLNUMBER_REDIS_CLUSTER_PASSWORD: CLUSTER.password,
     },
   });
   if (status !== 0) throw new Error(`make-acl.sh made no file: ${stderr}`);
@@ -79,6 +83,11 @@ export function asStoreUser(url: string): string {
 /** The URL of such a server, whoever's, as an operator's; that of another server as it is. */
 export function asOperator(url: string): string {
   return asStoreUser(url).replace(loginOf(STORE_USER), loginOf(OPERATOR));
+}
+
+/** Such a server, for whoever makes a Cluster of it. */
+export function asClusterMaker({ url, socketPath }: Reachable): Reachable {
+  return { url: url.replace(loginOf(TESTER), loginOf(CLUSTER)), socketPath };
 }
 
 function loginOf({ name, password }: typeof STORE_USER): string {
