@@ -18,6 +18,7 @@ import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js"
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../test/backdated.js";
 import { environmentFor } from "../test/redis/redis-binary.js";
+import { TESTER_LOGIN } from "../test/redis/shipped-users.js";
 import { type RedisServer, startRedisServer } from "../test/redis/test-redis.js";
 import { callFor } from "./http-lease-callers.js";
 import { machineInWords } from "./machine.js";
@@ -174,8 +175,12 @@ function incrPerS({ host, port }: RedisServer): number {
   if (binary === undefined) throw new Error("redis-benchmark comes with a redis-server, and none is here");
   const beside = join(dirname(binary.executable), "redis-benchmark");
   const program = existsSync(beside) ? beside : "redis-benchmark";
+  const login = ["--user", TESTER_LOGIN.username, "-a", TESTER_LOGIN.password];
   const words = ["-h", host, "-p", port, "-t", "incr", "-c", CALLER_COUNT, "-n", INCR_COUNT, "--csv"].map(String);
-  const text = execFileSync(program, words, { encoding: "utf8", env: environmentFor(binary.libraryPath) });
+  const text = execFileSync(program, [...login, ...words], {
+    encoding: "utf8",
+    env: environmentFor(binary.libraryPath),
+  });
   return Number(/^"INCR","([\d.]+)"/m.exec(text)?.[1]);
 }
 

@@ -2,7 +2,8 @@
 # Prints Redis's ACL file. It is made and not shipped, since a shipped one would carry a password that everybody knows;
 # Redis keeps the SHA-256 of each password only. For a Redis without compose:
 #   CALLNUMBER_REDIS_PASSWORD=... CALLNUMBER_REDIS_OPERATOR_PASSWORD=... sh make-acl.sh > /etc/redis/users.acl
-# For a server that others follow, or that Sentinels watch, also CALLNUMBER_REDIS_REPLICA_PASSWORD and CALLNUMBER_REDIS_SENTINEL_PASSWORD.
+# For a server that others follow, that Sentinels watch, or that is to be in a Cluster also CALLNUMBER_REDIS_REPLICA_PASSWORD,
+# CALLNUMBER_REDIS_SENTINEL_PASSWORD and CALLNUMBER_REDIS_CLUSTER_PASSWORD.
 set -eu
 
 # The passwords stand in URLs too, so they are letters, digits, dashes and underscores: openssl rand -hex 32 makes one.
@@ -13,6 +14,12 @@ hash_of() {
   printf %s "$password" | sha256sum | cut -d ' ' -f 1
 }
 
+# Nothing for a user that is not wanted.
+hash_if_given() {
+  eval "given=\${$1:-}"
+  [ -z "$given" ] || hash_of "$1"
+}
+
 refuse() {
   echo "make-acl: $1. Make one with: openssl rand -hex 32" >&2
   exit 1
@@ -20,6 +27,9 @@ refuse() {
 
 coordinator_hash=$(hash_of CALLNUMBER_REDIS_PASSWORD)
 operator_hash=$(hash_of CALLNUMBER_REDIS_OPERATOR_PASSWORD)
+replica_hash=$(hash_if_given CALLNUMBER_REDIS_REPLICA_PASSWORD)
+sentinel_hash=$(hash_if_given CALLNUMBER_REDIS_SENTINEL_PASSWORD)
+cluster_hash=$(hash_if_given CALLNUMBER_REDIS_CLUSTER_PASSWORD)
 
 # What the scripts, the ledger and the look before leasing need, and on our keys alone; test/deploy tries that nothing is missing
 # and nothing too much. Nothing here deletes, renames or sets a key aside; single leases leave a ledger for the ledger folder (XDEL,
@@ -44,16 +54,22 @@ echo user callnumber on resetpass "#$coordinator_hash" resetkeys "~callnumber:*"
 echo user operator on resetpass "#$operator_hash" resetkeys "~callnumber:*" resetchannels -@all $operator
 
 # Who follows: reads all there is, and asks for nothing else. As masteruser and masterauth in each server's redis.conf.
-if [ -n "${CALLNUMBER_REDIS_REPLICA_PASSWORD:-}" ]; then
-  replica_hash=$(hash_of CALLNUMBER_REDIS_REPLICA_PASSWORD)
+if [ -n "$replica_hash" ]; then
   echo user replica on resetpass "#$replica_hash" resetkeys resetchannels -@all +ping +replconf +psync
 fi
 
 # Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only
 # clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
 # as much as the operator's.
-if [ -n "${CALLNUMBER_REDIS_SENTINEL_PASSWORD:-}" ]; then
-  sentinel_hash=$(hash_of CALLNUMBER_REDIS_SENTINEL_PASSWORD)
+if [ -n "$sentinel_hash" ]; then
   echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \
     +subscribe +multi +exec +slaveof "+config|rewrite" "+client|setname" "+client|kill" "+script|kill"
+fi
+
+# Who makes a Cluster of servers, gives a master one more replica and has a replica take over: what redis-cli --cluster says for that, and
+# nothing that moves slots or makes servers forget each other. It can make one Cluster of this one and a stranger's: its password is worth
+# as much as the operator's.
+if [ -n "$cluster_hash" ]; then
+  echo user cluster on resetpass "#$cluster_hash" resetkeys resetchannels -@all +info "+cluster|info" "+cluster|nodes" \
+    "+cluster|addslots" "+cluster|set-config-epoch" "+cluster|meet" "+cluster|replicate" "+cluster|failover"
 fi

@@ -33,7 +33,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
   test("tells that the store was emptied, and what to type with the store id that is remembered", async ({ skip }) => {
     const unavailable = ownServerUnavailable();
     if (unavailable !== undefined) skip(unavailable);
-    const { url: testerUrl, storeUrl } = await startRedisServer({ shippedUsers: true });
+    const { url: testerUrl, storeUrl } = await startRedisServer();
     await callnumber(["init", "--store", storeUrl]);
     const { url } = await serve(storeUrl);
     const { storeId } = await lease(url, { name: "importer" });

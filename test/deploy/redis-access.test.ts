@@ -9,10 +9,21 @@ import { callnumber, folderForTest, REPOSITORY, serve } from "../processes/comma
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 
 const DEPLOY_FOLDER = join(REPOSITORY, "deploy", "redis");
-const PASSWORDS = {
-  CALLNUMBER_REDIS_PASSWORD: randomBytes(32).toString("hex"),
-  CALLNUMBER_REDIS_OPERATOR_PASSWORD: randomBytes(32).toString("hex"),
+const USERS_BY_PASSWORD = {
+  CALLNUMBER_REDIS_PASSWORD: "callnumber",
+  CALLNUMBER_REDIS_OPERATOR_PASSWORD: "operator",
+  CALLNUMBER_REDIS_REPLICA_PASSWORD: "replica",
+  CALLNUMBER_REDIS_SENTINEL_PASSWORD: "sentinel",
+  CALLNUMBER_REDIS_CLUSTER_PASSWORD: "cluster",
 };
+type PasswordName = keyof typeof USERS_BY_PASSWORD;
+const NAMES = Object.keys(USERS_BY_PASSWORD) as PasswordName[];
+/** The other users are there only where a group needs them. */
+const NEEDED: readonly PasswordName[] = ["CALLNUMBER_REDIS_PASSWORD", "CALLNUMBER_REDIS_OPERATOR_PASSWORD"];
+const PASSWORDS = Object.fromEntries(NAMES.map((name) => [name, randomBytes(32).toString("hex")])) as Record<
+  PasswordName,
+  string
+>;
 
 describe("a Redis with the users and the settings that we ship", () => {
   let server: RedisServer;
@@ -22,7 +33,10 @@ describe("a Redis with the users and the settings that we ship", () => {
     context.skip(reason !== undefined, reason);
     const aclfile = join(await folderForTest(), "users.acl");
     await writeFile(aclfile, makeAcl(PASSWORDS).stdout);
-    server = await startRedisServer({ config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile } });
+    server = await startRedisServer({
+      config: { include: join(DEPLOY_FOLDER, "redis.conf"), aclfile },
+      openBecause: "its users are those of the file made here, and no test's",
+    });
   });
 
   test("refuses whoever does not log in, and the default user with any password", async () => {
@@ -80,6 +94,20 @@ describe("a Redis with the users and the settings that we ship", () => {
     ["operator", "del callnumber:{acl}:record"],
     ["operator", "replicaof 127.0.0.1 1"],
     ["operator", "acl setuser someone on nopass"],
+    ["replica", "flushall"],
+    ["replica", "hget callnumber:{acl}:record f"],
+    ["replica", "replicaof 127.0.0.1 1"],
+    ["sentinel", "flushall"],
+    ["sentinel", "hget callnumber:{acl}:record f"],
+    ["sentinel", "config set appendonly no"],
+    ["sentinel", "shutdown nosave"],
+    ["cluster", "flushall"],
+    ["cluster", "hget callnumber:{acl}:record f"],
+    ["cluster", "cluster reset hard"],
+    ["cluster", "cluster flushslots"],
+    ["cluster", "cluster setslot 1 stable"],
+    ["cluster", "replicaof 127.0.0.1 1"],
+    ["cluster", "config set appendonly no"],
   ])("does not let %s say %s", async (user, words) => {
     const [command = "", ...parameters] = words.split(" ");
     await expect(connected(urlOf(server, user, passwordOf(user))).call(command, ...parameters)).rejects.toThrow(
@@ -105,12 +133,12 @@ describe("a Redis with the users and the settings that we ship", () => {
 });
 
 test.each([
-  ["unset", undefined],
-  ["empty", ""],
-  ["short", "secret"],
-  ["not fit for a URL", "a/password:with@characters?of#its-own-0123456789"],
-])("make-acl.sh makes no file when a password is %s", (_, password) => {
-  for (const name of Object.keys(PASSWORDS)) {
+  ["unset", undefined, NEEDED],
+  ["empty", "", NEEDED],
+  ["short", "secret", NAMES],
+  ["not fit for a URL", "a/password:with@characters?of#its-own-0123456789", NAMES],
+])("make-acl.sh makes no file when a password is %s", (_, password, names) => {
+  for (const name of names) {
     const { status, stdout, stderr } = makeAcl({ ...PASSWORDS, [name]: password });
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
     expect(stderr).toContain(name);
@@ -118,13 +146,18 @@ test.each([
   }
 });
 
+test("make-acl.sh makes the users that have a password, and no others", () => {
+  for (const name of NAMES) {
+    const given = new Set([...NEEDED, name]);
+    const { stdout } = makeAcl(Object.fromEntries([...given].map((one) => [one, PASSWORDS[one]])));
+    const users = [...given].map((one) => `user ${USERS_BY_PASSWORD[one]} on `);
+    expect(stdout.match(/^user \w+ o(?:n|ff) /gm)).toEqual(["user default off ", ...users]);
+  }
+});
+
 test("make-acl.sh writes no password down, only its sum", () => {
   const { stdout } = makeAcl(PASSWORDS);
-  expect(stdout.match(/^user \w+ o(?:n|ff) /gm)).toEqual([
-    "user default off ",
-    "user callnumber on ",
-    "user operator on ",
-  ]);
+  expect(stdout.split("\n").filter(Boolean)).toHaveLength(NAMES.length + 1);
   for (const password of Object.values(PASSWORDS)) expect(stdout).not.toContain(password);
 });
 
@@ -153,5 +186,5 @@ function urlOf(server: RedisServer, user: string, password: string): string {
 }
 
 function passwordOf(user: string): string {
-  return user === "operator" ? PASSWORDS.CALLNUMBER_REDIS_OPERATOR_PASSWORD : PASSWORDS.CALLNUMBER_REDIS_PASSWORD;
+  return PASSWORDS[NAMES.find((name) => USERS_BY_PASSWORD[name] === user) as PasswordName];
 }

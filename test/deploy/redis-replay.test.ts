@@ -10,7 +10,7 @@ beforeEach((context) => {
 
 test("what a script wrote in several steps is there after a kill", async () => {
   const config = { appendonly: "yes", appendfsync: "always" };
-  const redis = await startRedisServer({ config, shippedUsers: true });
+  const redis = await startRedisServer({ config });
   const [key, other] = ["callnumber:{main}:record", "callnumber:{main}:ledger"];
   const script = "redis.call('hset', KEYS[1], 'c', '7') redis.call('xadd', KEYS[2], '7-0', 'n', '1')";
   const store = { url: redis.storeUrl };

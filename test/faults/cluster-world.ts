@@ -6,6 +6,7 @@ import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.j
 import { initBackdated } from "../backdated.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";
 import { launchRedisServer } from "../redis/redis-server.js";
+import { asOperator, clusterStoreUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { Control } from "./control.js";
 import type { FaultOptions } from "./fault.js";
 import { BOUNDS, begun, NAMESPACE, newFolder, World } from "./world.js";
@@ -49,7 +50,7 @@ export class ClusterWorld extends World {
 
   get storeUrl(): string {
     const hosts = this.cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(",");
-    return `redis-cluster://${hosts}`;
+    return clusterStoreUrlAt(hosts);
   }
 
   /** The node that keeps the namespace. */
@@ -58,7 +59,7 @@ export class ClusterWorld extends World {
   }
 
   async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(this.storeUrl), { create: false, bounds: BOUNDS });
+    const { store } = await openStore(parseStoreUrl(asOperator(this.storeUrl)), { create: false, bounds: BOUNDS });
     try {
       return await act(store);
     } finally {
@@ -70,7 +71,10 @@ export class ClusterWorld extends World {
 function clusterControl({ nodes }: ClusterRedis): Control {
   const redis = new Cluster(
     nodes.map(({ host, port }) => ({ host, port })),
-    { redisOptions: { commandTimeout: 1_000, maxRetriesPerRequest: 0 }, clusterRetryStrategy: () => 20 },
+    {
+      redisOptions: { ...TESTER_LOGIN, commandTimeout: 1_000, maxRetriesPerRequest: 0 },
+      clusterRetryStrategy: () => 20,
+    },
   );
   redis.on("error", () => {});
   return new Control({ next: () => redis.incr(`control${KEY}`), end: () => redis.disconnect() });

@@ -15,6 +15,7 @@ import { lineAt } from "../../packages/coordinator/src/guard/line.js";
 import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import { type Network, type NetworkHost, startNetwork } from "../redis/network-partition.js";
 import { type SentinelRedis, startSentinelRedis } from "../redis/sentinel-redis.js";
+import { sentinelStoreUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { CoordinatorProcess } from "./coordinator-process.js";
 import type { Scene } from "./fault.js";
@@ -144,7 +145,7 @@ export class PartitionedWorld implements Scene {
 
   async #begin(options: PartitionedWorldOptions): Promise<void> {
     const { sentinelHosts, masterName } = this.redis;
-    const storeUrl = `redis-sentinel://${sentinelHosts}/${masterName}`;
+    const storeUrl = sentinelStoreUrlAt(sentinelHosts, masterName);
     const storeId = await this.#init(storeUrl);
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`not a store id: ${storeId}`);
@@ -160,7 +161,8 @@ export class PartitionedWorld implements Scene {
       this.#addImporter(`importer ${index + 1} on host ${host + 1}`, host, storeId, waitTimeoutMs);
     }
     const sentinels = sentinelHosts.split(",").map((address) => new URL(`redis://${address}`));
-    const settings = { sentinels: sentinels.map(({ hostname: host, port }) => ({ host, port })), name: masterName };
+    const addresses = sentinels.map(({ hostname: host, port }) => ({ host, port }));
+    const settings = { sentinels: addresses, name: masterName, ...TESTER_LOGIN };
     for (const host of CONTROL_HOSTS) this.#addControl(this.network.hosts[host] as NetworkHost, settings);
     await this.untilLeasing();
   }

@@ -1,12 +1,14 @@
 /** The control on Redis: INCR, at whichever of the servers takes it. */
 import { Redis } from "ioredis";
+import { TESTER_LOGIN } from "../redis/shipped-users.js";
 import { Control } from "./control.js";
 
 const KEY = "control";
 
 export function redisControl(addresses: readonly { readonly host: string; readonly port: number }[]): Control {
   const connections = addresses.map(({ host, port }) => {
-    const redis = new Redis({ host, port, maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 });
+    const times = { maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 };
+    const redis = new Redis({ host, port, ...TESTER_LOGIN, ...times });
     redis.on("error", () => {});
     return redis;
   });

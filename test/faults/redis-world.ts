@@ -9,10 +9,13 @@ import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.j
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
+import { asOperator, storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
 import { copyFolder } from "./copy-folder.js";
 import { redisControl } from "./redis-control.js";
 import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
 
+/** Among the keys that the coordinators' user may touch. */
+const KEY_PREFIX = "callnumber:f:";
 const DATA_FILES = ["dump.rdb", "appendonlydir"];
 
 export interface RedisWorldOptions extends WorldOptions {
@@ -74,11 +77,11 @@ export class RedisWorld extends World {
   }
 
   storeUrlAt({ port }: Address): string {
-    return `redis://127.0.0.1:${port}?prefix=f:`;
+    return `${storeUrlAt("127.0.0.1", port)}?prefix=${KEY_PREFIX}`;
   }
 
   key(name: "record" | "ledger" | "holders" | "reports"): string {
-    return `f:{${NAMESPACE}}:${name}`;
+    return `${KEY_PREFIX}{${NAMESPACE}}:${name}`;
   }
 
   addCoordinatorAt(address: Address) {
@@ -121,11 +124,12 @@ export class RedisWorld extends World {
     await server.kill("SIGKILL");
   }
 
-  /** Sends commands to a server, by a connection that is closed afterwards. */
+  /** Sends commands to a server as a user that may do everything, by a connection that is closed afterwards. */
   async on<T>(server: Address, send: (redis: Redis) => Promise<T>): Promise<T> {
     const redis = new Redis({
       host: "127.0.0.1",
       port: server.port,
+      ...TESTER_LOGIN,
       lazyConnect: true,
       enableReadyCheck: false,
       retryStrategy: () => null,
@@ -140,7 +144,10 @@ export class RedisWorld extends World {
   }
 
   async onStore<T>(act: (store: Store) => Promise<T>, server: Address = this.server): Promise<T> {
-    const { store } = await openStore(parseStoreUrl(this.storeUrlAt(server)), { create: false, bounds: BOUNDS });
+    const { store } = await openStore(parseStoreUrl(asOperator(this.storeUrlAt(server))), {
+      create: false,
+      bounds: BOUNDS,
+    });
     try {
       return await act(store);
     } finally {

@@ -2,6 +2,7 @@ import { Cluster } from "ioredis";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type ClusterRedis, startClusterRedis } from "./cluster-redis.js";
 import { command, info, until, untilInfo } from "./redis-command.js";
+import { TESTER_LOGIN } from "./shipped-users.js";
 import { ownServerUnavailable, type RedisServer } from "./test-redis.js";
 
 const KEY = "{archive}:main";
@@ -81,7 +82,10 @@ async function throughAnyNode<Result>(
   { nodes }: ClusterRedis,
   use: (client: Cluster) => Promise<Result>,
 ): Promise<Result> {
-  const client = new Cluster(nodes.map(({ host, port }) => ({ host, port })));
+  const client = new Cluster(
+    nodes.map(({ host, port }) => ({ host, port })),
+    { redisOptions: TESTER_LOGIN },
+  );
   try {
     return await use(client);
   } finally {

@@ -1,11 +1,12 @@
 /**
  * A Redis Cluster: three masters that share the slots, and a replica for each.
- * What a node holds to be true of the others is its own view, so who asks says whom.
+ * What a node holds to be true of the others is its own view, so who asks says whom. Made, and looked at, by the user that we ship for that.
  */
 
 import { ownerIn, replicasIn, slotOf, viewOf, viewText } from "./cluster-view.js";
 import { command, info, linesByName, until } from "./redis-command.js";
 import { endAll, type LaunchNode } from "./replicated-redis.js";
+import { asClusterMaker } from "./shipped-users.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
 
 const MASTER_COUNT = 3;
@@ -87,27 +88,30 @@ function clusterConfig(nodeTimeoutMs: number): Record<string, string> {
 
 async function giveSlots(master: RedisServer, index: number): Promise<void> {
   const firstOf = (share: number) => Math.floor((SLOT_COUNT * share) / MASTER_COUNT);
-  await command(master, "CLUSTER", "SET-CONFIG-EPOCH", index + 1);
-  await command(master, "CLUSTER", "ADDSLOTSRANGE", firstOf(index), firstOf(index + 1) - 1);
+  const first = firstOf(index);
+  const slots = Array.from({ length: firstOf(index + 1) - first }, (_, slot) => first + slot);
+  await command(asClusterMaker(master), "CLUSTER", "SET-CONFIG-EPOCH", index + 1);
+  await command(asClusterMaker(master), "CLUSTER", "ADDSLOTS", ...slots);
 }
 
 async function introduce(nodes: readonly RedisServer[]): Promise<void> {
   const first = nodes[0] as RedisServer;
   for (const node of nodes.slice(1)) {
     const [, busPort] = (await command(node, "CONFIG", "GET", "cluster-port")) as [string, string];
-    await command(first, "CLUSTER", "MEET", node.host, node.port, busPort);
+    await command(asClusterMaker(first), "CLUSTER", "MEET", node.host, node.port, busPort);
   }
 }
 
 async function replicate(replica: RedisServer, master: RedisServer): Promise<void> {
   const masterId = String(await command(master, "CLUSTER", "MYID"));
   // Refused until the two have heard of each other.
-  const ask = () => command(replica, "CLUSTER", "REPLICATE", masterId);
+  const ask = () => command(asClusterMaker(replica), "CLUSTER", "REPLICATE", masterId);
   await until(`${replica.url} knows ${master.url}`, ask, (answer) => answer === "OK");
 }
 
 async function failover(replica: RedisServer, force: FailoverForce): Promise<void> {
-  const request = () => command(replica, "CLUSTER", "FAILOVER", ...(force === undefined ? [] : [force]));
+  const request = () =>
+    command(asClusterMaker(replica), "CLUSTER", "FAILOVER", ...(force === undefined ? [] : [force]));
   await request();
   let requestedAt = Date.now();
   const role = async () => {
@@ -131,7 +135,7 @@ async function untilAgreed(among: readonly RedisServer[], nodes: readonly RedisS
 }
 
 async function healthOf(node: RedisServer): Promise<{ state: string | undefined; link: string | undefined }> {
-  const { cluster_state: state } = linesByName(await command(node, "CLUSTER", "INFO"));
-  const { master_link_status: link } = await info(node);
+  const { cluster_state: state } = linesByName(await command(asClusterMaker(node), "CLUSTER", "INFO"));
+  const { master_link_status: link } = await info(asClusterMaker(node));
   return { state, link };
 }

@@ -1,5 +1,6 @@
 /** A Redis Cluster as one of its nodes sees it: CLUSTER NODES, read. Changes nothing. */
 import { command } from "./redis-command.js";
+import { asClusterMaker } from "./shipped-users.js";
 import type { RedisServer } from "./test-redis.js";
 
 export interface NodeSeen {
@@ -15,7 +16,7 @@ export interface NodeSeen {
 
 /** All of `nodes` that `asked` knows. */
 export async function viewOf(asked: RedisServer, nodes: readonly RedisServer[]): Promise<NodeSeen[]> {
-  const text = String(await command(asked, "CLUSTER", "NODES"));
+  const text = String(await command(asClusterMaker(asked), "CLUSTER", "NODES"));
   return text.split("\n").flatMap((line) => nodeIn(line, asked, nodes));
 }
 

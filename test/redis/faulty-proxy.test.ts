@@ -113,7 +113,9 @@ describe("a faulty proxy", () => {
 });
 
 async function proxied() {
-  const direct = await startRedisServer();
+  const direct = await startRedisServer({
+    openBecause: "each answer is counted, and one to a log-in would be one more",
+  });
   const proxy = await startFaultyProxy(direct);
   onTestFinished(() => proxy.close());
   return { proxy, port: proxy.port, client: rawClient(proxy.port), counter: "mark", direct };

@@ -35,6 +35,6 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 
 async function launchShared({ binary }: RedisFound): Promise<RunningRedis> {
   if (!binary) throw new Error("findRedis answers a running server or a program, or throws");
-  const server = await launchRedisServer(binary, { shippedUsers: true });
+  const server = await launchRedisServer(binary);
   return { url: server.url, version: binary.version, origin: binary.origin, stop: () => server.dispose() };
 }

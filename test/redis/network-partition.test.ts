@@ -5,6 +5,7 @@ import { type Network, partitionUnavailable, startNetwork } from "./network-part
 import { command, commands, info, until, untilInfo } from "./redis-command.js";
 import { startReplicatedRedis, untilCaughtUp } from "./replicated-redis.js";
 import { startSentinelRedis } from "./sentinel-redis.js";
+import { TESTER_LOGIN } from "./shipped-users.js";
 import { ownServerUnavailable } from "./test-redis.js";
 
 /** Says what it hears on its input to the server, and on its output what the server says. */
@@ -94,6 +95,7 @@ function relay({ hosts }: Network, index: number, { host, port }: { host: string
   const child = hosts[index]?.spawn(process.execPath, ["-e", RELAY, host, `${port}`]) as ChildProcess;
   let heard = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (heard += text));
+  child.stdin?.write(`AUTH ${TESTER_LOGIN.username} ${TESTER_LOGIN.password}\r\n`);
   return {
     say: (text: string) => void child.stdin?.write(text),
     heard: () => heard,

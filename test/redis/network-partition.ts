@@ -64,9 +64,7 @@ export async function startNetwork(hostCount: number): Promise<Network> {
     launch: (options, index) => {
       const { runIn } = namespaces[index] as NetworkNamespace;
       const port = options.sentinel ? SENTINEL_PORT : REDIS_PORT;
-      // Redis refuses other hosts by itself as long as there is no password.
-      const config = { "protected-mode": "no", ...options.config };
-      return startRedisServer({ ...options, config, host: addressOf(index), port, runIn });
+      return startRedisServer({ ...options, host: addressOf(index), port, runIn });
     },
     // Taken off the bridge and not switched off: a link that is down would be seen by the host, and its connections would hear of it.
     cut: (index) => hub.ip("link", "set", linkOf(index), "nomaster"),

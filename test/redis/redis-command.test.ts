@@ -29,7 +29,8 @@ describe("one command to a server", () => {
   });
 
   it("logs in where the url bears a password, and is told so where that is wrong", async () => {
-    const { host, port, url } = await startRedisServer({ config: { requirepass: '"two words"' } });
+    const openBecause = "a log-in as the default user is what is tried";
+    const { host, port, url } = await startRedisServer({ config: { requirepass: '"two words"' }, openBecause });
     await expect(command({ url }, "PING")).rejects.toThrow(/NOAUTH/);
     expect(await command({ url: `redis://:two%20words@${host}:${port}` }, "PING")).toBe("PONG");
     await expect(command({ url: `redis://:other@${host}:${port}` }, "PING")).rejects.toThrow(/WRONGPASS/);

@@ -61,8 +61,23 @@ describe("a server of a test's own", () => {
     await expect(startRedisServer({ config: { appendfsync: "perhaps" } })).rejects.toThrow(/appendfsync perhaps/);
   });
 
+  it("lets in the users that we ship and the tests' own, and nobody else, unless a test says why", async () => {
+    const server = await startRedisServer();
+    const stranger = `redis://${server.host}:${server.port}`;
+    await expect(withClient(stranger, (redis) => redis.ping())).rejects.toThrow(/NOAUTH/);
+    const whoIs = (url: string) => withClient(url, async (redis) => (await redis.acl("LIST")).length);
+    expect(await whoIs(server.url)).toBe(7);
+    await expect(whoIs(server.storeUrl)).rejects.toThrow(/NOPERM/);
+    await withClient(server.storeUrl, async (redis) => expect(await redis.ping()).toBe("PONG"));
+
+    const open = await startRedisServer({ openBecause: "this is what is tried here" });
+    expect(open.url).toBe(`redis://${open.host}:${open.port}`);
+    await withClient(open.url, async (redis) => expect(await redis.acl("WHOAMI")).toBe("default"));
+  });
+
   it("is ready when it refuses a stranger and has loaded its data", async () => {
-    const server = await startRedisServer({ config: { requirepass: "secret" } });
+    const openBecause = "its one user is the default user, with a password";
+    const server = await startRedisServer({ config: { requirepass: "secret" }, openBecause });
     await expect(withClient(server.url, (redis) => redis.ping())).rejects.toThrow(/NOAUTH/);
     await withClient(withPassword(server, "secret"), async (redis) => expect(await redis.ping()).toBe("PONG"));
   });

@@ -50,8 +50,11 @@ export interface RedisServerOptions {
    * a Unix socket in its folder. Default: no TLS.
    */
   tls?: Readonly<Record<string, string>> | undefined;
-  /** It lets in the users of deploy/redis/make-acl.sh and the tests', and nobody else. Default: false, everybody. */
-  shippedUsers?: boolean;
+  /**
+   * Why it lets everybody in, as Redis's default user. Default: it lets in the users of deploy/redis/make-acl.sh and the tests', and nobody
+   * else; a Sentinel, which keeps nothing, lets in everybody.
+   */
+  openBecause?: string;
 }
 
 export interface Preload {
@@ -66,7 +69,7 @@ export interface Preload {
 export interface RedisServer {
   /** For a user that may do everything. */
   readonly url: string;
-  /** For a store under test: with shipped users it logs in as one of them. */
+  /** For a store under test: it logs in as the user that we ship for it, unless everybody is let in. */
   readonly storeUrl: string;
   readonly host: string;
   readonly port: number;
@@ -106,8 +109,8 @@ export async function launchRedisServer(
     const socket = server.socketPath === undefined ? {} : { unixsocket: server.socketPath };
     const preloads = Object.assign({}, ...(options.preloads ?? []).map(({ config }) => config));
     const aclfile = join(directory, "users.acl");
-    const users = options.shippedUsers ? { ...FOLLOWING, aclfile } : {};
-    if (options.shippedUsers) await writeFile(aclfile, shippedUsers());
+    const users = isOpen(options) ? {} : { ...FOLLOWING, aclfile };
+    if (!isOpen(options)) await writeFile(aclfile, shippedUsers());
     const ports = options.tls
       ? { port: "0", "tls-port": `${port}`, "tls-replication": "yes", ...options.tls }
       : { port: `${port}` };
@@ -147,7 +150,7 @@ class RedisProcess implements DisposableRedisServer {
     private readonly ownsDirectory: boolean,
   ) {
     this.host = options.host ?? HOST;
-    this.url = options.shippedUsers ? testerUrlAt(this.host, port) : `redis://${this.host}:${port}`;
+    this.url = isOpen(options) ? `redis://${this.host}:${port}` : testerUrlAt(this.host, port);
     this.storeUrl = asStoreUser(this.url);
     this.socketPath = options.runIn || options.tls ? join(directory, "redis.sock") : undefined;
   }
@@ -223,6 +226,10 @@ class RedisProcess implements DisposableRedisServer {
   async #log(): Promise<string> {
     return await readFile(join(this.directory, "redis.log"), "utf8");
   }
+}
+
+function isOpen({ sentinel = false, openBecause }: RedisServerOptions): boolean {
+  return sentinel || openBecause !== undefined;
 }
 
 function environmentOf(preloads: readonly Preload[]): NodeJS.ProcessEnv {

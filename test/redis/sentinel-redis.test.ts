@@ -2,6 +2,7 @@ import { Redis } from "ioredis";
 import { beforeEach, describe, expect, it } from "vitest";
 import { command, info, until, untilInfo } from "./redis-command.js";
 import { startSentinelRedis } from "./sentinel-redis.js";
+import { TESTER_LOGIN } from "./shipped-users.js";
 import { ownServerUnavailable, type RedisServer } from "./test-redis.js";
 
 describe("a master watched by Sentinels", () => {
@@ -71,7 +72,7 @@ async function masterFoundBySentinels(hosts: string, name: string): Promise<numb
     const [host, port] = address.split(":");
     return { host: host as string, port: Number(port) };
   });
-  const redis = new Redis({ sentinels, name });
+  const redis = new Redis({ sentinels, name, ...TESTER_LOGIN });
   try {
     const text = await redis.info("server");
     return Number(/^tcp_port:(\d+)/m.exec(text)?.[1]);

@@ -5,6 +5,7 @@
 import { command, info, until } from "./redis-command.js";
 import { endAll, type LaunchNode, type ReplicatedRedis, startReplicatedRedis } from "./replicated-redis.js";
 import type { RespValue } from "./resp.js";
+import { watching } from "./shipped-users.js";
 import { type RedisServer, type RedisServerOptions, startRedisServer } from "./test-redis.js";
 
 const MASTER_NAME = "archive";
@@ -71,6 +72,7 @@ function sentinelConfig(master: RedisServer, downAfterMs: number): Record<string
       `down-after-milliseconds ${MASTER_NAME} ${downAfterMs}`,
       // A fail-over that comes to nothing is tried again after twice this time.
       `failover-timeout ${MASTER_NAME} ${downAfterMs * 4}`,
+      ...watching(MASTER_NAME),
     ],
   };
 }

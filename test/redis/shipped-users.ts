@@ -4,15 +4,18 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { Reachable } from "./redis-command.js";
 
 const MAKE_ACL = fileURLToPath(new URL("../../deploy/redis/make-acl.sh", import.meta.url));
 
 /** No secrets: the servers are on this machine alone, and end with the tests. */
-const STORE_USER = { name: "callnumber", password: "of-the-stores-under-test-0123456789" };
+export const STORE_USER = { name: "callnumber", password: "of-the-stores-under-test-0123456789" };
 /** Whoever moves or recovers a store: a coordinator's user may not. */
 const OPERATOR = { name: "operator", password: "of-the-operator-under-test-0123456789" };
-const REPLICA = { name: "replica", password: "of-the-replicas-under-test-0123456789" };
-const SENTINEL = { name: "sentinel", password: "of-the-sentinels-under-test-0123456789" };
+export const REPLICA = { name: "replica", password: "of-the-replicas-under-test-0123456789" };
+export const SENTINEL = { name: "sentinel", password: "of-the-sentinels-under-test-0123456789" };
+/** Whoever makes a Cluster of servers. */
+export const CLUSTER = { name: "cluster", password: "of-the-clusters-under-test-0123456789" };
 const TESTER = { name: "tester", password: "of-the-tests-themselves-0123456789" };
 
 /** What redis.conf needs, beside the file, so that one such server can follow another. */
@@ -39,6 +42,7 @@ function makeShippedUsers(): string {
       CALLNUMBER_REDIS_OPERATOR_PASSWORD: OPERATOR.password,
       CALLNUMBER_REDIS_REPLICA_PASSWORD: REPLICA.password,
       CALLNUMBER_REDIS_SENTINEL_PASSWORD: SENTINEL.password,
+      CALLNUMBER_REDIS_CLUSTER_PASSWORD: CLUSTER.password,
     },
   });
   if (status !== 0) throw new Error(`make-acl.sh made no file: ${stderr}`);
@@ -55,10 +59,21 @@ export function sentinelStoreUrlAt(sentinelHosts: string, masterName: string): s
   return `redis-sentinel://${loginOf(STORE_USER)}${sentinelHosts}/${masterName}`;
 }
 
+/** Where it finds a Cluster of them. */
+export function clusterStoreUrlAt(hosts: string): string {
+  return `redis-cluster://${loginOf(STORE_USER)}${hosts}`;
+}
+
 /** Where a test does. */
 export function testerUrlAt(host: string, port: number): string {
   return `redis://${loginOf(TESTER)}${host}:${port}`;
 }
+
+/** How a test logs in, for a client that takes no URL. */
+export const TESTER_LOGIN: Readonly<{ username: string; password: string }> = {
+  username: TESTER.name,
+  password: TESTER.password,
+};
 
 /** A tester's URL as a coordinator's; every other one as it is. */
 export function asStoreUser(url: string): string {
@@ -68,6 +83,11 @@ export function asStoreUser(url: string): string {
 /** The URL of such a server, whoever's, as an operator's; that of another server as it is. */
 export function asOperator(url: string): string {
   return asStoreUser(url).replace(loginOf(STORE_USER), loginOf(OPERATOR));
+}
+
+/** Such a server, for whoever makes a Cluster of it. */
+export function asClusterMaker({ url, socketPath }: Reachable): Reachable {
+  return { url: url.replace(loginOf(TESTER), loginOf(CLUSTER)), socketPath };
 }
 
 function loginOf({ name, password }: typeof STORE_USER): string {

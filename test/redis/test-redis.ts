@@ -54,7 +54,7 @@ export function ownServerUnavailable(): string | undefined {
 }
 
 /**
- * Starts a server on 127.0.0.1 that keeps nothing on disk unless `config` says so, and resolves when it answers PING.
+ * Starts a server on 127.0.0.1 with the users that we ship. It keeps nothing on disk unless `config` says so. Resolves when it answers PING.
  * @throws Error when `ownServerUnavailable()` gives a reason, or, with the end of its log, when the server does not start.
  */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
+import { TESTER_LOGIN } from "./shipped-users.js";
 
 export interface WatchedCommands {
   end(): void;
@@ -16,8 +17,9 @@ export async function watchCommands(
   socket.on("error", () => {});
   await once(socket, "connect");
   const lines = createInterface({ input: socket });
-  socket.write("MONITOR\r\n");
-  await once(lines, "line");
+  const { username, password } = TESTER_LOGIN;
+  socket.write(`AUTH ${username} ${password}\r\nMONITOR\r\n`);
+  for (const _ of ["AUTH", "MONITOR"]) await once(lines, "line");
   lines.on("line", (line) => hear(wordsIn(line)));
   return { end: () => void socket.destroy() };
 }

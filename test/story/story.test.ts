@@ -42,7 +42,6 @@ test(
     const redis = await startRedisServer({
       config: { appendonly: "yes", appendfsync: "always" },
       preloads: [disk.preload],
-      shippedUsers: true,
     });
     const store = redis.storeUrl;
     for (const namespace of Object.keys(NAMESPACES)) {

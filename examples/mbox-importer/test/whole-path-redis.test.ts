@@ -8,7 +8,7 @@ describe("an import by four processes", { timeout: 300_000 }, () => {
     skipWithoutSharedMail(ctx);
     const reason = ownServerUnavailable();
     if (reason !== undefined) ctx.skip(reason);
-    const { storeUrl: url } = await startRedisServer({ shippedUsers: true });
+    const { storeUrl: url } = await startRedisServer();
     await importOn(url);
   });
 });

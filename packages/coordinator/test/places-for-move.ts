@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Lease } from "@callnumber/protocol/wire";
 import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
@@ -51,9 +52,9 @@ export const embeddedPlace: MakePlace = async () => {
 
 export const redisPlace: MakePlace = async () => placeAt(sharedRedis().operatorUrl);
 
-/** A prefix of its own on that server. */
+/** A prefix of its own on that server, for its operator. */
 export function redisPlaceAt(serverUrl: string): Place {
-  return placeAt(`${serverUrl}?prefix=test-${randomUUID()}:`);
+  return placeAt(`${asOperator(serverUrl)}?prefix=callnumber:test-${randomUUID()}:`);
 }
 
 function placeAt(url: string): Place {

@@ -1,12 +1,14 @@
 /** A coordinator on a Redis store of any kind, with short bounds, ended with its test. */
 import { onTestFinished } from "vitest";
+import { asStoreUser } from "../../../test/redis/shipped-users.js";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { keptLog, SHORT_BOUNDS } from "./leasing-crowd.js";
 
+/** A tester's URL will do: the store logs in as the user that we ship for it. */
 export async function redisStoreAt(url: string): Promise<RedisStore> {
-  const address = parseStoreUrl(url);
+  const address = parseStoreUrl(asStoreUser(url));
   if (address.kind === "memory" || address.kind === "sqlite") throw new Error(`${url} is no Redis`);
   const store = await RedisStore.open({ ...address, bounds: SHORT_BOUNDS });
   onTestFinished(() => store.close());

@@ -15,14 +15,18 @@ export type Skip = (reason: string) => never;
 export async function ownServer(config: Record<string, string>, skip: Skip): Promise<RedisServer> {
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
-  return await startRedisServer({ config, shippedUsers: true });
+  return await startRedisServer({ config });
 }
 
-/** One that lets everybody in: for what the shipped users may not, another database or keys of another name. */
-export async function openServer(config: Record<string, string>, skip: Skip): Promise<RedisServer> {
+/** One that lets everybody in. */
+export async function openServer(
+  openBecause: string,
+  config: Record<string, string>,
+  skip: Skip,
+): Promise<RedisServer> {
   const reason = ownServerUnavailable();
   if (reason !== undefined) skip(reason);
-  return await startRedisServer({ config });
+  return await startRedisServer({ config, openBecause });
 }
 
 type StoreTiming = Partial<Pick<RedisStoreOptions, "now" | "bounds" | "quorumTimeoutMs">>;

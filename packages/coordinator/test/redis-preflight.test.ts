@@ -3,6 +3,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
+import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Finding } from "../src/store.js";
@@ -18,7 +19,6 @@ const SOUND = {
   "no-appendfsync-on-rewrite": "no",
   "aof-load-truncated": "no",
   "maxmemory-policy": "noeviction",
-  user: ["default off", "callnumber on >pw ~* -@all +@all"],
 };
 
 beforeEach((context) => {
@@ -28,25 +28,27 @@ beforeEach((context) => {
 
 type Lines = Record<string, string | string[]>;
 
-async function findingsOn(config: Lines, { asOperator }: { asOperator: boolean }): Promise<readonly Finding[]> {
-  const server = await startRedisServer({ config: { ...SOUND, ...config } });
-  const store = await redisStoreAt(withLogin(server));
-  return await store.preflight({ asOperator });
-}
-
-function withLogin({ host, port }: RedisServer, user = "callnumber"): string {
-  return `redis://${user}:pw@${host}:${port}`;
+/** With the users that we ship; `own`: with these instead, of whom the store logs in as `callnumber`, with the password `pw`. */
+async function findingsOn(
+  config: Lines,
+  { isOperator, own }: { isOperator: boolean; own?: readonly string[] },
+): Promise<readonly Finding[]> {
+  const users = own && { config: { user: [...own] }, openBecause: "it has the users that are judged here" };
+  const server = await startRedisServer({ ...users, config: { ...SOUND, ...config, ...users?.config } });
+  const shipped = isOperator ? asOperator(server.url) : server.storeUrl;
+  const store = await redisStoreAt(own ? `redis://callnumber:pw@${server.host}:${server.port}` : shipped);
+  return await store.preflight({ asOperator: isOperator });
 }
 
 describe("a look at a server", () => {
   test("finds nothing where nothing is wrong, whoever looks", async () => {
-    expect(await findingsOn({}, { asOperator: false })).toEqual([]);
-    expect(await findingsOn({}, { asOperator: true })).toEqual([]);
+    expect(await findingsOn({}, { isOperator: false })).toEqual([]);
+    expect(await findingsOn({}, { isOperator: true })).toEqual([]);
   });
 
   const evicting = ["allkeys-lru", "allkeys-lfu", "allkeys-random"];
   test.each(evicting)("refuses a memory limit with %s, which can throw the counter away", async (policy) => {
-    const found = await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { asOperator: false });
+    const found = await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { isOperator: false });
     expect(found).toMatchObject([
       { code: "store_evicts", remedy: "maxmemory-policy noeviction", override: "eviction", namespaces: undefined },
     ]);
@@ -56,7 +58,7 @@ describe("a look at a server", () => {
   test.each(["volatile-lru", "volatile-ttl", "noeviction"])(
     "has nothing against %s, which finds no key of ours",
     async (policy) => {
-      expect(await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { asOperator: true })).toEqual([]);
+      expect(await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { isOperator: true })).toEqual([]);
     },
   );
 
@@ -69,7 +71,7 @@ describe("a look at a server", () => {
     ["keeps no append-only file", { appendonly: "no" }, { override: "no-persistence", remedy: "appendonly yes" }],
   ];
   test.each(warnings)("warns of one that %s", async (_, config, finding) => {
-    expect(await findingsOn(config, { asOperator: false })).toMatchObject([{ code: undefined, ...finding }]);
+    expect(await findingsOn(config, { isOperator: false })).toMatchObject([{ code: undefined, ...finding }]);
   });
 
   const operatorsWarnings: [string, Lines, Partial<Finding>][] = [
@@ -89,46 +91,55 @@ describe("a look at a server", () => {
       { "aof-load-truncated": "yes" },
       { override: "aof-load-truncated", remedy: "aof-load-truncated no" },
     ],
+  ];
+  test.each(operatorsWarnings)("warns an operator of one that %s", async (_, config, finding) => {
+    expect(await findingsOn(config, { isOperator: true })).toMatchObject([{ code: undefined, ...finding }]);
+  });
+
+  const defaultUsers: [string, string, Partial<Finding>][] = [
     [
       "lets everybody in",
-      { user: ["default on nopass ~* &* +@all", "callnumber on >pw ~* +@all"] },
-      { override: "default-user", remedy: "user default off", what: expect.stringContaining("without a password") },
+      "default on nopass ~* &* +@all",
+      { remedy: "user default off", what: expect.stringContaining("without a password") },
     ],
     [
       "lets in who has the one password",
-      { user: ["default on >secret ~* &* +@all", "callnumber on >pw ~* +@all"] },
-      { override: "default-user", what: expect.not.stringContaining("without a password") },
+      "default on >secret ~* &* +@all",
+      { what: expect.not.stringContaining("without a password") },
     ],
   ];
-  test.each(operatorsWarnings)("warns an operator of one that %s", async (_, config, finding) => {
-    expect(await findingsOn(config, { asOperator: true })).toMatchObject([{ code: undefined, ...finding }]);
+  test.each(defaultUsers)("warns an operator of one that %s", async (_, defaultUser, finding) => {
+    const own = [defaultUser, "callnumber on >pw ~* +@all"];
+    expect(await findingsOn({}, { isOperator: true, own })).toMatchObject([
+      { code: undefined, override: "default-user", ...finding },
+    ]);
   });
 
   test("warns of one that fails to write its append-only file", async () => {
     const server = await startRedisServer({ config: SOUND });
-    const store = await redisStoreAt(withLogin(server));
+    const store = await redisStoreAt(server.url);
     // A folder stands where the rewritten file is to be put: up to Redis 6.2, and since 7.
     await rename(join(server.directory, "appendonly.aof"), join(server.directory, "aside")).catch(() => {});
     await mkdir(join(server.directory, "appendonly.aof", "in-the-way"), { recursive: true });
     await mkdir(join(server.directory, "appendonlydir", "appendonly.aof.2.base.rdb", "in-the-way"), {
       recursive: true,
     });
-    await command({ url: withLogin(server) }, "BGREWRITEAOF");
-    const persistence = () => info({ url: withLogin(server) });
+    await command(server, "BGREWRITEAOF");
+    const persistence = () => info(server);
     await until("the rewrite fails", persistence, ({ aof_last_bgrewrite_status: status }) => status === "err");
     expect(await store.preflight()).toMatchObject([{ code: undefined, override: "failing-writes" }]);
   });
 
   test("refuses one that does not tell who it is, and says which right is missing", async () => {
-    const user = ["default off", "callnumber on >pw ~* +@all -info"];
-    expect(await findingsOn({ user }, { asOperator: false })).toMatchObject([
+    const own = ["default off", "callnumber on >pw ~* +@all -info"];
+    expect(await findingsOn({}, { isOperator: false, own })).toMatchObject([
       { code: "store_epoch_unreadable", remedy: expect.stringContaining("+info"), override: undefined },
     ]);
   });
 
   test("tells an operator what it may not see, instead of holding it to be sound", async () => {
-    const user = ["default off", "callnumber on >pw ~* +@all -config -acl"];
-    const [finding, ...others] = await findingsOn({ user, "aof-load-truncated": "yes" }, { asOperator: true });
+    const own = ["default off", "callnumber on >pw ~* +@all -config -acl"];
+    const [finding, ...others] = await findingsOn({ "aof-load-truncated": "yes" }, { isOperator: true, own });
     expect(finding).toMatchObject({ code: undefined, override: "unseen-configuration" });
     expect(finding?.what).toMatch(/CONFIG GET and ACL LIST/);
     expect(others).toEqual([]);
@@ -147,7 +158,7 @@ describe("the judgement over a server's own words", () => {
 
   beforeEach(async () => {
     const server = await startRedisServer({ config: SOUND });
-    own = String(await command({ url: withLogin(server) }, "INFO"));
+    own = String(await command(server, "INFO"));
     expect(judged(own)).toEqual([]);
   });
 
@@ -213,7 +224,7 @@ describe("a coordinator", () => {
   const request = () => ({ ...requestAfter(undefined), holder: { name: "importer", host: "h", pid: 1, labels: {} } });
 
   async function withNamespaces(server: RedisServer): Promise<string> {
-    const url = withLogin(server);
+    const { url } = server;
     const maker = new Coordinator({ store: await redisStoreAt(url), name: "init", bounds: SHORT_BOUNDS });
     for (const namespace of ["main", "lists"]) await maker.initNamespace(namespace);
     return url;

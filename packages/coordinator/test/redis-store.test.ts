@@ -222,7 +222,7 @@ describe("a server that ails", () => {
   });
 
   test("that asks for a password: said what to do, and the password is not shown", async ({ skip }) => {
-    const { port } = await openServer({ requirepass: "right" }, skip);
+    const { port } = await openServer("it asks for the default user's password", { requirepass: "right" }, skip);
     await expect(storeAt(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringContaining("password"),
@@ -278,7 +278,7 @@ describe("a server that ails", () => {
   test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({
     skip,
   }) => {
-    const { url, port } = await openServer({}, skip);
+    const { url, port } = await openServer("the shipped users may not choose a database", {}, skip);
     const admin = clientAt(url);
     await expect(storeAt(`${url}/9999`)).rejects.toEqual(unavailable);
     const other = await newStoreAt(`${url}/0`);
@@ -297,7 +297,7 @@ describe("a server that ails", () => {
   });
 
   test("databases and prefixes are separate stores", async ({ skip }) => {
-    const { url } = await openServer({}, skip);
+    const { url } = await openServer("the shipped users have one database and one prefix", {}, skip);
     const stores: RedisStore[] = await Promise.all(
       [`${url}/0`, `${url}/3`, `${url}/0?prefix=other:`].map((at) => storeAt(at)),
     );

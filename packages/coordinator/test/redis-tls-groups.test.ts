@@ -9,6 +9,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startClusterRedis } from "../../../test/redis/cluster-redis.js";
 import type { LaunchNode } from "../../../test/redis/replicated-redis.js";
 import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sentinel-redis.js";
+import { clusterStoreUrlAt, sentinelStoreUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
@@ -60,8 +61,8 @@ describe("a Sentinel group behind TLS", () => {
     return await startSentinelRedis({ launch });
   }
 
-  const urlOf = ({ sentinelHosts, masterName }: SentinelRedis, scheme = "rediss-sentinel") =>
-    `${scheme}://${sentinelHosts}/${masterName}${scheme.startsWith("rediss") ? `?ca=${ca}` : ""}`;
+  const plainUrlOf = ({ sentinelHosts, masterName }: SentinelRedis) => sentinelStoreUrlAt(sentinelHosts, masterName);
+  const urlOf = (redis: SentinelRedis) => `${plainUrlOf(redis).replace("redis-", "rediss-")}?ca=${ca}`;
 
   test("is leased from, and goes on at the new master when the old one is killed", async () => {
     const redis = await group();
@@ -78,7 +79,7 @@ describe("a Sentinel group behind TLS", () => {
 
   test("has no other way in: without TLS nobody is answered", async () => {
     const redis = await group();
-    await expect(told(urlOf(redis, "redis-sentinel"))).resolves.toMatch(/^store_unavailable: /);
+    await expect(told(plainUrlOf(redis))).resolves.toMatch(/^store_unavailable: /);
   });
 
   test.each(["sentinels", "nodes"] as const)("is refused when its %s are not believed", async (which) => {
@@ -101,7 +102,8 @@ describe("a Cluster behind TLS", () => {
     return await startClusterRedis({ launch });
   }
 
-  const urlOf = (node: RedisServer) => `rediss-cluster://127.0.0.1:${tlsPortOf(node)}?ca=${ca}`;
+  const urlOf = (node: RedisServer) =>
+    `${clusterStoreUrlAt(`127.0.0.1:${tlsPortOf(node)}`).replace("redis-", "rediss-")}?ca=${ca}`;
 
   test("is leased from at all its masters, and goes on at a replica that was made one", async () => {
     const redis = await cluster();

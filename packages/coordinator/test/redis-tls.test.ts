@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { callnumber } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
+import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { type CertificateAndKey, newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, type TlsFiles, writeTlsFiles } from "../../../test/tls/files.js";
@@ -50,7 +51,8 @@ async function tlsRedis({
     morePorts: ["tls-port"],
   });
   const [, port] = /^tls-port (\d+)$/m.exec(readFileSync(join(server.directory, "redis.conf"), "utf8")) ?? [];
-  return { server, urlWith: (query) => `rediss://127.0.0.1:${port}?${query}` };
+  const url = storeUrlAt("127.0.0.1", Number(port)).replace("redis:", "rediss:");
+  return { server, urlWith: (query) => `${url}?${query}` };
 }
 
 /** Nothing of the store changes, and this is why. */
@@ -179,7 +181,7 @@ describe("a server that asks for a certificate", () => {
 
 test("a server that speaks no TLS at that port is refused, and told so", async () => {
   const redis = await tlsRedis();
-  const plain = `rediss://127.0.0.1:${redis.server.port}?ca=${ca}`;
+  const plain = `${redis.server.storeUrl.replace("redis:", "rediss:")}?ca=${ca}`;
   expect(await refusal(redis, plain)).toMatch(/^store_unavailable: .*does not speak TLS there/);
 });
 

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluster-redis.js";
 import { command, info, until } from "../../../test/redis/redis-command.js";
+import { clusterStoreUrlAt, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { slotOf } from "../src/stores/redis-slot.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
@@ -25,7 +26,7 @@ beforeEach((context) => {
 /** One node of six: the others are learnt. */
 function urlOf({ nodes }: ClusterRedis, index = 0): string {
   const { host, port } = nodes[index] as RedisServer;
-  return `redis-cluster://${host}:${port}`;
+  return clusterStoreUrlAt(`${host}:${port}`);
 }
 
 async function leasingOn(cluster: ClusterRedis, url = urlOf(cluster)) {
@@ -197,7 +198,7 @@ test.each([
   const other = `${stranger.host}:${stranger.port}`;
   for (const hosts of [`${other},${own}`, `${own},${other}`]) {
     const { coordinator } = await redisCoordinatorAt(
-      `redis-cluster://${hosts}?prefix=${randomBytes(4).toString("hex")}:`,
+      `${clusterStoreUrlAt(hosts)}?prefix=callnumber:${randomBytes(4).toString("hex")}:`,
     );
     for (const name of NAMES.slice(0, 3)) await coordinator.initNamespace(name, INIT);
   }
@@ -206,14 +207,13 @@ test.each([
 
 test("says so when a URL names a Cluster and finds a single server, or the other way round", async () => {
   const { nodes } = await startClusterRedis();
-  const { host, port } = nodes[0] as RedisServer;
-  const misled = await redisStoreAt(`redis://${host}:${port}`);
+  const misled = await redisStoreAt((nodes[0] as RedisServer).url);
   const readings = await Promise.all(NAMES.map((name) => misled.readNamespace(name).catch((error: Error) => error)));
   expect(readings).toContainEqual(
     expect.objectContaining({ code: "store_unavailable", message: expect.stringContaining("redis-cluster://") }),
   );
   const single = await startRedisServer();
-  await expect(redisStoreAt(`redis-cluster://${single.host}:${single.port}`)).rejects.toMatchObject({
+  await expect(redisStoreAt(clusterStoreUrlAt(`${single.host}:${single.port}`))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("cluster support disabled"),
   });
@@ -227,6 +227,7 @@ async function moveSlot(
   meanwhile: () => Promise<void>,
 ): Promise<void> {
   const slot = slotOf(key);
+  const { username, password } = TESTER_LOGIN;
   const [fromId, toId] = (await Promise.all([from, to].map((node) => command(node, "CLUSTER", "MYID")))) as [
     string,
     string,
@@ -236,7 +237,7 @@ async function moveSlot(
   const keys = (await command(from, "CLUSTER", "GETKEYSINSLOT", slot, 100)) as string[];
   expect(keys.length).toBeGreaterThan(0);
   for (const [index, name] of keys.entries()) {
-    await command(from, "MIGRATE", to.host, to.port, name, 0, 5_000);
+    await command(from, "MIGRATE", to.host, to.port, name, 0, 5_000, "AUTH2", username, password);
     if (index === 0) await meanwhile();
   }
   // The new owner first: until the old one hears of it, it sends whoever asks there.

@@ -6,26 +6,21 @@ import { beforeEach, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { type SentinelRedis, startSentinelRedis } from "../../../test/redis/sentinel-redis.js";
-import {
-  ownServerUnavailable,
-  type RedisServer,
-  type RedisServerOptions,
-  startRedisServer,
-} from "../../../test/redis/test-redis.js";
+import { REPLICA, SENTINEL, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { expectNoRunTwice, greatestRun, RATE, startCrowd } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
 
 /** Three data nodes: a step counts when one other node has it. */
 const INIT = { nodeCount: 3, rate: RATE };
-const PASSWORD = "a-password-of-the-nodes";
 
 beforeEach((context) => {
   const reason = ownServerUnavailable();
   context.skip(reason !== undefined, reason);
 });
 
-function urlOf({ sentinelHosts, masterName }: SentinelRedis, login = ""): string {
-  return `redis-sentinel://${login}${sentinelHosts}/${masterName}`;
+function urlOf({ sentinelHosts, masterName }: SentinelRedis): string {
+  return sentinelStoreUrlAt(sentinelHosts, masterName);
 }
 
 test("goes on by itself at the new master when the old one is killed, again and again, and leases no run twice", async () => {
@@ -87,12 +82,11 @@ test("jumps past everything that a promoted replica has missed", async () => {
 });
 
 test("refuses at a master that its group has left, and goes over to the new one as soon as a sentinel tells of it", async () => {
-  const group = await startSentinelRedis(withLoginOfNodes());
+  const group = await startSentinelRedis();
   const [told, ...others] = group.sentinels as [RedisServer, ...RedisServer[]];
-  const login = `node:${PASSWORD}@`;
   // Knows no other sentinel than the one that is frozen below.
-  const url = `redis-sentinel://${login}${told.host}:${told.port}/${group.masterName}`;
-  const { coordinator, jumpsOf } = await redisCoordinatorAt(url.replace("node:", "importers:"));
+  const url = sentinelStoreUrlAt(`${told.host}:${told.port}`, group.masterName);
+  const { coordinator, jumpsOf } = await redisCoordinatorAt(url);
   await coordinator.initNamespace("main", INIT);
   const crowd = startCrowd([coordinator], ["main"]);
   await crowd.untilLeased();
@@ -104,8 +98,7 @@ test("refuses at a master that its group has left, and goes over to the new one 
   const before = crowd.leases.length;
   await crowd.untilRefused("main", "quorum_missing");
   expect(crowd.leases.slice(before)).toEqual([]);
-  const admin = { url: `redis://importers:${PASSWORD}@${group.master.host}:${group.master.port}` };
-  expect((await info(admin)).role).toBe("master");
+  expect((await info(group.master)).role).toBe("master");
 
   await told.kill("SIGCONT");
   await crowd.untilLeased();
@@ -121,15 +114,17 @@ test("believes the sentinel that has seen the latest fail-over, not the first th
   const stranger = await startRedisServer();
   const stale = await startRedisServer({
     sentinel: true,
-    config: { sentinel: [`monitor ${group.masterName} ${stranger.host} ${stranger.port} 1`] },
-  } as RedisServerOptions);
+    config: {
+      sentinel: [`monitor ${group.masterName} ${stranger.host} ${stranger.port} 1`, ...watching(group.masterName)],
+    },
+  });
   await command(group.sentinels[0] as RedisServer, "SENTINEL", "FAILOVER", group.masterName);
   const master = await group.waitForMaster(group.master);
   for (const hosts of [
     `${stale.host}:${stale.port},${group.sentinelHosts}`,
     `${group.sentinelHosts},${stale.host}:${stale.port}`,
   ]) {
-    const store = await redisStoreAt(`redis-sentinel://${hosts}/${group.masterName}`);
+    const store = await redisStoreAt(sentinelStoreUrlAt(hosts, group.masterName));
     const [finding] = await store.preflight();
     expect(finding?.what).toContain(`${master.host}:${master.port}`);
   }
@@ -137,38 +132,21 @@ test("believes the sentinel that has seen the latest fail-over, not the first th
 
 test("says which sentinels did not answer, and which know no such master", async () => {
   const group = await startSentinelRedis();
-  await expect(redisStoreAt(`redis-sentinel://${group.sentinelHosts}/other`)).rejects.toMatchObject({
+  await expect(redisStoreAt(sentinelStoreUrlAt(group.sentinelHosts, "other"))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/the master "other".*No such master/),
   });
-  await expect(redisStoreAt(`redis-sentinel://127.0.0.1:1,127.0.0.1:2/${group.masterName}`)).rejects.toMatchObject({
+  const nobody = "127.0.0.1:1,127.0.0.1:2";
+  await expect(redisStoreAt(sentinelStoreUrlAt(nobody, group.masterName))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringMatching(/127\.0\.0\.1:1 can't be reached.*127\.0\.0\.1:2 can't be reached/),
   });
 });
 
-/** Nodes and sentinels log in as "node", so that a node can shut them out; coordinators as "importers". */
-function withLoginOfNodes() {
-  return {
-    config: {
-      user: [`node on >${PASSWORD} ~* &* +@all`, `importers on >${PASSWORD} ~* &* +@all`],
-      masteruser: "node",
-      masterauth: PASSWORD,
-    },
-    launch: (options: RedisServerOptions) => {
-      const { sentinel = [] } = options.config ?? {};
-      const login = [`auth-pass archive ${PASSWORD}`, "auth-user archive node"];
-      const config = { ...options.config, sentinel: [sentinel, login].flat() };
-      return startRedisServer(options.sentinel ? { ...options, config } : options);
-    },
-  };
-}
-
 /** Cuts a master off from replicas and sentinels, and not from coordinators: as a partition does with the coordinator on its side. */
-async function leaveAlone({ host, port }: RedisServer): Promise<void> {
-  const server = { url: `redis://importers:${PASSWORD}@${host}:${port}` };
-  await command(server, "ACL", "SETUSER", "node", "off");
-  await command(server, "ACL", "SETUSER", "default", "off");
-  await command(server, "CLIENT", "KILL", "USER", "node");
-  await command(server, "CLIENT", "KILL", "USER", "default");
+async function leaveAlone(master: RedisServer): Promise<void> {
+  for (const user of [REPLICA.name, SENTINEL.name]) {
+    await command(master, "ACL", "SETUSER", user, "off");
+    await command(master, "CLIENT", "KILL", "USER", user);
+  }
 }

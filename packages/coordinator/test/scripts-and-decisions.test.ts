@@ -8,6 +8,9 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { command } from "../../../test/redis/redis-command.js";
+import { follow } from "../../../test/redis/replicated-redis.js";
+import { asOperator, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
 import {
   ownServerUnavailable,
   type RedisServer,
@@ -70,7 +73,7 @@ type OneServer = RedisAddress & { readonly keyPrefix: string };
 
 async function tableAt(
   address: OneServer,
-  { admin = address, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
+  { admin = { ...address, ...TESTER_LOGIN }, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
 ): Promise<Table> {
   const redis = connected(admin);
   const clock = { nowMs: 0, serverMs: 0 };
@@ -211,12 +214,12 @@ describe("the scripts decide as the decisions do", () => {
 
   test("on a server that does not tell its epoch", async ({ skip }) => {
     const server = await ownServer({}, skip);
-    const admin = addressOf(server);
-    const redis = connected(admin);
+    const operators = operatorsAt(server);
+    const redis = connected({ ...operators, ...TESTER_LOGIN });
     await redis.acl("SETUSER", "mute", "on", ">pw", "~*", "+@all", "-info");
     // The Redis client says that it asks for INFO too, and goes on without it.
     vi.spyOn(console, "warn").mockImplementation(() => {});
-    const table = await tableAt({ ...admin, username: "mute", password: "pw" }, { admin, asked: { epoch: undefined } });
+    const table = await tableAt({ ...operators, username: "mute", password: "pw" }, { asked: { epoch: undefined } });
     await playAll(table, STATE_COUNT_OF_ODD_SERVERS);
     expect(wordsIn(table.seen)).toContain("NOEPOCH");
     expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
@@ -224,9 +227,8 @@ describe("the scripts decide as the decisions do", () => {
 
   test("on a replica that can be written to", async ({ skip }) => {
     const server = await ownServer({ "replica-read-only": "no" }, skip);
-    const redis = connected(addressOf(server));
-    await redis.replicaof("127.0.0.1", 1);
-    const table = await tableAt(addressOf(server));
+    await command(server, "REPLICAOF", "127.0.0.1", 1);
+    const table = await tableAt(operatorsAt(server));
     await playAll(table, STATE_COUNT_OF_REPLICA);
     expect(table.seen).toContain("REPLICA slave");
     expect(STEPS.filter((step) => table.seen.has(step))).toEqual([]);
@@ -234,10 +236,8 @@ describe("the scripts decide as the decisions do", () => {
 
   test("on a master with a replica, which may be one too many", async ({ skip }) => {
     const master = await ownServer({ "repl-diskless-sync-delay": "0" }, skip);
-    const replica = connected(addressOf(await ownServer({}, skip)));
-    await replica.replicaof("127.0.0.1", master.port);
-    await until(async () => /master_link_status:up/.test(await replica.info("replication")));
-    const table = await tableAt(addressOf(master));
+    await follow(await ownServer({}, skip), master);
+    const table = await tableAt(operatorsAt(master));
     expect(table.server.connectedReplicas).toBe(1);
     // With a replica most states are refused, and one seed in some hundred leases in none of so many.
     for (let more = 0; more === 0 || (more < ROUNDS_MAX && !table.seen.has("lease")); more++)
@@ -253,8 +253,9 @@ async function ownServer(config: Record<string, string>, skip: (reason: string) 
   return await startRedisServer({ config });
 }
 
-function addressOf({ host, port }: RedisServer): OneServer {
-  return { host, port, tls: false, database: 0, keyPrefix: "test:" };
+/** A place there, for whoever may take every step. */
+function operatorsAt({ url }: RedisServer): OneServer {
+  return redisAddressForTest(`${asOperator(url)}?prefix=callnumber:test:`);
 }
 
 function connected({ host, port, database, username, password }: OneServer): Redis {
@@ -262,10 +263,6 @@ function connected({ host, port, database, username, password }: OneServer): Red
   const redis = new Redis({ host, port, db: database, ...user });
   closing.push(() => redis.disconnect());
   return redis;
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause();
 }
 
 async function pause(): Promise<void> {

@@ -9,6 +9,7 @@ import { moveNamespace } from "../../../packages/coordinator/src/operator/move.j
 import type { MoveOptions } from "../../../packages/coordinator/src/operator/move-plan.js";
 import type { Store } from "../../../packages/coordinator/src/store.js";
 import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
+import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-fault.js";
 import type { RedisWorld } from "../redis-world.js";
@@ -34,9 +35,9 @@ export const OPERATORS: readonly Fault[] = [
     name: "the right to INFO taken away",
     expected: ["store_epoch_unreadable"],
     inject: async (world) => {
-      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", "default", "-info"));
+      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "-info"));
       await world.untilSeen("store_epoch_unreadable");
-      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", "default", "+info"));
+      await world.on(world.server, (redis) => redis.call("ACL", "SETUSER", STORE_USER.name, "+info"));
     },
   }),
   redisFault({
