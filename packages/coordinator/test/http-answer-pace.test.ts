@@ -4,7 +4,6 @@ import { connect, type Socket } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { OF_ONE } from "../src/http/answer-pace.js";
 import { HeldBack } from "../src/http/held-back.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory-store.js";

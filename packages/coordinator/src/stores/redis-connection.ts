@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
 import { asStoreError, type CommandContext, isStray, strayAnswer } from "./redis-errors.js";
+import { bearLateErrors } from "./redis-late-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
 import { endConnectionsThatAnswerUnasked } from "./redis-unasked.js";
@@ -61,6 +62,7 @@ export class RedisConnection {
     { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
   ): Promise<RedisConnection> {
     endConnectionsThatAnswerUnasked();
+    bearLateErrors();
     const redis = new Redis({
       host: address.host,
       port: address.port,
