@@ -7,6 +7,7 @@ import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Log } from "../log.js";
+import { HandshakeLine } from "./handshake-line.js";
 import { endsOf } from "./socket-ends.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
 
@@ -51,7 +52,8 @@ export class TlsServers {
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         requestCert: isCallerAsked,
         rejectUnauthorized: isCallerAsked,
-        handshakeTimeout: this.#handshakeTimeoutMs,
+        // The other half is for what comes before.
+        handshakeTimeout: this.#handshakeTimeoutMs / 2,
       },
       handler,
     );
@@ -66,7 +68,7 @@ export class TlsServers {
       // Let in by an authority that is believed no more: this is its last answer.
       if (!this.believes(socket)) response.shouldKeepAlive = false;
     });
-    server.on("connection", (socket: Socket) => this.#keep(socket));
+    this.#lineUp(server);
     this.#servers.add(server);
     return server;
   };
@@ -96,17 +98,38 @@ export class TlsServers {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #keep(socket: Socket): void {
+  /** The platform would begin each handshake when its connection comes, and all that is said to it when it is said. */
+  #lineUp(server: Server): void {
+    const [shakeHands, ...others] = server.listeners("connection");
+    if (shakeHands === undefined || others.length > 0) throw new Error("nobody shakes hands, or more than one does");
+    server.removeAllListeners("connection");
+    const line = new HandshakeLine({
+      timeoutMs: this.#handshakeTimeoutMs / 2,
+      onRefused: (reason) => this.#log.debug({ reason }, "handshake_refused"),
+      begin: (socket) => {
+        this.#noteBegun(socket);
+        shakeHands.call(server, socket);
+      },
+    });
+    server.on("connection", (socket: Socket) => {
+      if (this.#keep(socket)) line.add(socket);
+    });
+  }
+
+  /** Answers whether it may stay. */
+  #keep(socket: Socket): boolean {
     if (this.#isEnded) {
       socket.destroy();
-      return;
+      return false;
     }
-    const ends = endsOf(socket);
     this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    return true;
+  }
+
+  #noteBegun(socket: Socket): void {
+    const ends = endsOf(socket);
     this.#begunAt.set(ends, this.#caChanges);
-    socket.once("close", () => {
-      this.#sockets.delete(socket);
-      this.#begunAt.delete(ends);
-    });
+    socket.once("close", () => this.#begunAt.delete(ends));
   }
 }
