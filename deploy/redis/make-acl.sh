@@ -53,7 +53,7 @@ fi
 # clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
 # as much as the operator's. Without CONFIG REWRITE or CLIENT KILL, which stand in the transaction of a promotion, there is none; without CLIENT SETNAME
 # the servers refuse something each time that a Sentinel connects. SCRIPT KILL is sent only to a server that answers BUSY for longer than
-# down-after-milliseconds: it ends a script that has written nothing yet, and saves a fail-over.
+# down-after-milliseconds: it ends a script that has written nothing yet, and may save a fail-over.
 if [ -n "${CALLNUMBER_REDIS_SENTINEL_PASSWORD:-}" ]; then
   sentinel_hash=$(hash_of CALLNUMBER_REDIS_SENTINEL_PASSWORD)
   echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \

@@ -2,6 +2,7 @@
  * Connections that want to be encrypted, in line before their handshake: one a turn of the event loop, of each network in turn. The answer to a
  * caller's first message costs the server a signature and the caller nothing, who may have recorded that message: two thousand of them that came in
  * one turn made everybody else wait for all of them. So a connection that has not said all of it yet is not in line, and what it has said is kept.
+ * What comes behind the first message goes to the platform as it comes: of those there are few at a time (handshakes-under-way.ts).
  */
 import type { Socket } from "node:net";
 import { networkOf } from "./asker.js";
