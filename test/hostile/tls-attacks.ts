@@ -77,11 +77,11 @@ export const TLS_ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** Resolves when the server has done its part, and dies. */
+/** Resolves when the server has done its part or ended the connection, and dies. */
 async function answered(target: Target, hello: Buffer): Promise<void> {
   const socket: Socket = await opened(target);
   const over = new Promise<void>((resolve) => {
-    socket.once("data", () => resolve()).once("close", () => resolve());
+    for (const event of ["data", "end", "close"]) socket.once(event, () => resolve());
   });
   socket.write(hello);
   await over;

@@ -37,14 +37,14 @@ async function line({ timeoutMs = LONG_MS } = {}) {
     waiting.add(socket);
   }).listen(0, "0.0.0.0");
   await once(server, "listening");
-  let isOver = false;
+  const over = new AbortController();
   onTestFinished(() => {
-    isOver = true;
+    over.abort();
     for (const socket of taken) socket.destroy();
     server.close();
   });
   void (async () => {
-    for (; !isOver; turn++) await othersTurn();
+    for (; !over.signal.aborted; turn++) await othersTurn();
   })();
   const { port } = server.address() as AddressInfo;
   const caller = async (from = HERE) => {
