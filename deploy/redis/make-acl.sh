@@ -60,7 +60,9 @@ fi
 
 # Who watches, and makes another server the master: what the documentation of Sentinel names, on its own channel and less what only
 # clients ask (ROLE). As auth-user and auth-pass in sentinel.conf. It can make this server a copy of any other one: its password is worth
-# as much as the operator's.
+# as much as the operator's. Without CONFIG REWRITE or CLIENT KILL, which stand in the transaction of a promotion, there is none; without CLIENT SETNAME
+# the servers refuse something each time that a Sentinel connects. SCRIPT KILL is sent only to a server that answers BUSY for longer than
+# down-after-milliseconds: it ends a script that has written nothing yet, and may save a fail-over.
 if [ -n "$sentinel_hash" ]; then
   echo user sentinel on resetpass "#$sentinel_hash" resetkeys resetchannels "&__sentinel__:hello" -@all +ping +info +publish \
     +subscribe +multi +exec +slaveof "+config|rewrite" "+client|setname" "+client|kill" "+script|kill"

@@ -1,6 +1,6 @@
 /** Slow, silent, deaf, greedy and dying callers against a real coordinator, all at the same time: what they held comes back, and nobody else feels it. */
 import { expect, test } from "vitest";
-import { ATTACKS, attack } from "./attacks.js";
+import { ATTACKS, attack, together } from "./attacks.js";
 import { CoordinatorBeside } from "./coordinator-beside.js";
 import { Neighbour } from "./neighbour.js";
 
@@ -11,12 +11,7 @@ const CONNECTIONS = 1_500;
 test("slow-loris, floods and dying callers: descriptors come back, no run is burnt, an importer goes on leasing", async () => {
   const coordinator = await CoordinatorBeside.start({ share: 1, parameters: ["--connections", String(CONNECTIONS)] });
   const neighbour = new Neighbour(coordinator.target);
-  const together = {
-    name: "all",
-    act: async (...given: Parameters<(typeof ATTACKS)[number]["act"]>) =>
-      (await Promise.all(ATTACKS.map(({ act }) => act(...given)))).flat(),
-  };
-  const { descriptors, neighbourLeases } = await attack(together, coordinator, neighbour, COUNT);
+  const { descriptors, neighbourLeases } = await attack(together(ATTACKS), coordinator, neighbour, COUNT);
   const [before, most] = descriptors;
   expect(most).toBeGreaterThan(before + 4 * COUNT);
   expect(neighbourLeases).toBeGreaterThan(0);

@@ -1,8 +1,12 @@
-/** Callers who want the coordinator to run out of something: sockets, memory, patience, time. Shared by the short and the long form. */
+/**
+ * Callers who want the coordinator to run out of something: sockets, memory, patience, time. Over TLS where it speaks that. Shared by the short
+ * and the long form.
+ */
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import type { CoordinatorBeside } from "./coordinator-beside.js";
+import { manySpeaking, speaking } from "./many-callers.js";
 import type { Neighbour } from "./neighbour.js";
 import { opened } from "./raw-client.js";
 import { leaseBody, request, type Target } from "./row.js";
@@ -43,7 +47,7 @@ export const ATTACKS: readonly Attack[] = [
     name: "a flood of connections that say nothing",
     connectionsEach: FLOOD,
     act: async (target, count) => {
-      const sockets = await manyOpened(target, FLOOD * count);
+      const sockets = await manySpeaking(target, FLOOD * count);
       await pause(PATIENCE_MS);
       return sockets;
     },
@@ -52,7 +56,7 @@ export const ATTACKS: readonly Attack[] = [
     name: "strangers who ask for much and read nothing of it",
     connectionsEach: 1,
     act: async (target, count) => {
-      const sockets = await manyOpened(target, count);
+      const sockets = await manySpeaking(target, count);
       const page = request(target, { path: "/openapi.json", keepsAlive: true });
       for (const socket of sockets) socket.pause().write(Buffer.concat(Array(ASKED_AT_ONCE).fill(page)));
       await pause(PATIENCE_MS);
@@ -64,7 +68,7 @@ export const ATTACKS: readonly Attack[] = [
     name: "a flood of questions without a token",
     connectionsEach: 1,
     act: async (target, count) => {
-      const sockets = await manyOpened(target, count);
+      const sockets = await manySpeaking(target, count);
       const question = request(target, { body: leaseBody(), authorization: null, keepsAlive: true });
       const endsAtMs = performance.now() + PATIENCE_MS / 3;
       while (performance.now() < endsAtMs) {
@@ -80,11 +84,12 @@ export const ATTACKS: readonly Attack[] = [
     connectionsEach: DYING,
     act: async (target, count) => {
       for (let index = 0; index < DYING * count; index++) {
-        const socket = await opened(target);
+        const connection = await opened(target);
+        const socket = await speaking(target, connection);
         const bytes = right(target);
         socket.write(bytes.subarray(0, 1 + ((index * 37) % (bytes.length - 2))));
         if (index % 4 === 0) await pause(2);
-        if (index % 2 === 0) socket.resetAndDestroy();
+        if (index % 2 === 0) connection.resetAndDestroy();
         else socket.destroy();
       }
       return [];
@@ -92,15 +97,17 @@ export const ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** Connections of all attacks together. */
-export function connectionCountOf(count: number): number {
-  return ATTACKS.reduce((sum, { connectionsEach }) => sum + connectionsEach * count, 0);
+/** Connections of these attacks together. */
+export function connectionCountOf(attacks: readonly Attack[], count: number): number {
+  return attacks.reduce((sum, { connectionsEach }) => sum + connectionsEach * count, 0);
 }
 
 export interface AttackFigures {
   readonly name: string;
   readonly descriptors: readonly [before: number, most: number, after: number];
   readonly neighbourLeases: number;
+  /** That the other caller opened meanwhile. */
+  readonly neighbourConnections: number;
 }
 
 /** Throws when descriptors do not come back, the other caller is refused, or a run is burnt. */
@@ -124,6 +131,7 @@ export async function attack(
   await expect
     .poll(() => coordinator.descriptorCount, { timeout: GIVEN_BACK_WITHIN_MS, interval: 50 })
     .toBeLessThanOrEqual(before.descriptors + 2);
+  expect(coordinator.isAlive, name).toBe(true);
   const after = coordinator.descriptorCount;
   for (const socket of sockets) socket.destroy();
   expect(worked.failures, name).toEqual([]);
@@ -132,13 +140,14 @@ export async function attack(
     name,
     descriptors: [before.descriptors, most, after],
     neighbourLeases: worked.runCount,
+    neighbourConnections: worked.connectionCount,
   };
 }
 
 /** Sends the first bytes at once, and the rest one by one. */
 async function dribble(target: Target, count: number, sentAtOnce: number): Promise<readonly Socket[]> {
   const bytes = right(target);
-  const sockets = await manyOpened(target, count);
+  const sockets = await manySpeaking(target, count);
   for (const socket of sockets) socket.write(bytes.subarray(0, sentAtOnce));
   const endsAtMs = performance.now() + PATIENCE_MS;
   for (let sent = sentAtOnce; performance.now() < endsAtMs; sent++) {
@@ -150,11 +159,7 @@ async function dribble(target: Target, count: number, sentAtOnce: number): Promi
   return sockets;
 }
 
-async function manyOpened(target: Target, count: number): Promise<readonly Socket[]> {
-  const sockets: Socket[] = [];
-  while (sockets.length < count) {
-    const several = Array.from({ length: Math.min(100, count - sockets.length) }, () => opened(target));
-    sockets.push(...(await Promise.all(several)));
-  }
-  return sockets.map((socket) => socket.resume());
+/** All of them begin in the same moment. */
+export function together(attacks: readonly Attack[]): Pick<Attack, "name" | "act"> {
+  return { name: "all", act: async (...given) => (await Promise.all(attacks.map(({ act }) => act(...given)))).flat() };
 }

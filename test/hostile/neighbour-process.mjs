@@ -1,6 +1,7 @@
 /**
  * The other caller: an importer in a process of its own that leases run after run, a few milliseconds apart, while a row is played.
- * `go` begins; `halt` ends, and is answered with how long each lease took and how many runs there were, none under way any more.
+ * `go` begins; `halt` ends, and is answered with how long each lease took, how many runs there were, none under way any more, and on how many
+ * new connections.
  */
 import { randomBytes } from "node:crypto";
 import http from "node:http";
@@ -18,6 +19,7 @@ let halting = new AbortController();
 let worked = Promise.resolve();
 let tookMs = [];
 let runCount = 0;
+let connectionCount = 0;
 let failures = [];
 
 process.on("message", async (word) => {
@@ -28,8 +30,8 @@ process.on("message", async (word) => {
   }
   halting.abort();
   await worked;
-  process.send({ tookMs, runCount, failures });
-  [tookMs, runCount, failures] = [[], 0, []];
+  process.send({ tookMs, runCount, connectionCount, failures });
+  [tookMs, runCount, connectionCount, failures] = [[], 0, 0, []];
 });
 
 async function work(halt) {
@@ -56,6 +58,7 @@ function lease() {
     const asked = request(
       { host, port, method: "POST", path: "/v1/namespaces/main/leases", agent, headers },
       (answer) => {
+        if (!asked.reusedSocket) connectionCount++;
         let text = "";
         answer.setEncoding("utf8").on("data", (piece) => {
           text += piece;

@@ -11,6 +11,8 @@ export interface Worked {
   /** Of each lease. */
   readonly tookMs: readonly number[];
   readonly runCount: number;
+  /** Opened meanwhile, and answered on. */
+  readonly connectionCount: number;
   readonly failures: readonly string[];
 }
 

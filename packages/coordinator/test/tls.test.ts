@@ -3,9 +3,10 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { connect as connectPlainly } from "node:net";
+import { connect as connectPlainly, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Duplex } from "node:stream";
 import tls, { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
@@ -208,16 +209,36 @@ describe("with a client CA", () => {
     const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
     const { certificate: cert, key } = clients.issue();
     const raw = connectPlainly({ port, host: "127.0.0.1" });
+    const isChanged = promised();
+    const socket = connect({
+      socket: saidInTwoParts(raw, isChanged.promise),
+      ca: authority.certificate,
+      cert,
+      key,
+      host: "127.0.0.1",
+    });
+    socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    // The server's half of the handshake.
+    await once(raw, "data");
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    isChanged.resolve();
+    const [answer] = await once(socket.setEncoding("latin1"), "data");
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
+    socket.destroy();
+  });
+
+  test("a connection on which nothing was said before its authority was taken away is worth none", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { certificate: cert, key } = clients.issue();
+    const raw = connectPlainly({ port, host: "127.0.0.1" });
     await once(raw, "connect");
     // By then the server has taken the connection.
     expect(await health(port, { cert, key })).toBe(200);
     replaceFile(clientCa, newAuthority("others").certificate, 0o644);
     look();
-    const socket = connect({ socket: raw, ca: authority.certificate, cert, key, host: "127.0.0.1" });
-    socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    const [answer] = await once(socket.setEncoding("latin1"), "data");
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
-    socket.destroy();
+    await expect(asked(connect({ socket: raw, ca: authority.certificate, cert, key }))).rejects.toThrow();
   });
 
   test("an event stream of an authority that was taken away ends with its next word", async () => {
@@ -256,6 +277,29 @@ describe("with a client CA", () => {
     },
   );
 });
+
+function promised() {
+  let resolve = () => {};
+  const promise = new Promise<void>((resolved) => {
+    resolve = resolved;
+  });
+  return { promise, resolve };
+}
+
+/** The connection, on which all but the first that is said is kept until `until`. */
+function saidInTwoParts(raw: Socket, until: Promise<void>): Duplex {
+  let isFirst = true;
+  const said = new Duplex({
+    read() {},
+    write(chunk, _encoding, done) {
+      const before = isFirst ? Promise.resolve() : until;
+      isFirst = false;
+      void before.then(() => raw.write(chunk, () => done()));
+    },
+  });
+  raw.on("data", (chunk) => said.push(chunk)).on("close", () => said.push(null));
+  return said;
+}
 
 /** What the server gives for a shorter handshake next time, once it has answered a request. */
 async function asked(socket: TLSSocket): Promise<{ session: Buffer | undefined; isReused: boolean }> {

@@ -7,11 +7,22 @@ import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Log } from "../log.js";
+import { HandshakeLine } from "./handshake-line.js";
+import { HandshakesUnderWay } from "./handshakes-under-way.js";
 import { endsOf } from "./socket-ends.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
 
 /** How long a caller may take until the connection is encrypted; the platform's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Enough for callers who are a quarter of a second away while a thousand begin in a second; all of them in one turn of the event loop take tenths of a second. */
+const HANDSHAKES_MAX = 256;
+
+export interface TlsServersOptions {
+  /** Half of it until the first message is there, half for the rest. Default 10,000. */
+  readonly handshakeTimeoutMs?: number;
+  /** Handshakes under way at a time, beyond the first message. Default 256. */
+  readonly handshakesMax?: number;
+}
 
 export class TlsServers {
   readonly #servers = new Set<Server>();
@@ -23,18 +34,19 @@ export class TlsServers {
   #caChanges = 0;
   readonly #letInAt = new WeakMap<Socket, number>();
   /** The same for connections by their ends, from before they are encrypted: by then it is settled who is believed. */
-  readonly #begunAt = new Map<string, number>();
+  readonly #begun = new Map<string, { readonly socket: Socket; readonly caChanges: number }>();
+  readonly #underWay: HandshakesUnderWay;
   #isEnded = false;
 
-  /** `handshakeTimeoutMs`: default 10,000. */
   constructor(
     material: TlsMaterial,
     log: Log,
-    { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: { readonly handshakeTimeoutMs?: number } = {},
+    { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, handshakesMax = HANDSHAKES_MAX }: TlsServersOptions = {},
   ) {
     this.#material = material;
     this.#log = log;
     this.#handshakeTimeoutMs = handshakeTimeoutMs;
+    this.#underWay = new HandshakesUnderWay(handshakesMax);
   }
 
   get material(): TlsMaterial {
@@ -51,7 +63,8 @@ export class TlsServers {
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         requestCert: isCallerAsked,
         rejectUnauthorized: isCallerAsked,
-        handshakeTimeout: this.#handshakeTimeoutMs,
+        // The other half is for what comes before.
+        handshakeTimeout: this.#handshakeTimeoutMs / 2,
       },
       handler,
     );
@@ -61,12 +74,12 @@ export class TlsServers {
       socket.destroy();
       this.#log.debug({ reason: error.code ?? error.message }, "handshake_refused");
     });
-    server.on("secureConnection", (socket) => this.#letInAt.set(socket, this.#begunAt.get(endsOf(socket)) ?? -1));
+    server.on("secureConnection", (socket) => this.#letIn(socket));
     server.prependListener("request", ({ socket }, response) => {
       // Let in by an authority that is believed no more: this is its last answer.
       if (!this.believes(socket)) response.shouldKeepAlive = false;
     });
-    server.on("connection", (socket: Socket) => this.#keep(socket));
+    this.#lineUp(server);
     this.#servers.add(server);
     return server;
   };
@@ -96,17 +109,45 @@ export class TlsServers {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #keep(socket: Socket): void {
+  /** The platform would begin each handshake when its connection comes, and all that is said to it when it is said. */
+  #lineUp(server: Server): void {
+    const [shakeHands, ...others] = server.listeners("connection");
+    if (shakeHands === undefined || others.length > 0) throw new Error("nobody shakes hands, or more than one does");
+    server.removeAllListeners("connection");
+    const line = new HandshakeLine({
+      timeoutMs: this.#handshakeTimeoutMs / 2,
+      onRefused: (reason) => this.#log.debug({ reason }, "handshake_refused"),
+      begin: (socket) => {
+        this.#noteBegun(socket);
+        shakeHands.call(server, socket);
+      },
+    });
+    server.on("connection", (socket: Socket) => {
+      if (this.#keep(socket)) line.add(socket);
+    });
+  }
+
+  /** Answers whether it may stay. */
+  #keep(socket: Socket): boolean {
     if (this.#isEnded) {
       socket.destroy();
-      return;
+      return false;
     }
-    const ends = endsOf(socket);
     this.#sockets.add(socket);
-    this.#begunAt.set(ends, this.#caChanges);
-    socket.once("close", () => {
-      this.#sockets.delete(socket);
-      this.#begunAt.delete(ends);
-    });
+    socket.once("close", () => this.#sockets.delete(socket));
+    return true;
+  }
+
+  #noteBegun(socket: Socket): void {
+    const ends = endsOf(socket);
+    this.#begun.set(ends, { socket, caChanges: this.#caChanges });
+    socket.once("close", () => this.#begun.delete(ends));
+    this.#underWay.begin(socket);
+  }
+
+  #letIn(encrypted: Socket): void {
+    const begun = this.#begun.get(endsOf(encrypted));
+    this.#letInAt.set(encrypted, begun?.caChanges ?? -1);
+    if (begun !== undefined) this.#underWay.end(begun.socket);
   }
 }
