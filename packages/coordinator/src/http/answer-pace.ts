@@ -8,7 +8,7 @@ import { askerOf } from "./asker.js";
 import type { HeldBack } from "./held-back.js";
 
 /** Of one token, or of one network: a console's page needs some ten, probes some a second. */
-export const OF_ONE: Allowance = { atOnce: 256, perSecond: 128 };
+const OF_ONE: Allowance = { atOnce: 256, perSecond: 128 };
 /** Of all together: networks are cheap. */
 const OF_ALL: Allowance = { atOnce: 2_048, perSecond: 1_024 };
 const ASKERS_KEPT_MAX = 10_000;
