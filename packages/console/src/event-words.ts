@@ -13,6 +13,7 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "pin",
   "labels",
   "rotation",
+  "hang_up_ignored",
   "sign_in",
   "sign_out",
 ]);
@@ -57,6 +58,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
   tokens_reread: ({ tokenCount }) => `the tokens were read again: ${counted(number(tokenCount), "token")}`,
   tokens_not_reread: ({ reason }) => `the tokens could not be read again: ${text(reason)}`,
+  hang_up_ignored: () => "the coordinator was sent SIGHUP, and has no files to read again",
   certificate_reloaded: ({ endsAt }) => `a new TLS certificate is in use, until ${text(endsAt)}`,
   certificate_not_reloaded: ({ reason }) => `the new TLS certificate can’t be used: ${text(reason)}`,
   certificate_ends_soon: ({ daysLeft }) => `the TLS certificate ends in ${counted(number(daysLeft), "day")}`,

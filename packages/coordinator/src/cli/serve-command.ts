@@ -15,6 +15,7 @@ import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { untilHungUp } from "./hang-up.js";
 import {
   keepDaysOption,
   keepLeasesOption,
@@ -136,6 +137,8 @@ interface Typed {
 async function serve(options: Options, { mustServeNamespace, settings }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
+  // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
+  stderr.on("error", () => {});
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
@@ -152,6 +155,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
   const tls = tlsPaths && startTls(tlsPaths, events);
+  const hungUp = untilHungUp({ rereads: options.tokensFile !== undefined || tls !== undefined, log: events, say });
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -195,7 +199,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
     coordinator.startTouching();
     const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
     rotation?.start();
-    const reason = await untilStopped();
+    const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
     tls?.stop();
