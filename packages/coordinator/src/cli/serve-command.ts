@@ -2,7 +2,7 @@
 
 import { createServer as createProbe } from "node:net";
 import { hostname } from "node:os";
-import { stderr, stdout } from "node:process";
+import process, { stderr, stdout } from "node:process";
 import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { pino } from "pino";
@@ -24,6 +24,7 @@ import {
   ledgerFolderOption,
   ledgerRotationOf,
 } from "./ledger-option.js";
+import { LogOutput } from "./log-output.js";
 import { announcement } from "./make-namespace.js";
 import {
   acceptOption,
@@ -144,11 +145,12 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   const tlsPaths = tlsPathsOf(options);
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
-  // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
-  const output = pino.destination({ fd: 1, sync: true });
+  const output = new LogOutput({ file: 1, say });
+  process.once("exit", () => output.flush());
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
+  output.onLost((lost) => events.error(lost, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const limits = limitsOf(options);
@@ -210,6 +212,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   } finally {
     lines.close();
     await opened.store.close();
+    await output.close();
   }
 }
 
