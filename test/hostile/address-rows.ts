@@ -96,6 +96,13 @@ const VERSIONS: readonly [version: string, status?: number][] = [
   ["HTTP/1.1 HTTP/1.1"],
 ];
 
+/** What Node reads as if it were right, and does not show: each can be read in one way only, and has its lease. */
+const READ_AS_RIGHT: readonly [input: string, parts: RequestParts][] = [
+  ["RTSP/1.1", { version: "RTSP/1.1" }],
+  ["two blanks before the path", { path: ` ${LEASES}` }],
+  ["three blanks before the version", { version: "  HTTP/1.1" }],
+];
+
 /** Typed texts that are no call number: the answer says so. */
 const CALL_NUMBERS: readonly [input: string, typed: string, status?: number][] = [
   ["seven characters", "2VznWE2"],
@@ -126,6 +133,9 @@ export const ADDRESS_ROWS: readonly Row[] = [
   ),
   ...VERSIONS.map(([version, status = 400]) =>
     rowOf("version", version, status, (target) => request(target, { version, body: leaseBody() })),
+  ),
+  ...READ_AS_RIGHT.map(([input, parts]) =>
+    rowOf("first line", input, 201, (target) => request(target, { ...parts, body: leaseBody() }), { grantedRuns: 1 }),
   ),
   rowOf("version", "none, as in HTTP/0.9", 400, () => `GET ${STATUS}\r\n\r\n`),
   rowOf("version", "the preface of HTTP/2", 400, () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),

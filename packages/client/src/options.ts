@@ -51,7 +51,10 @@ export interface ClientOptions {
   readonly namespace?: string;
   /** How this process is called in the ledger. Host and pid are filled in. */
   readonly holder: Pick<Holder, "name"> & Partial<Holder>;
-  /** Bearer token for the coordinator, or a function that is asked for it before each request. Without one none is sent. */
+  /**
+   * Bearer token for the coordinator, or a function that is asked for it before each request. Without one none is sent. It is sent as it
+   * is: over `http:` to another machine whoever is on the way can read it.
+   */
   readonly token?: Token;
   /** Instead of the platform's `fetch`. */
   readonly fetch?: Fetch;

@@ -13,6 +13,8 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "pin",
   "labels",
   "rotation",
+  "hang_up_ignored",
+  "log_lines_lost",
   "sign_in",
   "sign_out",
 ]);
@@ -57,6 +59,8 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
   tokens_reread: ({ tokenCount }) => `the tokens were read again: ${counted(number(tokenCount), "token")}`,
   tokens_not_reread: ({ reason }) => `the tokens could not be read again: ${text(reason)}`,
+  hang_up_ignored: () => "the coordinator was sent SIGHUP, and has no files to read again",
+  log_lines_lost: ({ lineCount, reason }) => `the log misses ${counted(number(lineCount), "line")}: ${text(reason)}`,
   certificate_reloaded: ({ endsAt }) => `a new TLS certificate is in use, until ${text(endsAt)}`,
   certificate_not_reloaded: ({ reason }) => `the new TLS certificate can’t be used: ${text(reason)}`,
   certificate_ends_soon: ({ daysLeft }) => `the TLS certificate ends in ${counted(number(daysLeft), "day")}`,

@@ -211,7 +211,7 @@ describe("metrics", () => {
     expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
-  test("count what other parts tell: alarms, rotations, findings, failed touches", async () => {
+  test("count what other parts tell: alarms, rotations, findings, failed touches, lost lines of the log", async () => {
     await lease();
     events.warn({ namespace: "main", name: "runs_used_80", severity: "warning" }, "alarm");
     events.warn({ namespace: "main", name: "holder_share", severity: "warning" }, "alarm");
@@ -226,6 +226,7 @@ describe("metrics", () => {
     events.warn({ what: "b" }, "preflight_finding");
     events.info({ what: "b" }, "preflight_finding_gone");
     events.warn({ reason: "x" }, "touch_failed");
+    for (const lineCount of [3, 4]) events.error({ lineCount, reason: "x" }, "log_lines_lost");
     events.warn({ namespace: "main", runCount: Number.NaN, reason: "lease_burnt" }, "burnt");
     const { value, text } = await scrape();
     const alarm = (name: string, severity: string) =>
@@ -239,6 +240,7 @@ describe("metrics", () => {
     expect(value('callnumber_preflight_findings{effect="refuses"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="warns"}')).toBe(0);
     expect(value("callnumber_touch_failures_total")).toBe(1);
+    expect(value("callnumber_log_lines_lost_total")).toBe(7);
   });
 
   test("belong to one server: another in the same process has its own", async () => {

@@ -1,7 +1,7 @@
 /** TLS of the HTTP server, over real sockets and with real certificates: who gets in, and new certificates while it runs. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { connect as connectPlainly, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -368,6 +368,14 @@ describe("new files", () => {
     ["of two pairs", ({ key }) => replaceFile(key, authority.issue().key), /is not the one of the certificate/],
     ["cut short", ({ certificate }) => replaceFile(certificate, "-----BEGIN CERT"), /holds no certificate/],
     ["taken away", ({ key }) => rmSync(key), /can't be read: ENOENT/],
+    [
+      "that can't even be looked at",
+      ({ key }) => {
+        rmSync(key);
+        symlinkSync(key, key);
+      },
+      /can't be read: ELOOP/,
+    ],
     ["that everybody may read", ({ key }) => chmodSync(key, 0o644), /mode is 0644; .*chmod 600/],
     [
       "that have ended",

@@ -7,6 +7,7 @@ import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
 import { AskError } from "./ask-error.js";
 import { bearerToken } from "./bearer-token.js";
+import { warnOfPlainToken } from "./plain-token.js";
 
 const TIMEOUT_MS = 10_000;
 /** How long a question may wait for a place in all. */
@@ -77,9 +78,11 @@ function baseOf({ coordinator }: Asked): string {
   return coordinator.replace(/\/+$/, "");
 }
 
-function authorizationOf({ tokenFile }: Asked): Readonly<Record<string, string>> {
+function authorizationOf({ coordinator, tokenFile }: Asked): Readonly<Record<string, string>> {
   const token = bearerToken(tokenFile);
-  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+  if (token === undefined) return {};
+  warnOfPlainToken(coordinator);
+  return { authorization: `Bearer ${token}` };
 }
 
 async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {

@@ -5,6 +5,7 @@ import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
+import { warnOfPlainToken } from "./plain-token.js";
 import { print } from "./print.js";
 
 const WAIT_TIMEOUT_MS = 10_000;
@@ -45,6 +46,7 @@ export function nextCommand(): Command {
           },
         },
       });
+      if (isTokenAsked) warnOfPlainToken(coordinator);
       const callNumbers = await client.take(count);
       print(json ? JSON.stringify({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
     });

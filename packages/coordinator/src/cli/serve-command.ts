@@ -2,7 +2,7 @@
 
 import { createServer as createProbe } from "node:net";
 import { hostname } from "node:os";
-import { stderr, stdout } from "node:process";
+import process, { stderr, stdout } from "node:process";
 import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { pino } from "pino";
@@ -15,6 +15,7 @@ import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { untilHungUp } from "./hang-up.js";
 import {
   keepDaysOption,
   keepLeasesOption,
@@ -23,6 +24,7 @@ import {
   ledgerFolderOption,
   ledgerRotationOf,
 } from "./ledger-option.js";
+import { LogOutput } from "./log-output.js";
 import { announcement } from "./make-namespace.js";
 import {
   acceptOption,
@@ -136,22 +138,26 @@ interface Typed {
 async function serve(options: Options, { mustServeNamespace, settings }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
+  // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
+  stderr.on("error", () => {});
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
   const ledgerArchive = ledgerArchiveOf(options);
   await mustBeFree(host, port);
-  // Line by line, and not in the background: the line of a lease is out before its answer, whoever kills the process then.
-  const output = pino.destination({ fd: 1, sync: true });
+  const output = new LogOutput({ file: 1, say });
+  process.once("exit", () => output.flush());
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
+  output.onLost((lost) => events.error(lost, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const admission = await admissionOf(options, events, say);
   const tls = tlsPaths && startTls(tlsPaths, events);
+  const hungUp = untilHungUp({ rereads: options.tokensFile !== undefined || tls !== undefined, log: events, say });
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
@@ -195,7 +201,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
     coordinator.startTouching();
     const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
     rotation?.start();
-    const reason = await untilStopped();
+    const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
     tls?.stop();
@@ -206,6 +212,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
   } finally {
     lines.close();
     await opened.store.close();
+    await output.close();
   }
 }
 

@@ -106,12 +106,17 @@ export class TlsReload {
 /** Another one for every change: a new file under the name, new content, a new mode. */
 function stampOf({ certificate, key, clientCa }: TlsPaths): string {
   const files = [certificate, key, ...(clientCa === undefined ? [] : [clientCa])];
-  return files
-    .map((path) => {
-      const stats = statSync(path, { throwIfNoEntry: false, bigint: true });
-      return stats === undefined ? "none" : [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(":");
-    })
-    .join(" ");
+  return files.map(stampOfFile).join(" ");
+}
+
+/** A file that can't be looked at has the reason as its stamp: reading it fails by the same, and that is told. */
+function stampOfFile(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? "none";
+  }
 }
 
 function isSame(one: TlsMaterial, other: TlsMaterial): boolean {

@@ -68,6 +68,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   preflight_failed: (counts) => counts.preflightFailures.inc(),
   alarm: (counts, { name, severity }, namespace) => counts.alarm(namespace, name, severity),
   alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, null),
+  log_lines_lost: (counts, { lineCount }) => counts.logLinesLost.inc(amount(lineCount)),
   rotation: (counts, _, namespace) => counts.rotations.inc({ namespace }, 1),
   rotation_failed: (counts, _, namespace) => counts.rotationFailures.inc({ namespace }, 1),
 };
@@ -88,6 +89,7 @@ export class EventCounts {
   readonly findings: Gauge;
   readonly preflightFailures: Counter;
   readonly alarms: Gauge;
+  readonly logLinesLost: Counter;
   readonly rotations: Counter;
   readonly rotationFailures: Counter;
   readonly #spareRuns = new Map<string, SpareRuns>();
@@ -121,6 +123,7 @@ export class EventCounts {
     this.findings = gauge("preflight_findings", "What stands against the store's servers now, by effect.", "effect");
     this.preflightFailures = counter("preflight_failures_total", "Looks at the store's servers that failed.");
     this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name", "severity");
+    this.logLinesLost = counter("log_lines_lost_total", "Lines that the log could not take.");
     this.rotations = counter("rotations_total", "Rotations of the ledger.", "namespace");
     this.rotationFailures = counter("rotation_failures_total", "Rotations of the ledger that failed.", "namespace");
     this.#spareGauges(gauge);

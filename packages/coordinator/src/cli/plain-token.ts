@@ -1,0 +1,17 @@
+/** A token that leaves the machine in plain text is told of: whoever is on the way can read it, and use it until it is revoked. */
+import { stderr } from "node:process";
+import { isLoopback } from "../loopback.js";
+
+/** Once for a command, however often it asks. */
+let isSaid = false;
+
+/** Says it on standard error, where people look and no program reads. `coordinator`: the address that a token goes to. */
+export function warnOfPlainToken(coordinator: string): void {
+  const { protocol, hostname, host } = new URL(coordinator);
+  if (isSaid || protocol !== "http:" || isLoopback(hostname.replace(/^\[|\]$/g, ""))) return;
+  isSaid = true;
+  stderr.write(
+    `callnumber: the token goes to http://${host} in plain text, and whoever is on the way can read it and use it. ` +
+      "Ask by https://, or by a tunnel that ends on this machine\n",
+  );
+}
