@@ -1,7 +1,11 @@
-/** A password in a store's address: every command is given one, rightly and wrongly, in every way there is, and none shows it. */
+/**
+ * A password in a store's address, and a token where it does not belong: every command is given one, rightly and wrongly, in every way
+ * there is, and none shows it.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newToken } from "../packages/coordinator/src/tokens/token.js";
 import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
 import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "./redis/echoing-redis.js";
 import { sharedRedis } from "./redis/test-redis.js";
@@ -10,6 +14,9 @@ import { replaceFile } from "./tls/files.js";
 /** Where no coordinator answers. */
 const NOWHERE = "http://127.0.0.1:1";
 const WRONG = "geheim-und-falsch-0123456789";
+const TOKEN = newToken();
+/** Whoever repeats it may cut it. */
+const TOKEN_KNOWN_BY = TOKEN.slice(3, 15);
 
 /** What each command needs behind it to come as far as it can; those with `coordinator` ask one, the others open a store. */
 const COMMANDS: Readonly<
@@ -112,6 +119,86 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       for (const secret of [password, WRONG]) expect(stdout + stderr).not.toContain(secret.slice(0, 12));
     }
   });
+});
+
+describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks }) => {
+  test("shows no token that was given it where something else belongs", async () => {
+    const folder = await folderForTest();
+    const elsewhere = [
+      "--store",
+      `sqlite:${folder}/store.db`,
+      ...(name === "move" ? ["--to", `sqlite:${folder}/to.db`] : []),
+    ];
+    const running = [
+      callnumber([name, TOKEN]),
+      callnumber([name, "--json", TOKEN]),
+      callnumber([name, ...words, `--token=${TOKEN}`]),
+      callnumber([name, ...words, "--json", `--token=${TOKEN}`]),
+      callnumber([name, ...words, "--namespace", TOKEN]),
+      callnumber([name, ...words, "--json", ...(asks === undefined ? elsewhere : [])], {
+        env: {
+          CALLNUMBER_TOKEN_FILE: TOKEN,
+          CALLNUMBER_STORE_FILE: asks === undefined ? "" : TOKEN,
+          CALLNUMBER_NAMESPACE: TOKEN,
+        },
+      }),
+      ...(asks === "coordinator" ? [callnumber([name, ...words, "--token-file", TOKEN])] : []),
+    ];
+    for (const { stdout, stderr } of await Promise.all(running)) expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+  });
+});
+
+/** What was typed, with TOKEN for a token. */
+const MISPLACED_TOKENS = [
+  "TOKEN",
+  "serve --tokens-file TOKEN",
+  "serve --name TOKEN",
+  "serve --store TOKEN",
+  "token create --tokens-file /nonexistent/tokens --role TOKEN --namespace main",
+  "token create --tokens-file /nonexistent/tokens --role lease --namespace TOKEN",
+  "token create --tokens-file /nonexistent/tokens --role lease --all-namespaces --note TOKEN",
+  "token revoke TOKEN --tokens-file /nonexistent/tokens",
+  "token list --tokens-file TOKEN",
+  "namespaces describe main --label key=TOKEN",
+  "status --token-file TOKEN",
+  `status --coordinator ${NOWHERE}/TOKEN`,
+  `next --coordinator ${NOWHERE}/TOKEN`,
+  "inspect --namespace main http://127.0.0.1/TOKEN",
+  "decode TOKEN TOKEN",
+  "parse --scheme uuid TOKEN",
+];
+
+test.each(MISPLACED_TOKENS)("a token is not repeated by: callnumber %s", async (line) => {
+  const words = line.split(" ").map((word) => word.replace("TOKEN", TOKEN));
+  const running = [[], ["--json"]].map((more) => callnumber([...words, ...more]));
+  const [inWords, asJson] = (await Promise.all(running)) as [Finished, Finished];
+  for (const { code, stdout, stderr } of [inWords, asJson]) {
+    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+    expect(code).not.toBe(0);
+  }
+  expect(inWords.stderr).toContain("a token on the command line can be read by every user");
+});
+
+test("a token on standard input is not repeated", async () => {
+  for (const words of [
+    ["decode", "-"],
+    ["parse", "-"],
+    ["parse", "--json", "-"],
+    ["inspect", "-"],
+    ["inspect", "--json", "-"],
+  ]) {
+    const { stdout, stderr } = await callnumber(words, { input: `2VznWE2i\n${TOKEN}\n` });
+    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+  }
+});
+
+test("a token that was typed is in no process list", async () => {
+  const folder = await folderForTest();
+  const store = `sqlite:${folder}/store.db`;
+  const { child } = await serve(store, "--create", "--witness-folder", join(folder, TOKEN));
+  const shown = readFileSync(`/proc/${child.pid}/cmdline`, "latin1");
+  expect(shown).toContain("cn_(token)");
+  expect(shown).not.toContain(TOKEN_KNOWN_BY);
 });
 
 /** Each flag and its value as one word. */
