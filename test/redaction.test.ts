@@ -1,14 +1,22 @@
-/** A password in a store's address: every command is given one, rightly and wrongly, in every way there is, and none shows it. */
+/**
+ * A password in a store's address, and a token where it does not belong: every command is given one, rightly and wrongly, in every way
+ * there is, and none shows it.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newToken } from "../packages/coordinator/src/tokens/token.js";
 import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
+import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "./redis/echoing-redis.js";
 import { sharedRedis } from "./redis/test-redis.js";
 import { replaceFile } from "./tls/files.js";
 
 /** Where no coordinator answers. */
 const NOWHERE = "http://127.0.0.1:1";
 const WRONG = "geheim-und-falsch-0123456789";
+const TOKEN = newToken();
+/** Whoever repeats it may cut it. */
+const TOKEN_KNOWN_BY = TOKEN.slice(3, 15);
 
 /** What each command needs behind it to come as far as it can; those with `coordinator` ask one, the others open a store. */
 const COMMANDS: Readonly<
@@ -45,6 +53,14 @@ const COMMANDS: Readonly<
 /** One of each kind: with a store, with a coordinator, with neither. */
 const ONE_OF_EACH_KIND = new Set(["serve", "move", "inspect", "decode", "schemes"]);
 
+/** They repeat what they are told, as Redis does and as a proxy may. */
+let echoing: readonly [EchoingRedis, EchoingRedis];
+
+beforeAll(async () => {
+  echoing = await Promise.all([startEchoingRedis(echoOfRedis), startEchoingRedis(echoOfProxy)]);
+});
+afterAll(() => Promise.all(echoing.map((redis) => redis.close())));
+
 test("the table names every command", async () => {
   const { stdout } = await callnumber(["--help"]);
   const listed = [...stdout.matchAll(/^ {2}([a-z-]+)(?: |$)/gm)].map(([, name]) => name);
@@ -69,6 +85,7 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       run(["--json", ...typed(operatorUrl)]);
       run(typed(wrongUrl));
       run(["--json"], { CALLNUMBER_STORE: wrongUrl, ...(isMove ? { CALLNUMBER_TO: wrongUrl } : {}) });
+      for (const { port } of echoing) run(["--json", ...typed(`redis://me:${WRONG}@127.0.0.1:${port}`)]);
       // Files are read, and what can't be read as an address is judged, by one function for all of them; a move has two addresses.
       if (ONE_OF_EACH_KIND.has(name)) {
         const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
@@ -77,6 +94,10 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
         for (const [index, spoilt] of spoiltForms(WRONG).entries()) {
           const words = typed(spoilt);
           run(index % 2 === 0 ? words : ["--json", ...joined(words)]);
+        }
+        for (const { port } of echoing) {
+          run(typed(`redis-cluster://me:${WRONG}@127.0.0.1:${port}`));
+          run(typed(`redis-sentinel://127.0.0.1:${port}/m?sentinelUsername=s&sentinelPassword=${WRONG}`));
         }
       }
     }
@@ -94,9 +115,90 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
     run([], { CALLNUMBER_STORE: `x:${WRONG}@y`, CALLNUMBER_STORE_FILE: "/nonexistent/store-url" });
     const finished = await Promise.all(running);
     for (const { stdout, stderr } of finished) {
-      for (const secret of [password, WRONG]) expect(stdout + stderr).not.toContain(secret);
+      // Whoever repeats one may cut it.
+      for (const secret of [password, WRONG]) expect(stdout + stderr).not.toContain(secret.slice(0, 12));
     }
   });
+});
+
+describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks }) => {
+  test("shows no token that was given it where something else belongs", async () => {
+    const folder = await folderForTest();
+    const elsewhere = [
+      "--store",
+      `sqlite:${folder}/store.db`,
+      ...(name === "move" ? ["--to", `sqlite:${folder}/to.db`] : []),
+    ];
+    const running = [
+      callnumber([name, TOKEN]),
+      callnumber([name, "--json", TOKEN]),
+      callnumber([name, ...words, `--token=${TOKEN}`]),
+      callnumber([name, ...words, "--json", `--token=${TOKEN}`]),
+      callnumber([name, ...words, "--namespace", TOKEN]),
+      callnumber([name, ...words, "--json", ...(asks === undefined ? elsewhere : [])], {
+        env: {
+          CALLNUMBER_TOKEN_FILE: TOKEN,
+          CALLNUMBER_STORE_FILE: asks === undefined ? "" : TOKEN,
+          CALLNUMBER_NAMESPACE: TOKEN,
+        },
+      }),
+      ...(asks === "coordinator" ? [callnumber([name, ...words, "--token-file", TOKEN])] : []),
+    ];
+    for (const { stdout, stderr } of await Promise.all(running)) expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+  });
+});
+
+/** What was typed, with TOKEN for a token. */
+const MISPLACED_TOKENS = [
+  "TOKEN",
+  "serve --tokens-file TOKEN",
+  "serve --name TOKEN",
+  "serve --store TOKEN",
+  "token create --tokens-file /nonexistent/tokens --role TOKEN --namespace main",
+  "token create --tokens-file /nonexistent/tokens --role lease --namespace TOKEN",
+  "token create --tokens-file /nonexistent/tokens --role lease --all-namespaces --note TOKEN",
+  "token revoke TOKEN --tokens-file /nonexistent/tokens",
+  "token list --tokens-file TOKEN",
+  "namespaces describe main --label key=TOKEN",
+  "status --token-file TOKEN",
+  `status --coordinator ${NOWHERE}/TOKEN`,
+  `next --coordinator ${NOWHERE}/TOKEN`,
+  "inspect --namespace main http://127.0.0.1/TOKEN",
+  "decode TOKEN TOKEN",
+  "parse --scheme uuid TOKEN",
+];
+
+test.each(MISPLACED_TOKENS)("a token is not repeated by: callnumber %s", async (line) => {
+  const words = line.split(" ").map((word) => word.replace("TOKEN", TOKEN));
+  const running = [[], ["--json"]].map((more) => callnumber([...words, ...more]));
+  const [inWords, asJson] = (await Promise.all(running)) as [Finished, Finished];
+  for (const { code, stdout, stderr } of [inWords, asJson]) {
+    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+    expect(code).not.toBe(0);
+  }
+  expect(inWords.stderr).toContain("a token on the command line can be read by every user");
+});
+
+test("a token on standard input is not repeated", async () => {
+  for (const words of [
+    ["decode", "-"],
+    ["parse", "-"],
+    ["parse", "--json", "-"],
+    ["inspect", "-"],
+    ["inspect", "--json", "-"],
+  ]) {
+    const { stdout, stderr } = await callnumber(words, { input: `2VznWE2i\n${TOKEN}\n` });
+    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
+  }
+});
+
+test("a token that was typed is in no process list", async () => {
+  const folder = await folderForTest();
+  const store = `sqlite:${folder}/store.db`;
+  const { child } = await serve(store, "--create", "--witness-folder", join(folder, TOKEN));
+  const shown = readFileSync(`/proc/${child.pid}/cmdline`, "latin1");
+  expect(shown).toContain("cn_(token)");
+  expect(shown).not.toContain(TOKEN_KNOWN_BY);
 });
 
 /** Each flag and its value as one word. */

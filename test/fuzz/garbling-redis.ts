@@ -1,6 +1,7 @@
 /**
  * A server that speaks as Redis does and holds one namespace, so far as a coordinator asks for it; and whose answers are garbled as
- * the draws say: in their words, in their types, in their bytes, or in which question they stand behind.
+ * the draws say: in their words, in their types, in their bytes, or in which question they stand behind; or are a refusal that repeats
+ * the question.
  */
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import {
@@ -8,6 +9,7 @@ import {
   type ScriptName,
   scriptNamed,
 } from "../../packages/coordinator/src/stores/redis-scripts.js";
+import { type Echo, echoOfProxy, echoOfRedis } from "../redis/echoing-redis.js";
 import { readMessage } from "../redis/resp.js";
 import type { Draw } from "./draw.js";
 import { mutated } from "./mutation.js";
@@ -34,7 +36,9 @@ export interface Garbling {
 const END_AFTER_GARBLED_MS = 15;
 /** Most of all what scripts answer. */
 const ONCE_IN_SCRIPTS = 3;
+const ONCE_IN_LOG_INS = 8;
 const ONCE_IN_OTHERS = 40;
+const LOG_IN = /^(?:hello|auth)$/i;
 const EPOCH = "e:r:0:0";
 const RECEIPT_KEY = "5a".repeat(32);
 /** The steps of the guard, as the store itself lists them, and what is read and noted beside them. */
@@ -80,8 +84,8 @@ export async function startGarblingRedis({
           socket.write(isWait ? respOf(draw.oneOf(NOT_ACKNOWLEDGED)) : whole);
           continue;
         }
-        const isGarbled = draw.onceIn(/^evalsha$/i.test(words[0] ?? "") ? ONCE_IN_SCRIPTS : ONCE_IN_OTHERS);
-        const bytes = isGarbled ? garbled(answer, draw, earlier) : whole;
+        const isGarbled = draw.onceIn(onceIn(words[0]));
+        const bytes = isGarbled ? garbled(words, answer, draw, earlier) : whole;
         earlier.push(whole);
         sent.push(bytes);
         if (!socket.destroyed) socket.write(bytes);
@@ -98,6 +102,11 @@ export async function startGarblingRedis({
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+function onceIn(command = ""): number {
+  if (/^evalsha$/i.test(command)) return ONCE_IN_SCRIPTS;
+  return LOG_IN.test(command) ? ONCE_IN_LOG_INS : ONCE_IN_OTHERS;
 }
 
 interface State {
@@ -179,9 +188,10 @@ function respOf(answer: Answer): string {
   return `-${(answer as { refusal: string }).refusal}\r\n`;
 }
 
-function garbled(answer: Answer, draw: Draw, earlier: readonly Buffer[]): Buffer {
+function garbled(words: readonly string[], answer: Answer, draw: Draw, earlier: readonly Buffer[]): Buffer {
   const whole = Buffer.from(respOf(answer));
-  switch (draw.below(8)) {
+  if (LOG_IN.test(words[0] ?? "") && draw.onceIn(2)) return echoed(words, draw);
+  switch (draw.below(9)) {
     case 0:
       return mutated(whole, draw, { words: WORDS });
     case 1:
@@ -192,9 +202,15 @@ function garbled(answer: Answer, draw: Draw, earlier: readonly Buffer[]): Buffer
       return Buffer.concat([whole, whole]);
     case 4:
       return Buffer.from(respOf(draw.oneOf(ODD_ANSWERS)));
+    case 5:
+      return echoed(words, draw);
     default:
       return Buffer.from(respOf(changed(answer, draw)));
   }
+}
+
+function echoed(words: readonly string[], draw: Draw): Buffer {
+  return Buffer.from(respOf({ refusal: draw.oneOf(ECHOES)(words) }));
 }
 
 /** One of its words is another; or one more, or one less. */
@@ -220,6 +236,14 @@ function changedWord(word: string, draw: Draw): Answer {
   });
   return others.join(" ");
 }
+
+const ECHOES: readonly Echo[] = [
+  echoOfRedis,
+  echoOfProxy,
+  (words) => words.map(encodeURIComponent).join("/"),
+  (words) => `CORRUPT nonce ${JSON.stringify(words)}`,
+  (words) => `OPERATOR ${words.slice(1).reverse().join(" ")}`,
+];
 
 const ODD_WORDS = [
   ..."| |-|0|-0|-1|1|2|3|5|63|64|65|1.5|1e1|1e9|NaN|Infinity|-Infinity|0x3|٣|null|true|[object Object]".split("|"),

@@ -79,7 +79,11 @@ test("words and numbers are nothing else", () => {
 });
 
 test("what answers in another protocol is told as that, and not as a fault to be reported to others", () => {
-  const error = asStoreError(new Error('Unknown RESP type 72 "H". Please report this.'), { namespace: "" }, "web:80");
+  const error = asStoreError(
+    new Error('Unknown RESP type 72 "H". Please report this.'),
+    { namespace: "" },
+    { server: "web:80" },
+  );
   expect(error).toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("speaks another protocol"),

@@ -1,9 +1,10 @@
 /**
  * What is read of the answers of Redis: a real store, guard and coordinator, on a server whose answers are garbled. No lease is ever
  * given that the server did not grant with the right nonce; none is given twice, or reaches beyond what was asked; and all else is a
- * refusal with a code.
+ * refusal with a code, which never tells the password.
  */
 import assert from "node:assert/strict";
+import { inspect } from "node:util";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
 import { CoordinatorError } from "../../../packages/coordinator/src/errors.js";
 import { EventHub } from "../../../packages/coordinator/src/events.js";
@@ -15,6 +16,10 @@ import { type Draw, drawsOf } from "../draw.js";
 import { type GarblingRedis, startGarblingRedis } from "../garbling-redis.js";
 import type { FuzzTarget } from "../target.js";
 
+const USERNAME = "callnumber";
+/** Of what is written in another way in a URL and in JSON. */
+const PASSWORD = 'geheim/"und so%"';
+const PASSWORD_FORMS = [PASSWORD, encodeURIComponent(PASSWORD), JSON.stringify(PASSWORD).slice(1, -1)];
 const INITIALISED_AT_MS = 1_700_000_000_000;
 const RUN_MAX = 2 ** 30 - 1;
 /** What would end the process of a coordinator. */
@@ -65,7 +70,15 @@ async function checkGarbled(draw: Draw): Promise<void> {
 
 async function openedStore(port: number): Promise<RedisStore | undefined> {
   return await orRefused(() =>
-    RedisStore.open({ host: "127.0.0.1", port, tls: false, database: 0, keyPrefix: "fuzz:" }),
+    RedisStore.open({
+      host: "127.0.0.1",
+      port,
+      tls: false,
+      database: 0,
+      keyPrefix: "fuzz:",
+      username: USERNAME,
+      password: PASSWORD,
+    }),
   );
 }
 
@@ -125,6 +138,8 @@ async function orRefused<T>(ask: () => Promise<T>): Promise<T | undefined> {
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     assert(isErrorCode(error.code));
+    const told = inspect(error, { depth: 9 });
+    for (const form of PASSWORD_FORMS) assert(!told.includes(form), `the password is told: ${told}`);
     return undefined;
   }
 }

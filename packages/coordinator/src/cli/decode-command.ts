@@ -3,6 +3,7 @@
 import process, { stderr } from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 import { writeAscii, writeDecimal } from "./ascii-bytes.js";
 import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
@@ -31,7 +32,7 @@ export function decodeCommand(): Command {
           print(answer(callNumber, json));
         } catch (error) {
           process.exitCode = 1;
-          stderr.write(`${(error as Error).message}\n`);
+          stderr.write(`${withoutTokens((error as Error).message)}\n`);
         }
       }
     });

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Setting } from "@callnumber/protocol/operator";
 import { CommanderError } from "commander";
+import { misuseWithoutPasswords } from "./hidden-passwords.js";
 import { settingsIn } from "./settings.js";
 
 /** @throws TypeError when the environment holds what `serve` would refuse, in its words. */
@@ -15,9 +16,8 @@ export async function settingsOfServe(): Promise<readonly Setting[]> {
     await command.parseAsync([], { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    throw new TypeError(`serve would refuse its environment: ${error.message.replace(/^error: /, "")}`, {
-      cause: error,
-    });
+    const reason = misuseWithoutPasswords(error.message.replace(/^error: /, ""));
+    throw new TypeError(`serve would refuse its environment: ${reason}`, { cause: error });
   }
   return settingsIn(command);
 }

@@ -1,4 +1,9 @@
-/** How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. */
+/**
+ * How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. A token that was given where it
+ * does not belong, such as where a file is named, is not repeated.
+ */
+import { withoutTokens } from "../tokens/tokens-in-text.js";
+
 interface Told {
   readonly code?: unknown;
   readonly message?: unknown;
@@ -14,10 +19,14 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** What the option parser says of a wrong command line, as the other failures are told with --json. */
 export function misuseAsJson(text: string): string {
-  return `${JSON.stringify({ code: "misuse", message: text.replace(/^error: /, "").trim() })}\n`;
+  return `${JSON.stringify({ code: "misuse", message: withoutTokens(text.replace(/^error: /, "").trim()) })}\n`;
 }
 
 export function failureOf(error: unknown, asJson: boolean): string {
+  return withoutTokens(toldOf(error, asJson));
+}
+
+function toldOf(error: unknown, asJson: boolean): string {
   const { code, message } = (error ?? {}) as Told;
   const isMisuse = error instanceof TypeError || error instanceof RangeError;
   const isForeseen = isMisuse || typeof code === "string";

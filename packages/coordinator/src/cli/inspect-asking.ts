@@ -5,6 +5,7 @@ import { CallNumberError } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { callNumberFieldsIn, inspectMalformed } from "../inspection.js";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 
@@ -28,7 +29,8 @@ const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
  */
 export async function inspectText(asking: Asking, text: string): Promise<InspectAnswer> {
   const { namespace, withNeighbours } = asking;
-  const callNumber = callNumberIn(text) ?? text;
+  // It would go into an address.
+  const callNumber = withoutTokens(callNumberIn(text) ?? text);
   const ask = () => {
     const query = withNeighbours ? "" : "?neighbours=no";
     return askCoordinator(asking, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);

@@ -6,11 +6,11 @@ import { argv } from "node:process";
 import { hidePasswords } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
 
-const hasPassword = hidePasswords(argv);
+const typed = hidePasswords(argv);
 
 if (argv.length === 3 && (argv[2] === "--version" || argv[2] === "-V")) {
   console.log(RELEASE);
 } else {
   const { runProgram } = await import("./program.js");
-  await runProgram(argv, { hasPassword });
+  await runProgram(argv, typed);
 }

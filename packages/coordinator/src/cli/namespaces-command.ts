@@ -2,10 +2,11 @@
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceDescriptionSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { labelsSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { filledPath, type Holder } from "@callnumber/protocol/wire";
 import { Argument, Command, Option } from "commander";
 import { Coordinator } from "../coordinator.js";
+import { newLabelsSchema } from "../http/names-without-tokens.js";
 import { notInitialised } from "../refusals.js";
 import { openStore } from "../stores/open-store.js";
 import { parseStoreUrl } from "../stores/store-url.js";
@@ -95,7 +96,7 @@ function labelOption(): Option {
     .env("CALLNUMBER_LABEL")
     .argParser((text: string, before: Labels = {}) => {
       const [, name = "", value = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-      return checked(labelsSchema, { ...before, [name]: value });
+      return checked(newLabelsSchema, { ...before, [name]: value });
     });
 }
 

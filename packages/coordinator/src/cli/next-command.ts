@@ -3,6 +3,7 @@
 import { stderr } from "node:process";
 import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { warnOfPlainToken } from "./plain-token.js";
@@ -42,7 +43,9 @@ export function nextCommand(): Command {
         waitTimeoutMs: WAIT_TIMEOUT_MS,
         hooks: {
           onCoordinatorAway({ error, attempt }) {
-            if (attempt === 1) stderr.write(`callnumber: ${error.message}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
+            if (attempt > 1) return;
+            const reason = withoutTokens(error.message);
+            stderr.write(`callnumber: ${reason}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
           },
         },
       });

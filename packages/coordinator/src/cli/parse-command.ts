@@ -3,6 +3,7 @@ import process, { stderr } from "node:process";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { shown } from "../archive/shown.js";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 import { quickOption } from "./quick-option.js";
@@ -52,7 +53,7 @@ export function parseCommand(): Command {
 }
 
 function answerInFull(typed: string, schemes: readonly Scheme[]): string | undefined {
-  const text = numberIn(typed, schemes);
+  const text = numberIn(withoutTokens(typed), schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesInFull(text, candidates);
   process.exitCode = 1;
@@ -62,7 +63,7 @@ function answerInFull(typed: string, schemes: readonly Scheme[]): string | undef
 
 /** One line, also for what is no number: a program counts them. */
 function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(typed, schemes);
+  const text = numberIn(withoutTokens(typed), schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return JSON.stringify(candidatesAsJson(text, candidates));
   process.exitCode = 1;
@@ -72,7 +73,7 @@ function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
 
 /** @throws Error for a line that is a number of no scheme. */
 function answerLine(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(typed, schemes);
+  const text = numberIn(withoutTokens(typed), schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesAsLine(text, candidates);
   const [only] = reasonsAgainst(text, schemes);

@@ -4,6 +4,7 @@
  */
 import { once } from "node:events";
 import process, { stderr, stdin, stdout } from "node:process";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 
 /** What a `quick` answers when the line is none of its own. */
 export const NOT_QUICK = -1;
@@ -45,7 +46,7 @@ export async function pipeLines(how: LineAnswers): Promise<void> {
     lineCount += answered.lineCount;
     if (answered.complaints !== "") {
       process.exitCode = 1;
-      stderr.write(answered.complaints);
+      stderr.write(withoutTokens(answered.complaints));
     }
     if (answered.answers.length > 0 && !stdout.write(answered.answers)) await once(stdout, "drain");
   };

@@ -4,7 +4,7 @@ import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { failureOf, misuseAsJson } from "./failure.js";
-import { misuseWithoutPasswords } from "./hidden-passwords.js";
+import { misuseWithoutPasswords, type Typed } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
 
 const EXIT_FAILED = 1;
@@ -13,6 +13,10 @@ const EXIT_MISUSED = 2;
 const PASSWORD_TYPED =
   "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
   "Put a store's URL into a file (--store-file), or into CALLNUMBER_STORE";
+
+const TOKEN_TYPED =
+  "callnumber: a token on the command line can be read by every user of this machine and stays in the shell's history. " +
+  "Revoke it, and put another one into a file (--token-file), or into CALLNUMBER_TOKEN";
 
 /** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -44,11 +48,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   collisions: async () => (await import("./collisions-command.js")).collisionsCommand(),
 };
 
-/** `hasPassword`: one was typed among the words. */
-export async function runProgram(
-  argv: readonly string[],
-  { hasPassword }: { readonly hasPassword: boolean },
-): Promise<void> {
+/** `typed`: what should not have been among the words. */
+export async function runProgram(argv: readonly string[], typed: Typed): Promise<void> {
   const program = new Command("callnumber")
     .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
     .version(RELEASE)
@@ -82,7 +83,8 @@ those of status --check are its own.`,
     return;
   }
   // With --json a program reads this, and a failure is all that it expects.
-  if (hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
+  if (typed.hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
+  if (typed.hasToken && !asJson) stderr.write(`${TOKEN_TYPED}\n`);
   endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
   try {
     await program.parseAsync([...argv]);

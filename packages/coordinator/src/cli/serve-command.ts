@@ -15,6 +15,7 @@ import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { holdsToken } from "../tokens/tokens-in-text.js";
 import { untilHungUp } from "./hang-up.js";
 import {
   keepDaysOption,
@@ -80,9 +81,7 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(
-      checkedOption("--name <name>", "how this coordinator is called in the ledger", z.string().min(1).max(64)).default(
-        hostname(),
-      ),
+      checkedOption("--name <name>", "how this coordinator is called in the ledger", nameSchema()).default(hostname()),
     )
     .addOption(
       checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
@@ -214,6 +213,11 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
     await opened.store.close();
     await output.close();
   }
+}
+
+function nameSchema(): z.ZodType<string> {
+  const schema = z.string().min(1).max(64);
+  return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
 }
 
 /** A person at a terminal is told in words; lines of JSON would bury them. */

@@ -10,6 +10,7 @@ import { changeTokensFile } from "../tokens/change-tokens-file.js";
 import { type MadeToken, makeToken } from "../tokens/made-token.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { noteSchema, type TokenRecord } from "../tokens/token-record.js";
+import { holdsToken } from "../tokens/tokens-in-text.js";
 import { checked, checkedOption, switchOption } from "./options.js";
 import { instant, print, printJson } from "./print.js";
 import type { Column } from "./table.js";
@@ -65,7 +66,7 @@ export function tokenCommand(): Command {
     .addOption(namespacesOption())
     .addOption(switchOption("all-namespaces", "create: good for every namespace, also for those made later"))
     .addOption(
-      checkedOption("--note <text>", "create: for whom it is; anybody who may read the list sees it", noteSchema),
+      checkedOption("--note <text>", "create: for whom it is; anybody who may read the list sees it", newNoteSchema()),
     )
     .addHelpText(
       "after",
@@ -77,6 +78,14 @@ export function tokenCommand(): Command {
       if (verb !== "revoke" && id !== undefined) throw new TypeError(`${verb} takes no id`);
       await VERBS[verb]?.({ id, file: fileOf(options), options, command: self });
     });
+}
+
+/** Not in the file's own schema: a note of before must not make the file unreadable. */
+function newNoteSchema(): z.ZodType<string> {
+  return noteSchema.refine(
+    (note) => !holdsToken(note),
+    "a note holds no token: everybody who may read the list sees it",
+  );
 }
 
 function roleSchema(): z.ZodType<Role> {

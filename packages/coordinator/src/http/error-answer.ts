@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import { withoutTokens } from "../tokens/token.js";
+import { withoutTokens } from "../tokens/tokens-in-text.js";
 import { withinTrace } from "../trace-context.js";
 import { refusedCaller } from "./refused-caller.js";
 import { shown } from "./shown-text.js";
@@ -85,7 +85,7 @@ function pathIn({ url }: FastifyRequest): string {
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */
 function namespaceIn({ params }: FastifyRequest): string | undefined {
   const { namespace } = (params ?? {}) as { namespace?: unknown };
-  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? namespace : undefined;
+  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? withoutTokens(namespace) : undefined;
 }
 
 function sendError(reply: FastifyReply, answer: Refusal): ErrorAnswer {

@@ -2,7 +2,7 @@
  * before the store is. */
 
 import type { Socket } from "node:net";
-import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
@@ -11,6 +11,7 @@ import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
 import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
+import { leaseBodySchema } from "./names-without-tokens.js";
 
 interface LeaseRouteOptions {
   readonly coordinator: Coordinator;
@@ -26,7 +27,7 @@ export function leaseRoute(app: TypedApp, { coordinator, limits, underWay }: Lea
       schema: {
         summary: "Lease 1 to 64 contiguous runs",
         params: z.object({ namespace: namespaceSchema }),
-        body: leaseRequestSchema,
+        body: leaseBodySchema,
         response: { 201: leaseSchema, ...errorResponses },
       },
     },

@@ -1,16 +1,13 @@
 /** `GET /v1/namespaces`: which there are, and which one needs somebody. `POST …/labels`: what people call one by. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import {
-  labelsRequestSchema,
-  namespaceDescriptionSchema,
-  namespacesAnswerSchema,
-} from "@callnumber/protocol/operator-schemas";
+import { namespaceDescriptionSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { TypedApp } from "./app.js";
 import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
+import { labelsBodySchema } from "./names-without-tokens.js";
 
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
   app.get(
@@ -36,7 +33,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       schema: {
         summary: "Give a namespace its labels, instead of those it had",
         params: z.object({ namespace: namespaceSchema }),
-        body: labelsRequestSchema,
+        body: labelsBodySchema,
         response: { 200: namespaceDescriptionSchema, ...errorResponses },
       },
     },

@@ -7,7 +7,7 @@
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
-import { asStoreError, type CommandContext, isStray, strayAnswer } from "./redis-errors.js";
+import { asStoreError, type CommandContext, isStray, type Speaker, strayAnswer } from "./redis-errors.js";
 import { bearLateErrors } from "./redis-late-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
@@ -87,7 +87,7 @@ export class RedisConnection {
       await connection.#send((ready) => ready.ping());
     } catch (error) {
       redis.disconnect();
-      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.server);
+      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.#speaker);
     }
     return connection;
   }
@@ -128,7 +128,7 @@ export class RedisConnection {
       });
     });
     if (this.#life !== life || answers.length !== commands.length)
-      throw asStoreError(new Error("the connection broke"), context, this.server);
+      throw asStoreError(new Error("the connection broke"), context, this.#speaker);
     return answers;
   }
 
@@ -142,7 +142,7 @@ export class RedisConnection {
    * it leads to a replica: the same name may lead to the master by now.
    */
   refusalIn(error: Error, context: CommandContext): Error {
-    const refusal = asStoreError(error, context, this.server);
+    const refusal = asStoreError(error, context, this.#speaker);
     const isReplica = refusal instanceof CoordinatorError && refusal.code === "store_is_replica";
     if (isReplica || isStray(error, context)) this.breakOff();
     return refusal;
@@ -187,12 +187,16 @@ export class RedisConnection {
       return await this.#send(send);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
-      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.server);
+      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.#speaker);
     }
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
+  }
+
+  get #speaker(): Speaker {
+    return { server: this.server, password: this.address.password };
   }
 
   #whyUnsent(): Error {

@@ -4,12 +4,20 @@
  */
 import { CoordinatorError } from "../errors.js";
 import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
+import { withoutRepeatedWords } from "./redis-words.js";
 
 /** What the command was about, for the message. */
 export interface CommandContext {
   readonly namespace: string;
   /** Of a step: a refusal that does not bear it is not an answer to this step. */
   readonly nonce?: string;
+}
+
+/** Whose words they are. */
+export interface Speaker {
+  readonly server: string;
+  /** What it was logged in with: never told. */
+  readonly password?: string | undefined;
 }
 
 /** Words of the server that say what an operator must change; all others pass by themselves. */
@@ -39,22 +47,27 @@ const UNREADABLE = /^Unknown RESP type/;
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
 /** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
-export function asStoreError(error: unknown, context: CommandContext, server: string): Error {
+export function asStoreError(error: unknown, context: CommandContext, { server, password }: Speaker): Error {
   if (error instanceof CoordinatorError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  const refusal = refusalOfScript(message);
+  const said = error instanceof Error ? error.message : String(error);
+  const message = withoutRepeatedWords(said, password);
+  // The driver's own error holds the words that were sent.
+  const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
+  const refusal = refusalOfScript(said);
   if (refusal !== undefined) {
     const { word, nonce, detail } = refusal;
-    return isOther(nonce, context) ? strayAnswer(server, error) : refused(word, detail, context.namespace);
+    if (isOther(nonce, context)) return strayAnswer(server, cause);
+    const isNumber = /^-?\d{1,16}$/.test(detail);
+    return refused(word, isNumber ? detail : withoutRepeatedWords(detail, password), context.namespace);
   }
-  const [firstWord = ""] = message.split(" ", 1);
-  const word = SCRIPT_NOT_PERMITTED.test(message) ? "NOPERM" : firstWord;
+  const [firstWord = ""] = said.split(" ", 1);
+  const word = SCRIPT_NOT_PERMITTED.test(said) ? "NOPERM" : firstWord;
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
-  const isAnswer = error instanceof Error && error.name === "ReplyError";
+  const isAnswer = cause.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`
-    : `Redis at ${server} can't be reached: ${UNREADABLE.test(message) ? "what answers there speaks another protocol" : message}`;
-  return new CoordinatorError("store_unavailable", told, { cause: error });
+    : `Redis at ${server} can't be reached: ${UNREADABLE.test(said) ? "what answers there speaks another protocol" : message}`;
+  return new CoordinatorError("store_unavailable", told, { cause });
 }
 
 /** Whether a script refused another command than this one. */

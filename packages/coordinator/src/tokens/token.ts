@@ -6,8 +6,6 @@ import { createHash, randomBytes } from "node:crypto";
 
 /** 32 bytes in base64url. */
 export const TOKEN_PATTERN = /^cn_[A-Za-z0-9_-]{43}$/;
-/** Also one that was cut. */
-const TOKENS_IN_TEXT = /cn_[A-Za-z0-9_-]{20,}/g;
 const ID_LENGTH = 8;
 
 /** A token that nobody knows yet. */
@@ -23,9 +21,4 @@ export function digestOf(token: string): Buffer {
 /** What people and logs call a token by: the first eight hex digits of its SHA-256. */
 export function tokenIdOf(sha256Hex: string): string {
   return sha256Hex.slice(0, ID_LENGTH);
-}
-
-/** The same text with tokens made unreadable: a caller may put one where it does not belong, such as into an address. */
-export function withoutTokens(text: string): string {
-  return text.replace(TOKENS_IN_TEXT, "cn_(token)");
 }
