@@ -124,7 +124,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|tokens-in-text)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
   },
   {
     because:
@@ -132,7 +132,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",
