@@ -229,7 +229,7 @@ describe("with a coordinator on the embedded store", () => {
     const half = connect(Number(new URL(url).port), "127.0.0.1");
     half.on("error", () => {});
     half.write(
-      "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" +
+      "GET /v1/namespaces HTTP/1.1\r\nHost: localhost\r\n\r\n" +
         "POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
     );
     await once(half, "data");

@@ -104,7 +104,9 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
     if (asks === "coordinator") {
       run(["--coordinator", `http://me:${WRONG}@127.0.0.1:1`]);
       run([`--coordinator=me:${WRONG}@127.0.0.1:1`, "--json"]);
-      run([], { CALLNUMBER_COORDINATOR: `http://me:${WRONG}@127.0.0.1:1` });
+      for (const before of ["http://me:", "http://me:1/", "http//me:", "ftp://me:", "http://me:1#", "http://me:x/"]) {
+        run([], { CALLNUMBER_COORDINATOR: `${before}${WRONG}@127.0.0.1:1` });
+      }
     }
     // Where it has no place at all. What a command does not know is told by one function for all of them.
     run([wrongUrl]);
@@ -217,6 +219,7 @@ function spoiltForms(password: string): readonly string[] {
     `rediss://me:${password}@127.0.0.1:1?ca=/nonexistent/ca`,
     `redis-sentinel://127.0.0.1:1/m?sentinelUsername=s&sentinelPassword=${password}`,
     `redis-cluster://me:${password}@127.0.0.1:1,127.0.0.1:2`,
+    `redis-sentinel://127.0.0.1:1/m/${password}`,
     `postgres://me:${password}@127.0.0.1`,
     `me:${password}@127.0.0.1`,
   ];

@@ -93,6 +93,20 @@ describe("what is sent", () => {
     ]);
   });
 
+  test.each([
+    "ftp://u:S3CRET@h",
+    "http//u:S3CRET@h",
+    "http://u:S3CRET@h",
+    "http://u:1234/S3CRET@h",
+    "http://u:S3/CRET@h",
+    "http://h/?S3CRET",
+    "u:S3CRET@h",
+  ])("an address that may hold a password is refused and not shown: %s", (coordinator) => {
+    const misuse = (error: unknown) => error instanceof TypeError && !/S3|CRET/.test(String(error.stack));
+    expect(() => httpSource({ coordinator })).toThrow(expect.toSatisfy(misuse));
+    expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(expect.toSatisfy(misuse));
+  });
+
   const SECRET = "cn_not-to-be-shown";
   const BAD_TOKENS = [
     `${SECRET}\n`,

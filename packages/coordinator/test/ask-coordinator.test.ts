@@ -53,6 +53,15 @@ test("it gives up with the reason when the pauses are too long together", async 
   expect(askedCount()).toBe(2);
 });
 
+test.each(["http://u:1234/S3CRET@127.0.0.1", "http://S3CRET@127.0.0.1", "http://127.0.0.1/#S3CRET"])(
+  "it asks nobody at %s, which may hold a password, and does not repeat it",
+  async (coordinator) => {
+    const error = await askCoordinator({ coordinator }, "/", z.unknown()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(String(error)).not.toContain("S3CRET");
+  },
+);
+
 test("it asks once where the refusal will stay, or is none of a coordinator", async () => {
   for (const answer of [
     { status: 503, body: { code: "store_unavailable", message: "gone", retryAfterMs: 1 } },

@@ -137,7 +137,7 @@ describe("a store's URL", () => {
     ["redis://a,b", /redis-sentinel:\/\//],
     ["redis://[%]", /host or its port can't be read/],
     ["redis://[1.2.3.4]", /host or its port can't be read/],
-    ["redis://h/x", /database must be a number, not "x"/],
+    ["redis://h/x", /database must be a number\./],
     ["redis://h/0/1", /one number/],
     ["redis://h?db=3", /no setting "db"; only prefix, ca/],
     ["redis://h?prefix={x}", /prefix has 1 to 64/],
@@ -166,6 +166,14 @@ describe("a store's URL", () => {
     expect(() => parseStoreUrl(url)).toThrow(reason);
     expect(() => parseStoreUrl(url)).toThrow(/redis-cluster:\/\/\[USER:PASSWORD@\]HOST/);
   });
+
+  test.each(["redis://h/S3CRET", "redis-sentinel://h/m/S3CRET", "redis-cluster://h/S3CRET"])(
+    "%s is refused without a word of where the database belongs",
+    (url) => {
+      expect(() => parseStoreUrl(url)).toThrow(/database must be a number/);
+      expect(() => parseStoreUrl(url)).not.toThrow(/S3CRET/);
+    },
+  );
 
   /** Pieces that occur in no message by chance, joined by what has a meaning in a URL. */
   const piece = fc.string({ unit: fc.constantFrom(..."0123456789qzj"), minLength: 6, maxLength: 10 });

@@ -69,10 +69,10 @@ export async function streamFromCoordinator(
   return response.body ?? Readable.from([]);
 }
 
-/** The message leaves the address out: it may hold a password. */
+/** The message leaves the address out: it may hold a password, which ends the host too early where it has a slash. */
 function baseOf({ coordinator }: Asked): string {
-  const { username, password, search, hash } = new URL(coordinator);
-  if (username || password || search || hash) {
+  const { href, search, hash } = new URL(coordinator);
+  if (href.includes("@") || search || hash) {
     throw new TypeError("--coordinator must be an address without user, password, query or fragment");
   }
   return coordinator.replace(/\/+$/, "");

@@ -3,7 +3,7 @@
 import process, { stderr } from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 import { writeAscii, writeDecimal } from "./ascii-bytes.js";
 import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";

@@ -2,7 +2,7 @@
  * How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. A token that was given where it
  * does not belong, such as where a file is named, is not repeated.
  */
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 
 interface Told {
   readonly code?: unknown;

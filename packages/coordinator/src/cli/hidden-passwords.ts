@@ -3,7 +3,7 @@
  * soon as we run. What stood there before, for some milliseconds, and the shell's history are out of reach.
  */
 import process from "node:process";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 
 /** Each keeps what leads to the secret. A password may hold anything, so it ends at the last @ of its word. */
 const SECRETS: readonly RegExp[] = [/(:\/\/[^:@/]*:).*(?=@)/s, /([?&][A-Za-z]*password=)[^&]*/gi];

@@ -5,7 +5,7 @@ import { CallNumberError } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { callNumberFieldsIn, inspectMalformed } from "../inspection.js";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 

@@ -3,7 +3,7 @@
 import { stderr } from "node:process";
 import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { warnOfPlainToken } from "./plain-token.js";

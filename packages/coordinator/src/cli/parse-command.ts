@@ -3,7 +3,7 @@ import process, { stderr } from "node:process";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { shown } from "../archive/shown.js";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 import { quickOption } from "./quick-option.js";

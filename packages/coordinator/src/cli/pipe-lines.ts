@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import process, { stderr, stdin, stdout } from "node:process";
-import { withoutTokens } from "../tokens/tokens-in-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
 
 /** What a `quick` answers when the line is none of its own. */
 export const NOT_QUICK = -1;

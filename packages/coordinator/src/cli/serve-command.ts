@@ -15,7 +15,7 @@ import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
-import { holdsToken } from "../tokens/tokens-in-text.js";
+import { holdsToken } from "../tokens-in-text.js";
 import { untilHungUp } from "./hang-up.js";
 import {
   keepDaysOption,

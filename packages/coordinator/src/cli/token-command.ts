@@ -10,7 +10,7 @@ import { changeTokensFile } from "../tokens/change-tokens-file.js";
 import { type MadeToken, makeToken } from "../tokens/made-token.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { noteSchema, type TokenRecord } from "../tokens/token-record.js";
-import { holdsToken } from "../tokens/tokens-in-text.js";
+import { holdsToken } from "../tokens-in-text.js";
 import { checked, checkedOption, switchOption } from "./options.js";
 import { instant, print, printJson } from "./print.js";
 import type { Column } from "./table.js";

@@ -173,7 +173,8 @@ function endpointIn(text: string, defaultPort: number): Endpoint {
 }
 
 function databaseIn(text = "0"): number {
-  if (!/^\d{1,4}$/.test(text)) throw unusable(`the database must be a number, not "${text}"`);
+  // Not repeated: it may be a piece of a password.
+  if (!/^\d{1,4}$/.test(text)) throw unusable("the database must be a number");
   return Number(text);
 }
 
