@@ -133,7 +133,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

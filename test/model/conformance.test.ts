@@ -5,7 +5,7 @@
  * Guarantees: G3, G4 (docs/guarantees.md).
  */
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { decide } from "../../packages/coordinator/src/guard/decisions.js";
 import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/judge.js";
 import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusal.js";
@@ -31,6 +31,8 @@ import {
 import { at, type DataNode, firstWorld, NOBODY } from "./world.js";
 
 const PLAY_COUNT = 20_000;
+/** Some answers are rare: what the plays of one seed have not met, those of the next may. */
+const SEED_COUNT_MAX = 10;
 const TICK_MAX = 6;
 
 /** Mostly few, so that what is compared is often equal or one apart. */
@@ -72,6 +74,14 @@ type Play = typeof play extends fc.Arbitrary<infer T> ? T : never;
 
 test("every script answers as the guard decides, whatever the record, the server, the clocks and the caller", () => {
   const met = new Set<string>();
+  const unmet = () => ALL_ANSWERS.filter((answer) => !met.has(answer));
+  for (let count = 0; count < SEED_COUNT_MAX && (count === 0 || unmet().length > 0); count++) {
+    playAll(inject("seed") + count, met);
+  }
+  expect(unmet()).toEqual([]);
+});
+
+function playAll(seed: number, met: Set<string>): void {
   fc.assert(
     fc.property(play, (drawn) => {
       const played = withinVersion(drawn);
@@ -92,10 +102,9 @@ test("every script answers as the guard decides, whatever the record, the server
       if (played.step === "leaseAll") expect(mark).toBeLessThanOrEqual(markInModel);
       else expect(mark).toBe(markInModel);
     }),
-    { numRuns: PLAY_COUNT },
+    { seed, numRuns: PLAY_COUNT },
   );
-  expect([...ALL_ANSWERS].filter((answer) => !met.has(answer))).toEqual([]);
-});
+}
 
 /** Of a later version the model's line and the guard's burst differ: records, and what a recovery is told, are of the first one. */
 function withinVersion(drawn: Play): Play {

@@ -3,8 +3,8 @@
 import process, { stderr } from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { withoutTokens } from "../tokens-in-text.js";
 import { writeAscii, writeDecimal } from "./ascii-bytes.js";
+import { withoutPasswords } from "./hidden-passwords.js";
 import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
@@ -27,12 +27,12 @@ export function decodeCommand(): Command {
       if (callNumbers.length === 1 && callNumbers[0] === "-") {
         return pipeLines({ quick: json ? quickAsJson : quick, answer: (line) => answer(line, json) });
       }
-      for (const callNumber of callNumbers) {
+      for (const callNumber of withoutPasswords(callNumbers)) {
         try {
           print(answer(callNumber, json));
         } catch (error) {
           process.exitCode = 1;
-          stderr.write(`${withoutTokens((error as Error).message)}\n`);
+          stderr.write(`${(error as Error).message}\n`);
         }
       }
     });

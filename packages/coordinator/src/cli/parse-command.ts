@@ -4,6 +4,7 @@ import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { shown } from "../archive/shown.js";
 import { withoutTokens } from "../tokens-in-text.js";
+import { withoutPasswords } from "./hidden-passwords.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { print } from "./print.js";
 import { quickOption } from "./quick-option.js";
@@ -45,7 +46,7 @@ export function parseCommand(): Command {
           answer: (line) => (json ? answerAsJson : answerLine)(line, schemes),
         });
       }
-      for (const [index, text] of texts.entries()) {
+      for (const [index, text] of withoutPasswords(texts).entries()) {
         const answer = json ? answerAsJson(text, schemes) : answerInFull(text, schemes);
         if (answer !== undefined) print(`${index === 0 || json ? "" : "\n"}${answer}`);
       }
