@@ -3,24 +3,21 @@
  * the draws say: in their words, in their types, in their bytes, or in which question they stand behind; or are a refusal that repeats
  * the question.
  */
-import { type AddressInfo, createServer, type Socket } from "node:net";
 import {
   SCRIPTS_SENT_BY_SUM,
   type ScriptName,
   scriptNamed,
 } from "../../packages/coordinator/src/stores/redis-scripts.js";
 import { type Echo, echoOfProxy, echoOfRedis } from "../redis/echoing-redis.js";
-import { readMessage } from "../redis/resp.js";
+import { type RespServer, startRespServer } from "../redis/resp-server.js";
 import type { Draw } from "./draw.js";
 import { mutated } from "./mutation.js";
 
 type Answer = string | number | null | readonly Answer[] | { readonly refusal: string };
 
-export interface GarblingRedis {
-  readonly port: number;
+export interface GarblingRedis extends RespServer {
   /** All bytes that it sent: what was granted must stand in them. */
   sent(): Buffer;
-  close(): Promise<void>;
 }
 
 export interface Garbling {
@@ -63,45 +60,25 @@ export async function startGarblingRedis({
   nodeCount,
   isNeverAcknowledged,
 }: Garbling): Promise<GarblingRedis> {
-  const sockets = new Set<Socket>();
   const sent: Buffer[] = [];
   const earlier: Buffer[] = [];
   const state = { mark: 0, generation: 0, phase: 0, changedAtMs: Date.now(), nodeCount };
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.on("close", () => sockets.delete(socket));
-    let rest: Buffer = Buffer.alloc(0);
-    socket.on("data", (chunk) => {
-      rest = Buffer.concat([rest, chunk]);
-      for (let message = readMessage(rest); message; message = readMessage(rest)) {
-        rest = rest.subarray(message.end);
-        const words = message.value as readonly string[];
-        const answer = answerTo(words, state, storeId);
-        const whole = Buffer.from(respOf(answer));
-        const isWait = words[0]?.toLowerCase() === "wait";
-        if (isNeverAcknowledged) {
-          socket.write(isWait ? respOf(draw.oneOf(NOT_ACKNOWLEDGED)) : whole);
-          continue;
-        }
-        const isGarbled = draw.onceIn(onceIn(words[0]));
-        const bytes = isGarbled ? garbled(words, answer, draw, earlier) : whole;
-        earlier.push(whole);
-        sent.push(bytes);
-        if (!socket.destroyed) socket.write(bytes);
-        if (isGarbled) setTimeout(() => socket.destroy(), END_AFTER_GARBLED_MS);
-      }
-    });
+  const server = await startRespServer((words, socket) => {
+    const answer = answerTo(words, state, storeId);
+    const whole = Buffer.from(respOf(answer));
+    const isWait = words[0]?.toLowerCase() === "wait";
+    if (isNeverAcknowledged) {
+      socket.write(isWait ? respOf(draw.oneOf(NOT_ACKNOWLEDGED)) : whole);
+      return;
+    }
+    const isGarbled = draw.onceIn(onceIn(words[0]));
+    const bytes = isGarbled ? garbled(words, answer, draw, earlier) : whole;
+    earlier.push(whole);
+    sent.push(bytes);
+    if (!socket.destroyed) socket.write(bytes);
+    if (isGarbled) setTimeout(() => socket.destroy(), END_AFTER_GARBLED_MS);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    port: (server.address() as AddressInfo).port,
-    sent: () => Buffer.concat(sent),
-    close() {
-      for (const socket of sockets) socket.destroy();
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
-  };
+  return { ...server, sent: () => Buffer.concat(sent) };
 }
 
 function onceIn(command = ""): number {

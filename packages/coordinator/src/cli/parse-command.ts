@@ -43,7 +43,7 @@ export function parseCommand(): Command {
       if (texts.length === 1 && texts[0] === "-") {
         return pipeLines({
           quick: () => NOT_QUICK,
-          answer: (line) => (json ? answerAsJson : answerLine)(line, schemes),
+          answer: (line) => (json ? answerAsJson : answerLine)(withoutTokens(line), schemes),
         });
       }
       for (const [index, text] of withoutPasswords(texts).entries()) {
@@ -54,7 +54,7 @@ export function parseCommand(): Command {
 }
 
 function answerInFull(typed: string, schemes: readonly Scheme[]): string | undefined {
-  const text = numberIn(withoutTokens(typed), schemes);
+  const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesInFull(text, candidates);
   process.exitCode = 1;
@@ -64,7 +64,7 @@ function answerInFull(typed: string, schemes: readonly Scheme[]): string | undef
 
 /** One line, also for what is no number: a program counts them. */
 function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(withoutTokens(typed), schemes);
+  const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return JSON.stringify(candidatesAsJson(text, candidates));
   process.exitCode = 1;
@@ -74,7 +74,7 @@ function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
 
 /** @throws Error for a line that is a number of no scheme. */
 function answerLine(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(withoutTokens(typed), schemes);
+  const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesAsLine(text, candidates);
   const [only] = reasonsAgainst(text, schemes);

@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { networkOf } from "./asker.js";
+import { ByNetwork } from "./by-network.js";
 
 /** What is known of one connection. */
 export class Connection {
@@ -92,7 +93,7 @@ export class Connections {
   /** By socket, also by the encrypted one above it. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
   /** By network, oldest first. */
-  readonly #unproved = new Map<string, Set<Connection>>();
+  readonly #unproved = new ByNetwork<Connection>();
   /** Those that have been idle for longest first. */
   readonly #proved = new Set<Connection>();
   #count = 0;
@@ -107,9 +108,7 @@ export class Connections {
     if (speaks) connection.speaking = socket;
     this.#bySocket.set(socket, connection);
     this.#count++;
-    const crowd = this.#unproved.get(connection.network);
-    if (crowd === undefined) this.#unproved.set(connection.network, new Set([connection]));
-    else crowd.add(connection);
+    this.#unproved.add(connection.network, connection);
     socket.once("close", () => this.#close(connection));
     if (this.#count > this.#options.countMax) this.#drop(this.#weakestBut(connection) ?? connection);
     return connection;
@@ -138,7 +137,7 @@ export class Connections {
   #prove(connection: Connection): void {
     if (connection.socket.destroyed) return;
     if (connection.hasProved) this.#proved.delete(connection);
-    else this.#leaveCrowd(connection);
+    else this.#unproved.delete(connection.network, connection);
     connection.hasProved = true;
     this.#proved.add(connection);
   }
@@ -146,13 +145,7 @@ export class Connections {
   #close(connection: Connection): void {
     this.#count--;
     if (connection.hasProved) this.#proved.delete(connection);
-    else this.#leaveCrowd(connection);
-  }
-
-  #leaveCrowd(connection: Connection): void {
-    const crowd = this.#unproved.get(connection.network);
-    crowd?.delete(connection);
-    if (crowd?.size === 0) this.#unproved.delete(connection.network);
+    else this.#unproved.delete(connection.network, connection);
   }
 
   #drop(connection: Connection): void {
@@ -162,9 +155,8 @@ export class Connections {
 
   /** Who has only just come could not ask yet, and would never get in beside those who work. */
   #weakestBut(newest: Connection): Connection | undefined {
-    let largest: Set<Connection> | undefined;
-    for (const crowd of this.#unproved.values()) if (crowd.size > (largest?.size ?? 0)) largest = crowd;
-    const crowds = [...(largest === undefined ? [] : [largest]), ...this.#unproved.values(), this.#proved];
+    const others = Array.from(this.#unproved.crowds(), ([, crowd]) => crowd);
+    const crowds = [this.#unproved.largest(), ...others, this.#proved];
     for (const crowd of crowds) {
       for (const connection of crowd) {
         // One that was dropped makes room once.

@@ -6,6 +6,7 @@
  */
 import type { Socket } from "node:net";
 import { networkOf } from "./asker.js";
+import { ByNetwork } from "./by-network.js";
 
 const HANDSHAKE_RECORD = 0x16;
 const RECORD_HEAD_BYTES = 5;
@@ -31,7 +32,7 @@ interface Waiting {
 export class HandshakeLine {
   readonly #options: HandshakeLineOptions;
   /** Whose turn it is first, and in each network who came first. */
-  readonly #line = new Map<string, Set<Waiting>>();
+  readonly #line = new ByNetwork<Waiting>();
   #isTurnAhead = false;
 
   constructor(options: HandshakeLineOptions) {
@@ -45,7 +46,7 @@ export class HandshakeLine {
     const leave = () => {
       clearTimeout(timer);
       socket.off("readable", listen).off("close", leave);
-      this.#leaveLine(waiting);
+      this.#line.delete(waiting.network, waiting);
     };
     const waiting: Waiting = { socket, network: networkOf(socket.remoteAddress ?? ""), said: Buffer.alloc(0), leave };
     // One that is cut off is closed, and that is all there is to say of it.
@@ -63,16 +64,8 @@ export class HandshakeLine {
   }
 
   #enterLine(waiting: Waiting): void {
-    const crowd = this.#line.get(waiting.network);
-    if (crowd === undefined) this.#line.set(waiting.network, new Set([waiting]));
-    else crowd.add(waiting);
+    this.#line.add(waiting.network, waiting);
     this.#awaitTurn();
-  }
-
-  #leaveLine(waiting: Waiting): void {
-    const crowd = this.#line.get(waiting.network);
-    crowd?.delete(waiting);
-    if (crowd?.size === 0) this.#line.delete(waiting.network);
   }
 
   #awaitTurn(): void {
@@ -86,10 +79,9 @@ export class HandshakeLine {
   }
 
   #beginNext(): void {
-    for (const [network, crowd] of this.#line) {
-      // Behind all others, for its next.
-      this.#line.delete(network);
-      this.#line.set(network, crowd);
+    for (const [network, crowd] of this.#line.crowds()) {
+      // For its next.
+      this.#line.putLast(network);
       for (const { socket, said, leave } of crowd) {
         leave();
         // Told to go, or gone: either is told a moment later.

@@ -4,11 +4,11 @@
  */
 import type { Socket } from "node:net";
 import { networkOf } from "./asker.js";
+import { ByNetwork } from "./by-network.js";
 
 export class HandshakesUnderWay {
   readonly #countMax: number;
-  /** By network, the first to begin first. */
-  readonly #crowds = new Map<string, Set<Socket>>();
+  readonly #crowds = new ByNetwork<Socket>();
   readonly #networks = new Map<Socket, string>();
 
   constructor(countMax: number) {
@@ -18,9 +18,7 @@ export class HandshakesUnderWay {
   /** Closes another one when this is one too many. */
   begin(socket: Socket): void {
     const network = networkOf(socket.remoteAddress ?? "");
-    const crowd = this.#crowds.get(network);
-    if (crowd === undefined) this.#crowds.set(network, new Set([socket]));
-    else crowd.add(socket);
+    this.#crowds.add(network, socket);
     this.#networks.set(socket, network);
     socket.once("close", () => this.end(socket));
     if (this.#networks.size > this.#countMax) this.#closeOne();
@@ -31,15 +29,11 @@ export class HandshakesUnderWay {
     const network = this.#networks.get(socket);
     if (network === undefined) return;
     this.#networks.delete(socket);
-    const crowd = this.#crowds.get(network);
-    crowd?.delete(socket);
-    if (crowd?.size === 0) this.#crowds.delete(network);
+    this.#crowds.delete(network, socket);
   }
 
   #closeOne(): void {
-    let largest = new Set<Socket>();
-    for (const crowd of this.#crowds.values()) if (crowd.size > largest.size) largest = crowd;
-    const [first] = largest;
+    const [first] = this.#crowds.largest();
     if (first === undefined) return;
     this.end(first);
     first.destroy();
