@@ -28,7 +28,7 @@ const RULES: readonly Rule[] = [
   {
     because: "the client imports the wire, and the wire has no dependency: zod alone is larger than the client",
     files: /^packages\/protocol\/src\/(wire|error-codes)\./,
-    allowed: /^packages\/protocol\/src\/(layout|error-codes)$/,
+    allowed: /^packages\/protocol\/src\/(layout|quoted|error-codes)$/,
   },
   {
     because: "what operators ask has no dependency either: a page in a browser imports it",
@@ -67,10 +67,10 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "stores know the port, the store id, errors, refusals, loopback, private files and the guard's decisions: the rules above them may change without them",
+      "stores know the port, the store id, errors, refusals, texts that are shown, loopback, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|loopback|private-file|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -88,13 +88,13 @@ const RULES: readonly Rule[] = [
     because: "an archive is read without knowing what it is read for: no store, no guard, no command",
     files: /^packages\/coordinator\/src\/archive\//,
     allowed:
-      /^(packages\/coordinator\/src\/archive\/.*|@callnumber\/protocol\/(codec|wire)|@photostructure\/sqlite|node:(fs|stream|zlib))$/,
+      /^(packages\/coordinator\/src\/(archive\/.*|shown-text)|@callnumber\/protocol\/(codec|wire)|@photostructure\/sqlite|node:(fs|stream|zlib))$/,
   },
   {
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|private-mode)|@callnumber\/protocol\/(schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
@@ -123,9 +123,9 @@ const RULES: readonly Rule[] = [
     because:
       "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|main)\./,
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|quiet-redis-client|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|program)|tokens-in-text)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|quiet-redis-client|program)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
   },
   {
     because:
@@ -133,7 +133,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|lock-file|real-path|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { withReport } from "../bench/report-in-document.js";
+import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/caller-events.js";
 import { folderForTest, REPOSITORY } from "./processes/command.js";
 
 const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatMap((folder) =>
@@ -64,6 +65,8 @@ describe("docs/monitoring.md", () => {
   const logged = [
     ...namesOf(/\b(?:#?log|events|#events)(?:\.(?:debug|info|warn|error)|\[[^\]]+\])\([^;]*?,\s*"([a-z_]+)",?\s*\)/g),
     ...states,
+    // What sums them up is written under a name that is worked out.
+    ...[...CALLER_EVENTS].map(sumNameOf),
   ];
   const counted = [...read(`${folder}/metrics/event-counts.ts`).matchAll(/^ {2}([a-z_]+): \(counts/gm)].map(
     ([, name]) => name,

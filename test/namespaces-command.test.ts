@@ -20,7 +20,7 @@ describe("on a store at rest", () => {
     await callnumber(["init", "--store", store]);
     const listed = await callnumber(["namespaces", "list", "--store", store]);
     expect(listed.stdout.trimEnd().split("\n").slice(1)).toEqual([
-      expect.stringMatching(/^lists +0 +1073741624 +4 +not asked +archive=lists team=a=b c$/),
+      expect.stringMatching(/^lists +0 +1073741624 +4 +not asked +archive=lists team="a=b c"$/),
       expect.stringMatching(/^main +0 +1073741823 +2 +not asked$/),
     ]);
     const described = await callnumber(["namespaces", "describe", "lists", "--store", store, "--json"]);

@@ -120,6 +120,20 @@ describe("list and revoke", () => {
     for (const { stdout } of tokens) expect(all).not.toContain(stdout.trimEnd());
   });
 
+  test("tell a namespace called all from all namespaces", async () => {
+    const file = await tokensFile();
+    for (const where of [["--namespace", "all"], ["--all-namespaces"]]) {
+      await callnumber(["token", "create", "--tokens-file", file, "--role", "read", ...where]);
+    }
+    const { stdout } = await callnumber(["token", "list", "--tokens-file", file]);
+    expect(stdout.match(/ read +(all|\(all namespaces\)) +2/g)).toEqual([
+      expect.stringMatching(/ all +2$/),
+      expect.stringMatching(/\(all namespaces\) +2$/),
+    ]);
+    const listed = await callnumber(["token", "list", "--tokens-file", file, "--json"]);
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ namespaces: ["all"] }, { namespaces: "all" }]);
+  });
+
   test("of a file that others may read is refused with the command that mends it", async () => {
     const file = await tokensFile();
     await create(file);

@@ -94,6 +94,8 @@ describe("a Redis with the users and the settings that we ship", () => {
     ["operator", "del callnumber:{acl}:record"],
     ["operator", "replicaof 127.0.0.1 1"],
     ["operator", "acl setuser someone on nopass"],
+    ["operator", "client pause 1 all"],
+    ["operator", "client kill type normal"],
     ["replica", "flushall"],
     ["replica", "hget callnumber:{acl}:record f"],
     ["replica", "replicaof 127.0.0.1 1"],
@@ -128,6 +130,7 @@ describe("a Redis with the users and the settings that we ship", () => {
       expect(await redis.config("GET", name)).toEqual([name, value]);
     }
     expect(await redis.keys("*")).toEqual([]);
+    expect(await redis.call("CLIENT", "LIST")).toContain("user=operator");
     expect(await redis.bgrewriteaof()).toMatch(/append only file rewriting/i);
   });
 });

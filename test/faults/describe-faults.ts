@@ -10,9 +10,9 @@ import { type FaultResult, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
 import { tableOf } from "./table.js";
 
-const RUN_COUNT_MIN = 40_000;
+const RUN_COUNT_MIN = 20_000;
 /** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
-const PAUSE_MS = 4;
+const PAUSE_MS = 12;
 
 export function describeFaults(name: string, ...groups: readonly (readonly Fault[])[]): void {
   const faults = groups.flat();

@@ -1,6 +1,7 @@
 /** Attacks on the handshake, which is dear for the server and need not be for the caller: none of these computes anything. For a coordinator that speaks HTTPS. */
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { expect } from "vitest";
 import type { Attack } from "./attacks.js";
 import { manyOpened } from "./many-callers.js";
 import { opened } from "./raw-client.js";
@@ -11,6 +12,7 @@ const SILENT = 2;
 const DYING = 2;
 const REPEATING_AT_ONCE = 32;
 const DRIBBLE_EVERY_MS = 250;
+const HANDSHAKE_RECORD = 0x16;
 /** Longer than a handshake may take. */
 const PATIENCE_MS = 11_000;
 
@@ -51,12 +53,17 @@ export const TLS_ATTACKS: readonly Attack[] = [
     name: "TLS: a recorded first message, again and again",
     connectionsEach: 1,
     act: async (target, count) => {
-      const hello = await recordedHello();
-      let begun = 0;
-      const repeat = async () => {
-        while (begun++ < count) await answered(target, hello);
-      };
-      await Promise.all(Array.from({ length: REPEATING_AT_ONCE }, repeat));
+      await repeated(target, await recordedHello(), count);
+      return [];
+    },
+  },
+  {
+    name: "TLS: a recorded first message that asks for the dearest keys, again and again",
+    connectionsEach: 1,
+    act: async (target, count) => {
+      const hello = await recordedHello({ minVersion: "TLSv1.3", ecdhCurve: "ffdhe8192" });
+      const answers = await repeated(target, hello, count);
+      expect(answers.map((answer) => answer[0])).not.toContain(HANDSHAKE_RECORD);
       return [];
     },
   },
@@ -77,13 +84,26 @@ export const TLS_ATTACKS: readonly Attack[] = [
   },
 ];
 
+/** So often in all, some at a time. Resolves to what the server said first to each. */
+async function repeated(target: Target, hello: Buffer, count: number): Promise<readonly Buffer[]> {
+  const answers: Buffer[] = [];
+  let begun = 0;
+  const repeat = async () => {
+    while (begun++ < count) answers.push(await answered(target, hello));
+  };
+  await Promise.all(Array.from({ length: REPEATING_AT_ONCE }, repeat));
+  return answers;
+}
+
 /** Resolves when the server has done its part or ended the connection, and dies. */
-async function answered(target: Target, hello: Buffer): Promise<void> {
+async function answered(target: Target, hello: Buffer): Promise<Buffer> {
   const socket: Socket = await opened(target);
-  const over = new Promise<void>((resolve) => {
-    for (const event of ["data", "end", "close"]) socket.once(event, () => resolve());
+  const over = new Promise<Buffer>((resolve) => {
+    socket.once("data", resolve);
+    for (const event of ["end", "close"]) socket.once(event, () => resolve(Buffer.alloc(0)));
   });
   socket.write(hello);
-  await over;
+  const answer = await over;
   socket.resetAndDestroy();
+  return answer;
 }

@@ -7,8 +7,14 @@ export interface RespServer {
   close(): Promise<void>;
 }
 
-/** @param answer is told the words of each command, and writes what it likes; the connection may be gone. */
-export async function startRespServer(answer: (words: readonly string[], socket: Socket) => void): Promise<RespServer> {
+/**
+ * @param answer is told the words of each command, and writes what it likes; the connection may be gone.
+ * @param host where it listens.
+ */
+export async function startRespServer(
+  answer: (words: readonly string[], socket: Socket) => void,
+  host = "127.0.0.1",
+): Promise<RespServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -23,7 +29,7 @@ export async function startRespServer(answer: (words: readonly string[], socket:
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     close() {

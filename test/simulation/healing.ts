@@ -9,9 +9,10 @@ import type { World } from "./world.js";
 
 /**
  * How long it may take, ms: a jump with a clock that was ahead lands at most 4 · eps beyond the line (8 s, and 1 s for a run), and the operator looks
- * for 11 s first; a second claim, and pauses between, are small beside these. In production nobody waits for the simulated minute.
+ * for 11 s before each verb, of which two may be refused with what is to be done first; a second claim, and pauses between, are small beside these.
+ * In production nobody waits for the simulated minute.
  */
-const HEALED_WITHIN_MS = 40_000;
+const HEALED_WITHIN_MS = 60_000;
 const TRY_EVERY_MS = 500;
 const WATCH_MS = 11_000;
 
@@ -19,6 +20,7 @@ export async function heal(world: World): Promise<void> {
   await mendEverything(world);
   const untilMs = world.time.nowMs + HEALED_WITHIN_MS;
   world.tell(() => "everything is mended; from now on leases must succeed");
+  let typed: Verb | undefined;
   for (const [index, host] of world.hosts.entries()) {
     const importer = world.importers[index % world.importers.length] as World["importers"][number];
     const leasesBefore = world.tally.leases.length;
@@ -26,8 +28,11 @@ export async function heal(world: World): Promise<void> {
     while (world.tally.leases.length === leasesBefore) {
       // What was asked before, and is answered late, is late no more.
       world.network.release();
-      for (const other of world.hosts) other.touch();
-      void importer.ask(host, 1);
+      const areStopped = world.operator.isBusy && typed?.areCoordinatorsStopped === true;
+      if (!areStopped) {
+        for (const other of world.hosts) other.touch();
+        void importer.ask(host, 1);
+      }
       await world.settle();
       await world.pass(TRY_EVERY_MS);
       await world.settle();
@@ -39,9 +44,10 @@ export async function heal(world: World): Promise<void> {
         );
       }
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
-      const verb = nextVerb(world, refusal?.code);
+      const verb = nextVerb(world, refusal?.code, typed);
       if (verb === undefined) continue;
-      world.tell(() => `the operator types ${verb.name}, because of ${refusal?.code}`);
+      typed = verb;
+      world.tell(() => `the operator types ${verb.name}${inWords(verb)}, because of ${refusal?.code}`);
       if (verb.name === "advance-version") {
         world.operator.advance();
       } else {
@@ -52,19 +58,32 @@ export async function heal(world: World): Promise<void> {
   }
 }
 
-type Verb = { readonly name: "advance-version" } | { readonly name: "recover"; readonly version: number };
+type Verb = ({ readonly name: "advance-version" } | { readonly name: "recover"; readonly version: number }) & {
+  readonly areCoordinatorsStopped?: true;
+};
 
 /** What an operator types next, who was told `code` by an importer, and something else by the verb typed before: that one looked closer. */
-function nextVerb({ operator, storeId, time }: World, code: string | undefined): Verb | undefined {
+function nextVerb(
+  { operator, storeId, time }: World,
+  code: string | undefined,
+  typed: Verb | undefined,
+): Verb | undefined {
   if (code === "run_space_exhausted") return { name: "advance-version" };
   if (!asksForOperator(code)) return undefined;
   const said = operator.refusedWith?.code;
+  // A record that nobody believes, and a coordinator that remembers nothing touches: the refusal says what is to be done first.
+  if (said === "coordinator_still_leases" && typed !== undefined) return { ...typed, areCoordinatorsStopped: true };
   // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
   if (said === "run_space_exhausted") return { name: "recover", version: 1 };
   // A holder may be told of a run above the mark first, where no jump lands above it any more: `line_ending` tells of that end.
   const id = parseStoreId(storeId);
   const isEnded = code === "run_beyond_mark" && id !== undefined && lineAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
+}
+
+function inWords(verb: Verb): string {
+  const version = verb.name === "recover" && verb.version > 0 ? ` with the floor of version ${verb.version}` : "";
+  return `${version}${verb.areCoordinatorsStopped ? ", all coordinators stopped" : ""}`;
 }
 
 async function mendEverything(world: World): Promise<void> {

@@ -61,8 +61,11 @@ export class Importer {
       child.stderr?.on("data", (chunk) => (said += String(chunk)));
       this.#child = child;
       const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
-      const hasCrashed = this.settings.crashesAfter !== undefined && signal === "SIGKILL";
-      if (code !== 0 && !hasCrashed)
+      const isCrashing = this.settings.crashesAfter !== undefined;
+      const hasCrashed = isCrashing && signal === "SIGKILL";
+      // One that is started over and over may be told to stop before it listens to that.
+      const wasStopped = isCrashing && !this.#isWanted;
+      if (code !== 0 && !hasCrashed && !wasStopped)
         throw new Error(`importer ${this.settings.name} ended with ${code ?? signal}: ${said}`);
       if (hasCrashed && this.#isWanted) await delay(RESTART_AFTER_MS);
     }

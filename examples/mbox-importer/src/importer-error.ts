@@ -1,5 +1,6 @@
 /** The one error class of this importer. The code is stable, the message says what happened, the remedy what to do. */
 import type { ClientErrorCode } from "@callnumber/protocol/wire";
+import { withoutTokens } from "./without-tokens.js";
 
 export type ImporterErrorCode =
   | "bad_usage"
@@ -34,7 +35,13 @@ export interface ErrorFacts {
   readonly remedy: string;
 }
 
+/** Without tokens: one may have been given where a file is named. */
 export function errorFactsOf(error: unknown): ErrorFacts {
+  const { code, message, remedy } = factsOf(error);
+  return { code, message: withoutTokens(message), remedy: withoutTokens(remedy) };
+}
+
+function factsOf(error: unknown): ErrorFacts {
   if (error instanceof ImporterError) return { code: error.code, message: error.message, remedy: error.remedy };
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {

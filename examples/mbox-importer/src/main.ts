@@ -64,6 +64,12 @@ function statusOf({ outcome, messages }: Summary, stopSignal: StopSignal | undef
 }
 
 function writeError({ code, message, remedy }: ErrorFacts): void {
-  const lines = message.split("\n").map((line) => printable(line, 1000));
-  process.stderr.write(`mbox-importer: ${code}: ${lines.join("\n")}\n${remedy}\n`);
+  process.stderr.write(`mbox-importer: ${printable(code)}: ${linesOf(message)}\n${linesOf(remedy)}\n`);
+}
+
+function linesOf(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => printable(line, 1000))
+    .join("\n");
 }

@@ -1,4 +1,5 @@
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import { listMaildir, readMaildirMessage } from "../src/maildir/maildir.js";
@@ -37,6 +38,20 @@ it("says that a message is gone", async () => {
   const messages = await listMaildir(maildir);
   await rm(join(maildir, "new", "1003.c.host"));
   await expect(readMaildirMessage(maildir, messages[2] as (typeof messages)[0])).rejects.toThrow("ENOENT");
+});
+
+it("reads a message by its link, and waits for nobody who may write to a pipe among the messages", SLOW, async () => {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "elsewhere"), letter("four"));
+  await symlink(join(folder, "elsewhere"), join(maildir, "new", "1004.d.host"));
+  execFileSync("mkfifo", [join(maildir, "new", "1005.e.host")]);
+  const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
+  const { status, summary } = await runImporter(maildir, "--archive", join(folder, "archive.db"), "--coordinator", url);
+  expect(status).toBe(1);
+  expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 1 });
+  expect(summary?.problems).toEqual([
+    expect.objectContaining({ source: join(maildir, "1005.e.host"), reason: expect.stringContaining("is no file") }),
+  ]);
 });
 
 it("tells a folder that is no maildir from one that is", async () => {

@@ -66,6 +66,11 @@ describe("the summary", () => {
     expect(text).not.toContain("\u001b");
   });
 
+  it("names the store as the coordinator did, and nothing of it acts on a terminal", () => {
+    const text = summaryText({ ...SUMMARY, storeId: "s\u001b[2J\u202egpj\nImported into" });
+    expect(text).toContain("store s [2J gpj Imported into, namespace main");
+  });
+
   it("says that it was stopped, or that it failed", () => {
     expect(summaryText({ ...SUMMARY, outcome: "stopped" })).toMatch(/^Stopped before the end/);
     expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);

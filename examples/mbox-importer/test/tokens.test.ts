@@ -1,5 +1,6 @@
 /** A coordinator that asks for tokens: the importer bears one from a file, and none that it bears is told. */
-import { chmod, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -47,6 +48,24 @@ describe("an import", () => {
     expect(leases.length).toBeGreaterThan(0);
     expect(new Set(leases.map(({ tokenId }) => tokenId))).toEqual(new Set([listed[0].id]));
   });
+});
+
+it("repeats no token that stands where a file is named, as JSON or in words", async () => {
+  const token = `cn_${"AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_abcdefg"}`;
+  const archive = ["--archive", join(await temporaryFolder(), "a.db"), "--coordinator", "http://127.0.0.1:9"];
+  for (const args of [
+    [LETTERS, ...archive, "--token-file", token],
+    [LETTERS, ...archive, "--token-file", token.slice(0, 30)],
+    [token, ...archive],
+    [LETTERS, "--archive", `/nonexistent/${token}/a.db`],
+    [LETTERS, ...archive, "--namespace", token],
+  ]) {
+    const { status, summary, stderr } = await runImporter(...args);
+    expect(status).not.toBe(0);
+    expect(stderr).toContain("cn_(token)");
+    expect(stderr).not.toContain(token.slice(0, 12));
+    expect(JSON.stringify(summary?.error ?? null)).not.toContain(token.slice(0, 12));
+  }
 });
 
 describe("the bearer", () => {
@@ -105,6 +124,18 @@ describe("the bearer", () => {
     // A group's read is how services get their secrets.
     await chmod(tokenFile, 0o640);
     expect((token as () => string)()).toBe("cn_secret");
+  });
+
+  it("waits for nobody who may write to a pipe, and reads a file by its link", async () => {
+    const folder = await temporaryFolder();
+    const [pipe, file, link] = [join(folder, "pipe"), join(folder, "token"), join(folder, "link")];
+    execFileSync("mkfifo", ["-m", "600", pipe]);
+    // In a process of its own: it would hold up this one.
+    const refused = await runImporter(LETTERS, "--archive", join(folder, "letters.db"), "--token-file", pipe);
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining(`${pipe} is no file`) });
+    await writeFile(file, "cn_secret", { mode: 0o600 });
+    await symlink(file, link);
+    expect((bearerOf({ token: undefined, tokenFile: link }).token as () => string)()).toBe("cn_secret");
   });
 
   it("says which file is not there, and is none where nothing was given", async () => {

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { Archive } from "../src/archive/archive.js";
 import { importOn } from "./import-on.js";
@@ -133,6 +134,13 @@ describe("the store that an archive takes its numbers from", SLOW, () => {
     expect(elsewhere.status).toBe(1);
     expect(elsewhere.stderr).toContain("other_namespace");
     expect(rowsOf(path).length).toBe(10);
+
+    const database = new DatabaseSync(path);
+    database.prepare("update facts set value = ? where name = 'namespace'").run("x\u001b[2J\u202egpj");
+    database.close();
+    const strange = await runImporter(other, "--archive", path, "--coordinator", home.url);
+    expect(strange.stderr).toContain("Give --namespace x [2J gpj, or another --archive.");
+    expect(strange.stderr).not.toMatch(/[^\P{C}\n]/u);
   });
 });
 

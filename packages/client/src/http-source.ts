@@ -3,6 +3,7 @@
  * One request for each call, never a repeat: when to ask again is the lease buffer's decision.
  */
 import { type ErrorAnswer, isErrorCode, type Lease, pathOf } from "@callnumber/protocol/wire";
+import { boundedText } from "./bounded-text.js";
 import { ClientError } from "./client-error.js";
 import type { CallOptions, LeaseSource } from "./lease-source.js";
 import { unreachableReason } from "./unreachable-reason.js";
@@ -11,6 +12,9 @@ import { unreachableReason } from "./unreachable-reason.js";
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export type Token = string | (() => string);
+
+/** A lease and a report have less than 1 kB, and the longest refusal some. */
+const ANSWER_BYTES_MAX = 65_536;
 
 /** What RFC 6750 lets a token have. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
@@ -40,16 +44,16 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
     const init: RequestInit = { method: "POST", headers, body: JSON.stringify(body), redirect: "error" };
     if (signal) init.signal = signal;
     let response: Response;
-    let text: string;
+    let text: string | undefined;
     try {
       response = await fetch(base + path, init);
-      text = await response.text();
+      text = await boundedText(response, ANSWER_BYTES_MAX);
     } catch (error) {
       throw unreachable(base, error);
     }
-    const answer = parseJson(text);
+    const answer = parseJson(text ?? "");
     if (response.ok && answer !== undefined) return answer;
-    throw refusal(base, response, answer);
+    throw refusal(base, response, answer, text === undefined);
   }
 
   return {
@@ -92,12 +96,14 @@ function unreachable(base: string, error: unknown): ClientError {
   return new ClientError("coordinator_unreachable", message, { cause: error });
 }
 
-function refusal(base: string, response: Response, answer: unknown): ClientError {
+function refusal(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
   const retryAfterMs = (isErrorAnswer(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
   if (isErrorAnswer(answer) && isErrorCode(answer.code))
     return new ClientError(answer.code, answer.message, { retryAfterMs });
   // Not an answer that this client knows: a newer coordinator, a proxy in between, or another program at this address.
-  const said = isErrorAnswer(answer) ? `${answer.code}: ${answer.message}` : "not as a coordinator does";
+  const said = isErrorAnswer(answer)
+    ? `${answer.code}: ${answer.message}`
+    : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
   const message = `${base} answered with status ${response.status}, ${said}; is that the address of a coordinator?`;
   const passing = response.status >= 500 || response.status === 429 || response.status === 408;
   return new ClientError(passing ? "coordinator_unreachable" : "answer_not_understood", message, { retryAfterMs });

@@ -1,5 +1,6 @@
 export type { CallNumber } from "@callnumber/protocol/codec";
 export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";
+export { boundedText } from "./bounded-text.js";
 export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
 export { ClientError } from "./client-error.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";

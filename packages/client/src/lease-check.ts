@@ -4,8 +4,11 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";
+import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";
 import { ClientError } from "./client-error.js";
+
+/** It ends in messages, in archives and at terminals; a coordinator's own has 66 characters at most. */
+const STORE_ID_PATTERN = /^[!-~]{1,99}$/;
 
 export interface Expected {
   readonly namespace: string;
@@ -28,13 +31,14 @@ export function checkedLease(answer: unknown, expected: Expected): Lease {
   const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt });
   if (lease.nonce !== expected.nonce) throw notUnderstood("it does not echo the nonce of the request");
   if (lease.namespace !== expected.namespace) throw notUnderstood("it is for another namespace");
-  if (typeof lease.storeId !== "string" || lease.storeId === "") throw notUnderstood("it names no store");
+  if (typeof lease.storeId !== "string" || !STORE_ID_PATTERN.test(lease.storeId))
+    throw notUnderstood("it names no store");
   if (typeof lease.receipt !== "string" || !RECEIPT_PATTERN.test(lease.receipt))
     throw notUnderstood("it bears no receipt");
   mustBeWithin("version", lease.version, 0, VERSION_MAX);
   mustBeWithin("runCount", lease.runCount, 1, expected.runCountMax);
   mustBeWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);
-  mustBeWithin("leasedAtMs", lease.leasedAtMs, 0, Number.MAX_SAFE_INTEGER);
+  mustBeWithin("leasedAtMs", lease.leasedAtMs, 0, INSTANT_MAX_MS);
   if (expected.storeId !== undefined && lease.storeId !== expected.storeId) throw otherStore(lease, expected.storeId);
   if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
     throw new ClientError(
@@ -57,7 +61,7 @@ function otherStore(lease: Lease, expected: string): ClientError {
 
 function mustBeWithin(field: string, value: unknown, min: number, max: number): void {
   if (!(Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) {
-    throw notUnderstood(`its ${field} is ${JSON.stringify(value)}, not a whole number from ${min} to ${max}`);
+    throw notUnderstood(`its ${field} is ${describe(value)}, not a whole number from ${min} to ${max}`);
   }
 }
 

@@ -5,6 +5,7 @@ import process from "node:process";
 import type { Holder, Lease } from "@callnumber/protocol/wire";
 import {
   DEFAULT_NAMESPACE,
+  describe,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
   LABEL_COUNT_MAX,
@@ -73,7 +74,7 @@ export interface ClientOptions {
   readonly onExhausted?: "lease" | "stop";
   /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
   readonly waitTimeoutMs?: number;
-  /** How long one request may take: 1 to 600,000 ms. Default 5,000. A lease that comes later is burnt. */
+  /** How long one request may take, to the end of its answer: 1 to 600,000 ms. Default 5,000. A lease that comes later is burnt. */
   readonly requestTimeoutMs?: number;
   readonly hooks?: ClientHooks;
 }
@@ -127,12 +128,12 @@ export function settingsOf(options: ClientOptions): Settings {
   } = options;
   if (!NAMESPACE_PATTERN.test(namespace)) {
     throw new TypeError(
-      `namespace must have 1 to 63 characters a-z, 0-9, dot, dash, underscore, not ${show(namespace)}`,
+      `namespace must have 1 to 63 characters a-z, 0-9, dot, dash, underscore, not ${describe(namespace)}`,
     );
   }
   if (expectedStoreId !== undefined && (typeof expectedStoreId !== "string" || expectedStoreId === "")) {
     throw new TypeError(
-      `expectedStoreId must be a store id, not ${show(expectedStoreId)}; leave it out to pin the first store met`,
+      `expectedStoreId must be a store id, not ${describe(expectedStoreId)}; leave it out to pin the first store met`,
     );
   }
   if (onExhausted === "stop" && (options.spareRuns ?? 0) > 0) {
@@ -186,7 +187,7 @@ function holderOf(given: ClientOptions["holder"] | undefined): Holder {
   for (const [name, value] of labels) {
     if (!LABEL_NAME_PATTERN.test(name)) {
       throw new TypeError(
-        `a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore; ${show(name)} has not`,
+        `a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore; ${describe(name)} has not`,
       );
     }
     mustBePrintable(`holder.labels.${name}`, value, LABEL_VALUE_LENGTH_MAX);
@@ -196,22 +197,19 @@ function holderOf(given: ClientOptions["holder"] | undefined): Holder {
 
 function mustBePrintable(name: string, value: unknown, lengthMax: number): void {
   if (typeof value !== "string" || value.length > lengthMax || !PRINTABLE_PATTERN.test(value)) {
-    throw new TypeError(`${name} must have 1 to ${lengthMax} printable characters, not ${show(value)}`);
+    throw new TypeError(`${name} must have 1 to ${lengthMax} printable characters, not ${describe(value)}`);
   }
 }
 
 function within(name: string, value: number, min: number, max: number): number {
   if (!(Number.isInteger(value) && value >= min && value <= max)) {
-    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${show(value)}`);
+    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${describe(value)}`);
   }
   return value;
 }
 
 function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  if (!allowed.includes(value)) throw new TypeError(`${name} must be one of ${allowed.join(", ")}, not ${show(value)}`);
+  if (!allowed.includes(value))
+    throw new TypeError(`${name} must be one of ${allowed.join(", ")}, not ${describe(value)}`);
   return value;
-}
-
-function show(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

@@ -328,6 +328,8 @@ describe("answers that can't be", () => {
     ["another nonce", { nonce: "nonce-of-another-request" }],
     ["another namespace", { namespace: "other" }],
     ["no store id", { storeId: "" }],
+    ["a store id that is longer than any", { storeId: "s".repeat(100) }],
+    ["a store id that would do something at a terminal", { storeId: "store\u001b[2J" }],
     ["more runs than asked", { runCount: 2 }],
     ["no runs", { runCount: 0 }],
     ["a run beyond the space", { firstRun: 2 ** 30 }],
@@ -341,6 +343,14 @@ describe("answers that can't be", () => {
     const client = clientOn(source);
     await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
     expect(runsOf([await client.next()])).toEqual([2]);
+  });
+
+  test("what stands there is told cut short", async () => {
+    const source = new ScriptedSource().answer((lease) => ({ ...lease, runCount: "9".repeat(1_000_000) }));
+    const error = (await clientOn(source)
+      .next()
+      .catch((thrown: unknown) => thrown)) as Error;
+    expect(error.message).toMatch(/its runCount is "9{40}…", not a whole number from 1 to 1$/);
   });
 
   test.each([["null"], ["[]"], ["7"], ['"text"'], ["{}"]])("%s is no lease", async (json) => {

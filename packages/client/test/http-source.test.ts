@@ -1,8 +1,10 @@
 /** The HTTP source against real sockets that answer as a test says: what reaches the wire, and what becomes of odd answers. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import type { LeaseRequest } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { endlessServer } from "../../../test/endless-server.js";
 import { ClientError, createClient, httpSource } from "../src/index.js";
 
 const request: LeaseRequest = {
@@ -16,7 +18,7 @@ const request: LeaseRequest = {
 
 interface Answer {
   readonly status: number;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   readonly headers?: Record<string, string>;
 }
 
@@ -230,6 +232,52 @@ describe("refusals", () => {
       retryAfterMs,
     });
     expect(seen).toHaveLength(1);
+  });
+
+  describe("an answer longer than any", () => {
+    const LONGEST_BYTES = 65_536;
+    /** What the kernels of both sides may keep for an asker that reads no more. */
+    const ON_THE_WAY_BYTES = 24 * 1024 * 1024;
+    const lease = '{"some":"lease"}';
+
+    test("is none, however small it is on its way and whatever it begins with", async () => {
+      const source = httpSource({ coordinator: base });
+      for (const pack of [Buffer.from, gzipSync] as const) {
+        const headers = pack === gzipSync ? { "content-encoding": "gzip" } : {};
+        answer = { status: 201, body: pack(lease.padEnd(LONGEST_BYTES)), headers };
+        expect(await source.lease("main", request)).toEqual({ some: "lease" });
+        answer = { status: 201, body: pack(lease.padEnd(LONGEST_BYTES + 1)), headers };
+        expect(await failure(source.lease("main", request))).toMatchObject({
+          code: "answer_not_understood",
+          message: expect.stringContaining("longer than a coordinator does"),
+        });
+      }
+    });
+
+    test("is not read to its end: the client hangs up, tells at once, and asks no more by itself", async () => {
+      const { url, heard } = await endlessServer({ status: 201 });
+      await using client = createClient({ coordinator: url, holder: { name: "x" } });
+      await expect(client.next()).rejects.toMatchObject({ code: "answer_not_understood" });
+      expect(await heard).toBeLessThan(ON_THE_WAY_BYTES);
+    });
+
+    test("with a status that will pass is waited out, as any other of something in between", async () => {
+      const { url, heard } = await endlessServer({ status: 502 });
+      const away: { code: string; retryInMs: number }[] = [];
+      const onCoordinatorAway = ({ error: { code }, retryInMs }: { error: ClientError; retryInMs: number }) =>
+        void away.push({ code, retryInMs });
+      await using client = createClient({ coordinator: url, holder: { name: "x" }, hooks: { onCoordinatorAway } });
+      const number = client.next().catch((error: unknown) => error);
+      expect(await heard).toBeLessThan(ON_THE_WAY_BYTES);
+      await expect.poll(() => away[0]).toMatchObject({ code: "coordinator_unreachable" });
+      await client.close();
+      expect(await number).toMatchObject({ code: "client_closed" });
+    });
+
+    test("in broken UTF-8 is cut nowhere else than before: what can't be read stands for itself", async () => {
+      answer = { status: 201, body: Buffer.from([0xef, 0xbb, 0xbf, 0x22, 0xff, 0xc3, 0xbc, 0x22]) };
+      expect(await httpSource({ coordinator: base }).lease("main", request)).toBe("\ufffdü");
+    });
   });
 
   test("an address where nobody listens is named, with what to do", async () => {

@@ -22,6 +22,9 @@ const ORDINARY: ReadonlySet<string> = new Set([
 const REFUSALS: Tell = ({ refusalCount }, { code }) =>
   `${counted(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`;
 
+/** Which event it sums up says the sum itself. */
+const summedUp = (of: unknown) => (typeof of === "string" ? of : "?").replaceAll("_", " ");
+
 const SENTENCES: Readonly<Record<string, Tell>> = {
   lease: ({ firstRun, runCount, holder }) =>
     `${runs(number(firstRun), number(runCount))} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
@@ -29,6 +32,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
     `${counted(number(leaseCount), "more lease")} in the same second, ${counted(number(runCount), "run")}`,
   refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
   refusals: REFUSALS,
+  repeated: ({ of, eventCount }) => `${grouped(number(eventCount))} more in the same second: ${summedUp(of)}`,
   in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
   fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
   open: () => "leasing is open",
@@ -78,7 +82,8 @@ export function sentenceOf(event: OperatorEvent): string {
 
 /** Whether it says what became of the guard, of the store, or of an importer that was refused. */
 export function isOfGuard(event: OperatorEvent): boolean {
-  return !ORDINARY.has(event.event) && isOfImporters(event);
+  const name = event.event === "repeated" ? text(event.fields["of"]) : event.event;
+  return !ORDINARY.has(name) && isOfImporters(event);
 }
 
 /** A refused question of a page or a terminal is nobody's trouble but of whoever asked, who was told. */

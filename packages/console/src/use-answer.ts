@@ -130,10 +130,12 @@ function askTogether(path: string): Promise<unknown> {
   return asked;
 }
 
-/** A refusal changes nothing; and ours would lead to the next question, and that to the next refusal. */
+/** They change nothing; and a refusal of ours would lead to the next question, and that to the next refusal. */
+const NO_NEWS = /^(refusals?|internal_error|clocks_disagree|run_beyond_mark|repeated)$/;
+
 function isNews(event: OperatorEvent, namespace: string): boolean {
   const isOurs = event.namespace === null || event.namespace === namespace;
-  return isOurs && event.event !== "refusal" && event.event !== "refusals";
+  return isOurs && !NO_NEWS.test(event.event);
 }
 
 function keep(path: string, answer: Kept): void {

@@ -82,6 +82,13 @@ describe("events in words", () => {
     expect(sentenceOf(event("constructor", {}))).toBe("constructor");
   });
 
+  test("say of what came again within the second what it was, and whether it is of the guard", () => {
+    const again = event("repeated", { of: "clocks_disagree", eventCount: 1_596 });
+    expect(sentenceOf(again)).toBe("1,596 more in the same second: clocks disagree");
+    expect(isOfGuard(again)).toBe(true);
+    expect(isOfGuard(event("repeated", { of: "sign_in", eventCount: 3 }))).toBe(false);
+  });
+
   test("leave out refused questions of pages and terminals, and count what is told again and again", () => {
     const refused = (path: string) => event("refusal", { path, reason: "in doubt" }, { code: "store_silent" });
     expect(isOfGuard(refused("/v1/namespaces/main/status"))).toBe(false);

@@ -96,7 +96,10 @@ export class CapacityReader {
   /** A failure is kept for nobody but those who wait for it. */
   #once<T>(question: string, ask: () => Promise<T>): Promise<T> {
     const nowMs = this.#options.now();
-    for (const [name, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#kept.delete(name);
+    for (const [name, { untilMs }] of this.#kept) {
+      // Or it is kept for longer than anything is: the clock went back.
+      if (untilMs <= nowMs || untilMs - nowMs > KEPT_MS) this.#kept.delete(name);
+    }
     const kept = this.#kept.get(question);
     if (kept !== undefined) return kept.answer as Promise<T>;
     const answer = ask();

@@ -1,7 +1,11 @@
 /** The one error class of this package: what the outside world, not the caller's program, did wrong. */
 import type { ErrorCode } from "@callnumber/protocol/wire";
+import { MESSAGE_LENGTH_MAX, shown } from "./shown-text.js";
 
-/** The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. */
+/**
+ * The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. What a store or a server
+ * said may stand in it: it goes to terminals, logs and callers, so it has one line, an end, and nothing that acts on a terminal.
+ */
 export class CoordinatorError extends Error {
   override readonly name = "CoordinatorError";
   readonly retryAfterMs: number | undefined;
@@ -13,7 +17,7 @@ export class CoordinatorError extends Error {
     message: string,
     options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly generation?: number } = {},
   ) {
-    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    super(shown(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
   }

@@ -32,7 +32,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
   const isWanted = passes(query);
   let below = await startOf(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
-    const limit = isSelective(query) ? SCAN_STEP : query.limit - leases.length;
+    const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
     const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
     for (const entry of found) {
       if (isBefore(query, entry)) return { leases, nextCursor: null };

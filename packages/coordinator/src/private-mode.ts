@@ -8,11 +8,15 @@ const MODE_BITS = 0o7777;
 export function faultOfMode(mode: number, path: string): string | undefined {
   const bits = mode & MODE_BITS;
   if ((bits & ~MODE_MAX) === 0) return undefined;
-  const octal = bits.toString(8).padStart(4, "0");
   return (
-    `its mode is ${octal}; it must be 0600, or 0640 for a group that may read it, so that nobody else can read or change it: ` +
+    `its mode is ${octalOf(mode)}; it must be 0600, or 0640 for a group that may read it, so that nobody else can read or change it: ` +
     `chmod 600 ${asShellWord(path)}`
   );
+}
+
+/** A file's mode as `chmod` takes it: 0640. */
+export function octalOf(mode: number): string {
+  return (mode & MODE_BITS).toString(8).padStart(4, "0");
 }
 
 export function asShellWord(path: string): string {

@@ -1,31 +1,35 @@
 /**
  * The last events of this coordinator, for whoever watches it: each with a number, what nobody outside may read left out, and a
- * flood of leases or refusals told in sums. Knows nothing of how they are sent.
+ * flood of leases, or of what callers cause, told in sums. Knows nothing of how they are sent.
  */
 import { randomBytes } from "node:crypto";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { isErrorCode } from "@callnumber/protocol/wire";
+import { CALLER_EVENTS, isSum, sumNameOf } from "./caller-events.js";
 import type { EventListener } from "./events.js";
 
 /** So many events can be asked for again. */
 export const RECENT_EVENT_COUNT = 500;
 /** Beside them those that leases must not push out: what became of the guard is asked for days later. */
 export const NOTABLE_EVENT_COUNT = 200;
-/** Leases, and refusals, told one by one in a second; what comes beyond is told in one sum. */
+/** And of each event that callers cause, but for refusals: a flood of one pushes out neither what the guard did nor any other. */
+export const CALLER_EVENT_COUNT = 50;
+/** Leases, and of each event that callers cause, told one by one in a second; what comes beyond is told in one sum. */
 export const TOLD_PER_SECOND_MAX = 20;
 /** Sums of a second, by namespace and code; strangers invent namespaces, and beyond so many a sum names none. */
 export const SUMS_PER_SECOND_MAX = 50;
-
-/** What comes in floods, and what the sum of it is called. */
-const SUM_NAMES: Readonly<Record<string, string>> = { lease: "leases", refusal: "refusals" };
 
 /** A nonce lets its holder report; an error bears a stack. Namespace and code stand beside the fields. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "namespace", "code"]);
 
 const SECOND_MS = 1_000;
 
+/** What stands beside the last events is kept in rooms, each bounded by itself. */
+const NOTABLE_ROOM = "";
+
 interface Sum {
-  readonly event: string;
+  /** The event that is summed up. */
+  readonly of: string;
   readonly namespace: string | null;
   readonly code: OperatorEvent["code"];
   count: number;
@@ -47,7 +51,7 @@ export class RecentEvents {
   readonly #watchers = new Set<Watcher>();
   #lastId = 0;
   #recent: OperatorEvent[] = [];
-  #notable: OperatorEvent[] = [];
+  readonly #rooms = new Map<string, OperatorEvent[]>();
   /** How many of a name were told one by one since `#secondFromMs`. */
   readonly #toldCounts = new Map<string, number>();
   readonly #sums = new Map<string, Sum>();
@@ -68,11 +72,10 @@ export class RecentEvents {
       namespace: typeof namespace === "string" ? namespace : null,
       code: isErrorCode(code) ? code : null,
     };
-    const sumName = Object.hasOwn(SUM_NAMES, event) ? SUM_NAMES[event] : undefined;
-    if (sumName !== undefined) {
+    if (event === "lease" || CALLER_EVENTS.has(event)) {
       const told = this.#toldCounts.get(event) ?? 0;
       if (told >= TOLD_PER_SECOND_MAX) {
-        this.#addTo(sumName, subject, typeof runCount === "number" ? runCount : 0);
+        this.#addTo(event, subject, typeof runCount === "number" ? runCount : 0);
         return;
       }
       this.#toldCounts.set(event, told + 1);
@@ -90,7 +93,8 @@ export class RecentEvents {
   /** All that are known, oldest first. */
   all(): readonly OperatorEvent[] {
     const firstRecentId = this.#recent[0]?.id ?? 0;
-    return [...this.#notable.filter(({ id }) => id < firstRecentId), ...this.#recent];
+    const older = [...this.#rooms.values()].flat().filter(({ id }) => id < firstRecentId);
+    return [...older.sort((one, other) => one.id - other.id), ...this.#recent];
   }
 
   /** The watcher is told each new event; it must not throw and not wait. Answers what ends that. */
@@ -111,28 +115,28 @@ export class RecentEvents {
     this.#toldCounts.clear();
     const sums = [...this.#sums.values()];
     this.#sums.clear();
-    for (const { event, namespace, code, count, runCount } of sums) {
-      const fields = event === "leases" ? { leaseCount: count, runCount } : { refusalCount: count };
-      this.#tell({ atMs: nowMs, level: "info", event, namespace, code, fields });
+    for (const sum of sums) {
+      const { namespace, code } = sum;
+      this.#tell({ atMs: nowMs, level: "info", event: sumNameOf(sum.of), namespace, code, fields: fieldsOf(sum) });
     }
   }
 
-  #addTo(event: string, subject: Pick<Sum, "namespace" | "code">, runCount: number): void {
-    const sum = this.#sumOf(event, subject);
+  #addTo(of: string, subject: Pick<Sum, "namespace" | "code">, runCount: number): void {
+    const sum = this.#sumOf(of, subject);
     sum.count++;
     sum.runCount += runCount;
     this.#timer ??= setTimeout(() => this.#beginSecond(this.#now()), SECOND_MS).unref();
   }
 
-  #sumOf(event: string, { namespace, code }: Pick<Sum, "namespace" | "code">): Sum {
-    const key = `${event} ${namespace} ${code}`;
+  #sumOf(of: string, { namespace, code }: Pick<Sum, "namespace" | "code">): Sum {
+    const key = `${of} ${namespace} ${code}`;
     const known = this.#sums.get(key);
     if (known !== undefined) return known;
-    // The codes are few: without a namespace there is an end to the sums.
+    // Events and codes are few: without a namespace there is an end to the sums.
     if (namespace !== null && this.#sums.size >= SUMS_PER_SECOND_MAX) {
-      return this.#sumOf(event, { namespace: null, code });
+      return this.#sumOf(of, { namespace: null, code });
     }
-    const sum = { event, namespace, code, count: 0, runCount: 0 };
+    const sum = { of, namespace, code, count: 0, runCount: 0 };
     this.#sums.set(key, sum);
     return sum;
   }
@@ -140,14 +144,24 @@ export class RecentEvents {
   #tell(event: Omit<OperatorEvent, "id">): void {
     const numbered = { id: ++this.#lastId, ...event };
     this.#recent = kept(this.#recent, numbered, RECENT_EVENT_COUNT);
-    if (isNotable(numbered)) this.#notable = kept(this.#notable, numbered, NOTABLE_EVENT_COUNT);
+    const room = roomOf(event);
+    if (room !== undefined) {
+      const countMax = room === NOTABLE_ROOM ? NOTABLE_EVENT_COUNT : CALLER_EVENT_COUNT;
+      this.#rooms.set(room, kept(this.#rooms.get(room) ?? [], numbered, countMax));
+    }
     for (const watcher of this.#watchers) watcher(numbered);
   }
 }
 
-/** Leases stand in the ledger, and a refusal comes again as long as it is right. */
-function isNotable({ event }: OperatorEvent): boolean {
-  return !/^(lease|refusal)s?$/.test(event);
+function fieldsOf({ of, count, runCount }: Sum): OperatorEvent["fields"] {
+  if (of === "lease") return { leaseCount: count, runCount };
+  return of === "refusal" ? { refusalCount: count } : { of, eventCount: count };
+}
+
+/** None for leases, which stand in the ledger, for refusals, which come again as long as they are right, and for sums. */
+function roomOf({ event }: Pick<OperatorEvent, "event">): string | undefined {
+  if (event === "lease" || event === "refusal" || isSum(event)) return undefined;
+  return CALLER_EVENTS.has(event) ? event : NOTABLE_ROOM;
 }
 
 function kept(events: readonly OperatorEvent[], newest: OperatorEvent, countMax: number): OperatorEvent[] {

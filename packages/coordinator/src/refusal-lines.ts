@@ -1,25 +1,34 @@
 /**
- * A log in front of the log: refusals, which callers can cause as fast as they like, get so many lines of each code a second, and what comes
- * beyond is told in one sum. Stands behind the hub: metrics and event stream are told of each one.
+ * A log in front of the log: refusals, and what else callers can cause as fast as they like, get so many lines of each code a second, and what
+ * comes beyond is told in one sum. Stands behind the hub: metrics and event stream are told of each one.
  */
+import { CALLER_EVENTS, sumNameOf } from "./caller-events.js";
 import type { Log } from "./log.js";
 import { RefusalSum, type RefusedCaller } from "./refusal-sum.js";
 
-/** Of one code at one level: a flood of one hides no other, and none of lines that nobody reads hides those that somebody does. */
+/** Of one event and code at one level: a flood of one hides no other, and none of lines that nobody reads hides those that somebody does. */
 export const LINES_PER_SECOND_MAX = 20;
 const SECOND_MS = 1_000;
 
-type Level = "debug" | "info";
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+type Level = (typeof LEVELS)[number];
 
-/** Of one code at one level, since the second began. */
+/** Of one event and code at one level, since the second began. */
 interface Second {
+  readonly event: string;
+  readonly code: unknown;
   lineCount: number;
   readonly unlogged: RefusalSum;
 }
 
 export class RefusalLines implements Log {
   readonly #log: Log;
-  readonly #seconds: Readonly<Record<Level, Map<unknown, Second>>> = { debug: new Map(), info: new Map() };
+  readonly #seconds: Readonly<Record<Level, Map<string, Second>>> = {
+    debug: new Map(),
+    info: new Map(),
+    warn: new Map(),
+    error: new Map(),
+  };
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(log: Log) {
@@ -35,11 +44,11 @@ export class RefusalLines implements Log {
   }
 
   warn(fields: object, event: string): void {
-    this.#log.warn(fields, event);
+    if (this.#hasLineFor("warn", fields, event)) this.#log.warn(fields, event);
   }
 
   error(fields: object, event: string): void {
-    this.#log.error(fields, event);
+    if (this.#hasLineFor("error", fields, event)) this.#log.error(fields, event);
   }
 
   /** Tells the sums that are pending; nothing is left running. */
@@ -49,9 +58,9 @@ export class RefusalLines implements Log {
   }
 
   #hasLineFor(level: Level, fields: object, event: string): boolean {
-    if (event !== "refusal") return true;
+    if (!CALLER_EVENTS.has(event)) return true;
     this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
-    const second = this.#secondOf(level, (fields as { readonly code?: unknown }).code);
+    const second = this.#secondOf(level, event, (fields as { readonly code?: unknown }).code);
     if (second.lineCount < LINES_PER_SECOND_MAX) {
       second.lineCount++;
       return true;
@@ -60,20 +69,23 @@ export class RefusalLines implements Log {
     return false;
   }
 
-  #secondOf(level: Level, code: unknown): Second {
-    const known = this.#seconds[level].get(code);
+  #secondOf(level: Level, event: string, code: unknown): Second {
+    const key = `${event} ${code}`;
+    const known = this.#seconds[level].get(key);
     if (known !== undefined) return known;
-    const second = { lineCount: 0, unlogged: new RefusalSum() };
-    this.#seconds[level].set(code, second);
+    const second = { event, code, lineCount: 0, unlogged: new RefusalSum() };
+    this.#seconds[level].set(key, second);
     return second;
   }
 
   #endSecond(): void {
     this.#timer = undefined;
-    for (const level of ["debug", "info"] as const) {
-      for (const [code, { unlogged }] of this.#seconds[level]) {
+    for (const level of LEVELS) {
+      for (const { event, code, unlogged } of this.#seconds[level].values()) {
         const told = unlogged.told();
-        if (told.refusalCount > 0) this.#log[level]({ code, ...told }, "refusals");
+        if (told.refusalCount === 0) continue;
+        const fields = event === "refusal" ? { code, ...told } : { of: event, eventCount: told.refusalCount };
+        this.#log[level](fields, sumNameOf(event));
       }
       this.#seconds[level].clear();
     }

@@ -5,6 +5,7 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
+import { shown } from "./shown-text.js";
 
 /** Every word that guard/decisions.ts and the scripts of lua/ refuse with. */
 export type ScriptWord =
@@ -203,10 +204,10 @@ export function isScriptWord(word: string): word is ScriptWord {
   return Object.hasOwn(SCRIPT_WORDS, word);
 }
 
-/** The error for a refusal. */
+/** The error for a refusal. `detail` may be what stands in a store: it is cut, so that what to do still stands behind it. */
 export function refused(word: ScriptWord, detail: string, namespace: string): CoordinatorError {
   const { code, detail: kind, tell } = SCRIPT_WORDS[word];
-  return new CoordinatorError(code, tell(namespace, detail), {
+  return new CoordinatorError(code, tell(namespace, shown(detail)), {
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });

@@ -1,6 +1,6 @@
 /** Capacity and forecast of a namespace, from its record and a few ledger entries. Pure. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import type { LedgerEntry, StatusAnswer, UseRate } from "@callnumber/protocol/wire";
+import { INSTANT_MAX_MS, type LedgerEntry, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
 import { firstRunOfVersion, runUseOf } from "./run-space.js";
 import type { NamespaceRecord } from "./store.js";
 import { parseStoreId } from "./store-id.js";
@@ -11,9 +11,6 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** Over which the rate of use is measured. */
 const RATE_WINDOWS_MS: readonly number[] = [HOUR_MS, DAY_MS, 7 * DAY_MS];
-
-/** The last instant that a JavaScript date can name. */
-const LAST_INSTANT_MS = 8.64e15;
 
 /** A window, and the oldest lease within it. */
 export interface RateWindow {
@@ -89,6 +86,6 @@ function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: nu
     windowMs,
     runs,
     runsPerDay: (runs / measuredMs) * DAY_MS,
-    exhaustedAtMs: exhaustedAtMs <= LAST_INSTANT_MS ? exhaustedAtMs : null,
+    exhaustedAtMs: exhaustedAtMs <= INSTANT_MAX_MS ? exhaustedAtMs : null,
   };
 }

@@ -289,8 +289,8 @@ describe("an archive in SQLite", () => {
   test.each([
     [undefined, "--scan-column TABLE.COLUMN"],
     ["call_number", "--scan-column TABLE.COLUMN"],
-    ["letters.call_number", 'no table "letters", but messages'],
-    ["messages.abcdefgh", 'no column "abcdefgh", but call_number'],
+    ["letters.call_number", 'no table "letters", but "messages"'],
+    ["messages.abcdefgh", 'no column "abcdefgh", but "call_number"'],
   ])("refuses the column %s, and says what there is", async (column, why) => {
     const path = await databaseWith(`CREATE TABLE messages (call_number); INSERT INTO messages VALUES ('${RUN_99}')`);
     await expect(scanFile(path, column)).rejects.toThrow(why);

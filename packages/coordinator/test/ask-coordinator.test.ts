@@ -2,9 +2,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import { askCoordinator } from "../src/cli/ask-coordinator.js";
+import { askCoordinator, streamFromCoordinator } from "../src/cli/ask-coordinator.js";
+import { exportedLeases } from "../src/cli/export-stream.js";
 
 interface Answer {
   readonly status: number;
@@ -72,4 +74,54 @@ test("it asks once where the refusal will stay, or is none of a coordinator", as
     await expect(ask()).rejects.toThrow();
     expect(askedCount()).toBe(1);
   }
+});
+
+test("a refusal that drips has the time of any other answer", async () => {
+  const server = createServer((_request, response) => void response.writeHead(500).write("{"));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const fetching = vi.spyOn(globalThis, "fetch");
+  onTestFinished(() => {
+    vi.useRealTimers();
+    fetching.mockRestore();
+    server.closeAllConnections();
+    server.close();
+  });
+  const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const asking = streamFromCoordinator({ coordinator }, "/").catch((error: unknown) => error);
+  await fetching.mock.results[0]?.value;
+  // Its first words have come, and whoever waits for them has gone on.
+  await new Promise((resolve) => setImmediate(resolve));
+  vi.advanceTimersByTime(10_000);
+  expect(await asking).toMatchObject({ code: "coordinator_unreachable" });
+});
+
+test("an export is put together from pieces that end anywhere", async () => {
+  const lease = {
+    version: 0,
+    firstRun: 1,
+    runCount: 1,
+    leasedAtMs: 1,
+    holder: { name: "Gerät 😀", host: "h", pid: 1, labels: {} },
+    coordinator: "c",
+    nonce: "n",
+    progress: null,
+  };
+  const lines = [lease, lease, { end: true, leaseCount: 2, upToRun: 1 }];
+  const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const server = createServer(async (_request, response) => {
+    for (const byte of bytes) {
+      response.write(Buffer.of(byte));
+      // What is written faster than it is read comes in one piece.
+      await delay(1);
+    }
+    response.end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const told: unknown[] = [];
+  const question = { coordinator, namespace: "main", filter: new URLSearchParams() };
+  for await (const line of exportedLeases(question)) told.push(line);
+  expect(told).toEqual(lines);
 });

@@ -176,6 +176,25 @@ describe("asking", () => {
     expect(ledger.asked.count).toBe(2 * looked);
   });
 
+  test.each<[what: string, ask: (reader: CapacityReader) => Promise<unknown>]>([
+    ["capacity", (reader) => reader.capacity("main")],
+    ["history", (reader) => reader.history("main", 3_600_000)],
+    ["alarms", (reader) => reader.alarms("main")],
+  ])("for %s after the clock went back asks again, and keeps that as long as ever", async (_, ask) => {
+    const leases = leasesInARow(Array.from({ length: 3 }, () => ({ agoMs: MINUTE_MS })));
+    const clock = { nowMs: NOW_MS };
+    const reader = readerOf(leases, { now: () => clock.nowMs });
+    const first = await ask(reader);
+    clock.nowMs -= 1;
+    const second = await ask(reader);
+    expect(second).not.toBe(first);
+    expect(await ask(reader)).toBe(second);
+    clock.nowMs += KEPT_MS - 1;
+    expect(await ask(reader)).toBe(second);
+    clock.nowMs -= 3_600_000;
+    expect(await ask(reader)).not.toBe(second);
+  });
+
   test("again after a failure asks again", async () => {
     let isAway = true;
     const record = recordOf({ highWaterMark: 0 });

@@ -131,6 +131,16 @@ describe("the event stream", () => {
     await until('"count":299');
   });
 
+  test("has each event made a text once, however many streams begin", async () => {
+    let madeCount = 0;
+    const counted = { toJSON: () => `made ${++madeCount} times` };
+    hub.warn({ namespace: "main", counted }, "jump");
+    for (let count = 0; count < 3; count++) await (await read("?recent=yes")).until("made 1 times");
+    hub.warn({ namespace: "main", counted }, "open");
+    await (await read("?recent=yes")).until("made 2 times");
+    expect(madeCount).toBe(2);
+  });
+
   test("cuts off a reader that does not read: what waits for it stays bounded, and the others hear all", async () => {
     const events = new RecentEvents();
     const streams = new EventStreams(events);

@@ -19,13 +19,14 @@ interface Begun {
 }
 
 /** A line whose handshakes are only noted. */
-async function line({ timeoutMs = LONG_MS } = {}) {
+async function line({ timeoutMs = LONG_MS, mayBegin = (_network: string): boolean => true } = {}) {
   const begun: Begun[] = [];
   const refused: string[] = [];
   const taken: Socket[] = [];
   let turn = 0;
   const waiting = new HandshakeLine({
     timeoutMs,
+    mayBegin,
     onRefused: (reason) => refused.push(reason),
     begin: (socket) => {
       begun.push({ network: socket.remoteAddress, said: String(socket.read()), turn });
@@ -52,7 +53,7 @@ async function line({ timeoutMs = LONG_MS } = {}) {
     onTestFinished(() => void socket.destroy());
     return socket.resume();
   };
-  return { begun, refused, taken, caller };
+  return { begun, refused, taken, caller, goOn: () => waiting.goOn() };
 }
 
 test("however many say all of it in one moment, one begins in each turn", async () => {
@@ -89,6 +90,21 @@ test("a network's only caller does not wait for the crowd of another", async () 
   for (const socket of [...crowd, alone]) socket.write(hello);
   await expect.poll(() => begun.length).toBe(51);
   expect(begun.findIndex(({ network }) => network === ELSEWHERE)).toBe(1);
+});
+
+test("a network that may not begin stands in nobody's way, and goes on when it may", async () => {
+  const resting = new Set([HERE]);
+  const { begun, caller, goOn } = await line({ mayBegin: (network) => !resting.has(network) });
+  const hello = await recordedHello();
+  for (const from of [HERE, ELSEWHERE]) (await caller(from)).write(hello);
+  await expect.poll(() => begun.map(({ network }) => network)).toEqual([ELSEWHERE]);
+  goOn();
+  await othersTurn();
+  await othersTurn();
+  expect(begun).toHaveLength(1);
+  resting.clear();
+  goOn();
+  await expect.poll(() => begun.map(({ network }) => network)).toEqual([ELSEWHERE, HERE]);
 });
 
 test("who says nothing, or not all of it, is closed in time", async () => {

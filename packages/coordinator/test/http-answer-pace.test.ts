@@ -1,11 +1,18 @@
 /** Over real sockets: strangers who ask for more than anybody needs are all answered, and not read for a while behind it; others feel nothing. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { FastifyRequest } from "fastify";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import fastify, { type FastifyRequest } from "fastify";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
+import { keepAnswerPace } from "../src/http/answer-pace.js";
+import type { TypedApp } from "../src/http/app.js";
+import { ANYBODY } from "../src/http/caller.js";
+import { refusalsTold } from "../src/http/error-answer.js";
 import { HeldBack } from "../src/http/held-back.js";
 import { createServer, type Server } from "../src/http/server.js";
+import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { TokensInHand } from "./tokens-in-hand.js";
 
@@ -93,3 +100,34 @@ test.each(["x-forwarded-for", "forwarded", "via"])(
     expect(spares(true, {})).toBe(false);
   },
 );
+
+/** As in answer-pace.ts. */
+const AT_ONCE = 256;
+
+test.each<[code: ErrorCode, status: number, isPaced: boolean]>([
+  ["rate_limited", 429, true],
+  ["run_beyond_mark", 400, true],
+  ["clocks_disagree", 503, true],
+  ["too_many_streams", 503, true],
+  ["line_reached", 503, false],
+  ["store_unavailable", 503, false],
+])("of refusals %s (%i) by one token those beyond its share are held back: %s", async (code, status, isPaced) => {
+  const app = fastify();
+  onTestFinished(() => app.close());
+  const heldBy: (string | null)[] = [];
+  const heldBack = {
+    holdBehind: ({ caller }: FastifyRequest) => void heldBy.push(caller.tokenId),
+  } as unknown as HeldBack;
+  app.setErrorHandler(refusalsTold(SILENT_LOG).answerError);
+  app.decorateRequest("caller", null as never);
+  keepAnswerPace(app as unknown as TypedApp, heldBack, () => 0);
+  app.get("/:tokenId", { config: { access: "lease" } }, (request) => {
+    request.caller = { ...ANYBODY, tokenId: (request.params as { tokenId: string }).tokenId };
+    throw new CoordinatorError(code, "no");
+  });
+  for (let count = 0; count < AT_ONCE + 3; count++) {
+    expect((await app.inject("/one")).statusCode).toBe(status);
+  }
+  await app.inject("/another");
+  expect(heldBy).toEqual(isPaced ? ["one", "one", "one"] : []);
+});

@@ -175,3 +175,48 @@ describe("when there are too many connections", () => {
     expect(await answerTo(working, lease(target))).toMatch(/^HTTP\/1\.1 201/);
   });
 });
+
+describe("what is no request", () => {
+  const EMPTY_LINES = "\r\n".repeat(50_000);
+
+  test("ends a stranger's connection when much of it comes, and not that of somebody who was let in", async () => {
+    const { target } = await served();
+    const sockets = [await openedForTest(target), await openedForTest(target), await openedForTest(target)];
+    const [stranger, asking, known] = sockets as readonly Socket[] as [Socket, Socket, Socket];
+    expect(await answerTo(asking, get(target, "/healthz"))).toContain("200 OK");
+    expect(await answerTo(asking, EMPTY_LINES + get(target, "/healthz"))).toContain("400 Bad Request");
+    expect(await answerTo(stranger, get(target, "/healthz"))).toContain("200 OK");
+    expect(await answerTo(known, get(target, "/v1/namespaces"))).toContain("200 OK");
+    for (const socket of [known, stranger])
+      socket
+        .resume()
+        .on("error", () => {})
+        .write(EMPTY_LINES);
+    await expect.poll(() => isOver(stranger), { timeout: 30_000 }).toBe(true);
+    expect(await answerTo(known, get(target, "/healthz"))).toContain("200 OK");
+  });
+
+  test("keeps no connection open on which nothing is asked any more", async () => {
+    const { target } = await served({ idleMaxMs: 200 });
+    const socket = await openedForTest(target);
+    expect(await answerTo(socket, lease(target))).toContain("201 Created");
+    const lines = setInterval(() => socket.writable && socket.write("\n"), 20);
+    toEnd.push(() => clearInterval(lines));
+    await expect.poll(() => isOver(socket), { timeout: 30_000 }).toBe(true);
+  });
+});
+
+test("who is in the middle of a body that is too long is told so, and is not cut off before", async () => {
+  const { target } = await served();
+  // As slow readers do: the first half fits into what the kernels keep, and the other half is sent when the answer is there.
+  const half = Buffer.alloc(32_768, " ");
+  const head = request(target, { body: Buffer.alloc(65_536, " ") }).subarray(0, -65_536);
+  const socket = await openedForTest(target);
+  const errors: Error[] = [];
+  socket.on("error", (error) => errors.push(error));
+  expect(await answerTo(socket, Buffer.concat([head, half]))).toMatch(/^HTTP\/1\.1 413 /);
+  for (let piece = 0; piece < 8; piece++) {
+    await new Promise((resolve) => socket.write(half.subarray(0, 4_096), resolve));
+  }
+  expect(errors).toEqual([]);
+});

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { EventHub } from "../src/events.js";
@@ -146,6 +146,35 @@ describe("a wrong token", () => {
     ]);
     expect(refused.map(({ status }) => status)).toEqual([401, 403, 403]);
     for (const namespace of ["main", "other"]) expect((await coordinator.status(namespace)).runsUsed).toBe(0);
+  });
+});
+
+describe("a token that is revoked between the head of a request and its body", () => {
+  const NONCE = "nonce-0123456789";
+
+  test.each([
+    ["leases", { runCount: 1, nonce: "nonce-another-one", holder, lastRun: null, receipt: null, sentAtMs: 1 }],
+    ["runs/1/report", { nonce: NONCE, lastSequence: 7, state: "open" }],
+  ])("is refused at %s, and nothing is written", async (path, body) => {
+    const { coordinator, door, tokens, port, told, lease } = await served();
+    expect((await lease("main", tokens.lease.token)).status).toBe(201);
+    const before = await coordinator.run("main", 1);
+    expect(before.lease.nonce).toBe(NONCE);
+    const text = JSON.stringify(body);
+    const head = [`POST /v1/namespaces/main/${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json"];
+    const fields = [`authorization: Bearer ${tokens.lease.token}`, `content-length: ${text.length}`];
+    const asked = vi.spyOn(door, "callerOf");
+    const socket = connect(port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    socket.write([...head, ...fields, "", text.slice(0, 5)].join("\r\n"));
+    await expect.poll(() => asked.mock.results.map(({ value }) => value?.tokenId)).toEqual([tokens.lease.record.id]);
+    door.replace([tokens.readAll.record]);
+    socket.write(text.slice(5));
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n.*"unauthorized"/is);
+    expect((await coordinator.status("main")).runsUsed).toBe(1);
+    expect(await coordinator.run("main", 1)).toEqual(before);
+    expect(told.at(-1)).toMatchObject({ event: "refusal", code: "unauthorized", tokenId: tokens.lease.record.id });
   });
 });
 

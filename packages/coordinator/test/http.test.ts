@@ -251,6 +251,16 @@ describe("runs", () => {
     expect(seen).toEqual([13, 11, 9, 7, 5, 3, 1]);
   });
 
+  test("are answered in the shape of the wire and nothing beside it, as JSON", async () => {
+    for (let count = 0; count < 3; count++) await lease({ ...leaseBody, holder: { ...holder, labels: { a: "ä" } } });
+    await post("/v1/namespaces/main/runs/2/report", { nonce: leaseBody.nonce, lastSequence: 5, state: "open" });
+    for (const path of ["runs", "runs?limit=1", "runs?holder=nobody"]) {
+      const { body, headers } = await get(`/v1/namespaces/main/${path}`);
+      expect(runsAnswerSchema.parse(body)).toEqual(body);
+      expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
+    }
+  });
+
   test("are filtered by holder and by time", async () => {
     for (const name of ["a", "b", "a", "c"]) await lease({ ...leaseBody, holder: { ...holder, name } });
     const ofA = runsAnswerSchema.parse((await get("/v1/namespaces/main/runs?holder=a")).body);

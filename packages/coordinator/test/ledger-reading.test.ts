@@ -14,6 +14,8 @@ import { randomLedger } from "./random-ledgers.js";
 /** A list of leases, read as a store lets its ledger be read. */
 class ListedLedger implements LedgerReader {
   lookedAt = 0;
+  /** The most of one look. */
+  lookedAtOnce = 0;
   constructor(readonly leases: readonly LedgerEntry[]) {}
 
   async findLease(): Promise<never> {
@@ -35,6 +37,7 @@ class ListedLedger implements LedgerReader {
 
   #looked<T>(found: readonly T[]): readonly T[] {
     this.lookedAt += found.length;
+    this.lookedAtOnce = Math.max(this.lookedAtOnce, found.length);
     return found;
   }
 }
@@ -150,6 +153,20 @@ function longLedger(leaseCount: number): ListedLedger {
   );
 }
 
+/** How often others had a turn meanwhile. */
+async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly done: T; readonly turns: number }> {
+  let turns = 0;
+  const others = new AbortController();
+  const count = async () => {
+    for (; !others.signal.aborted; turns++) await turn();
+  };
+  const counted = count();
+  const done = await work();
+  others.abort();
+  await counted;
+  return { done, turns };
+}
+
 describe("the work", () => {
   test("of one page is bounded, however rare what is asked for: it is empty, and has a cursor", async () => {
     const ledger = longLedger(25_000);
@@ -169,17 +186,24 @@ describe("the work", () => {
     expect(ledger.lookedAt).toBeLessThanOrEqual(250);
   });
 
+  test.each([{}, { holder: holder.name }, { fromRun: 2 }])(
+    "of the greatest page is done in steps, and leaves a turn to others between any two: %j",
+    async (filter) => {
+      const ledger = longLedger(5_000);
+      const { done, turns } = await turnsDuring(() => ledgerPage(ledger, NAMESPACE, { ...filter, limit: 500 }));
+      expect(done.leases).toEqual(ledger.leases.slice(-500).toReversed());
+      expect(done.nextCursor).toBe("4501");
+      expect([ledger.lookedAt, ledger.lookedAtOnce]).toEqual([500, 100]);
+      expect(turns).toBeGreaterThanOrEqual(4);
+    },
+  );
+
   test("of an export leaves a turn to others between any two steps", async () => {
-    let turns = 0;
-    const others = new AbortController();
-    const count = async () => {
-      for (; !others.signal.aborted; turns++) await turn();
-    };
-    const counted = count();
-    let steps = 0;
-    for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) steps++;
-    others.abort();
-    await counted;
+    const { done: steps, turns } = await turnsDuring(async () => {
+      let count = 0;
+      for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) count++;
+      return count;
+    });
     expect(steps).toBeGreaterThanOrEqual(5);
     expect(turns).toBeGreaterThanOrEqual(steps);
   });

@@ -9,6 +9,14 @@ import { LogOutput, type LostLines } from "../src/cli/log-output.js";
 const line = (event: string, number: number, length = 1_000) =>
   `${JSON.stringify({ level: 30, number, fill: "x".repeat(length), msg: event })}\n`;
 
+test("a line acts on no terminal, and means the same", () => {
+  const { output, read } = inPipe();
+  const told = { level: 30, name: "書架 \u009b2J\u202egpj\u2028\u{e0041}", msg: "lease" };
+  output.write(`${JSON.stringify(told)}\n`);
+  expect(read()).toMatch(/^[^\p{C}\p{Zl}\p{Zp}]+\n$/u);
+  expect(JSON.parse(read())).toEqual(told);
+});
+
 function inPipe({ waitingBytesMax }: { readonly waitingBytesMax?: number } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "callnumber-log-"));
   const path = join(folder, "pipe");
@@ -83,6 +91,16 @@ test("beyond the bound lines are lost, those that strangers can cause before tho
   expect(numbers("lease")).toEqual(upTo(41));
 });
 
+test.each(["refusal", "refusals", "clocks_disagree", "run_beyond_mark", "sign_in", "internal_error", "repeated"])(
+  "lines of %s, which one caller can cause, leave those of leases their room",
+  async (event) => {
+    const { output, numbers } = inPipe({ waitingBytesMax: 80_000 });
+    for (const number of upTo(200)) output.write(line(event, number));
+    for (const number of upTo(40)) output.write(line("lease", number));
+    await expect.poll(() => numbers("lease")).toEqual(upTo(40));
+  },
+);
+
 test("a full disk throws nothing and is said once a minute; what waits at the end is told", async () => {
   const file = openSync("/dev/full", "w");
   onTestFinished(() => closeSync(file));
@@ -94,6 +112,11 @@ test("a full disk throws nothing and is said once a minute; what waits at the en
   nowMs = 60_000;
   output.write(line("lease", 100));
   expect(said).toHaveLength(2);
+  // The clock goes back.
+  nowMs = -3_600_000;
+  output.write(line("lease", 101));
+  output.write(line("lease", 102));
+  expect(said).toHaveLength(3);
   await output.close();
-  expect(said.slice(2)).toEqual([expect.stringMatching(/last lines could not be written: ENOSPC.* 101; lost: 0$/)]);
+  expect(said.slice(3)).toEqual([expect.stringMatching(/last lines could not be written: ENOSPC.* 103; lost: 0$/)]);
 });

@@ -113,6 +113,16 @@ describe("the state of minting", () => {
     expect(kept(path)).toBe(43n);
   });
 
+  test("that is a link to nowhere is not made: by the name of the place itself the numbers would begin once more", () => {
+    const place = folder();
+    const link = join(place, "link.json");
+    symlinkSync(join(place, "unmounted", "state.json"), link);
+    for (const create of [true, false]) {
+      expect(() => openStateFile(link, { create })).toThrow(/link\.json is a link to .*unmounted/);
+    }
+    expect(readdirSync(place)).toEqual(["link.json"]);
+  });
+
   test("with a second name for the same file is refused: under that name it would stay behind", () => {
     const place = folder();
     written(join(place, "state.json"));

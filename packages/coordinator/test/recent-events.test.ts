@@ -1,8 +1,10 @@
 /** The last events, as they are kept for whoever watches: numbered, bounded, without secrets, floods in sums. */
 import { describe, expect, test } from "vitest";
+import { CALLER_EVENTS } from "../src/caller-events.js";
 import { EventHub } from "../src/events.js";
 import { SILENT_LOG } from "../src/log.js";
 import {
+  CALLER_EVENT_COUNT,
   NOTABLE_EVENT_COUNT,
   RECENT_EVENT_COUNT,
   RecentEvents,
@@ -128,5 +130,62 @@ describe("the recent events", () => {
     expect(jumps.at(-1)?.fields).toEqual({ mark: NOTABLE_EVENT_COUNT + 49 });
     const ids = recent.all().map(({ id }) => id);
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
+  });
+
+  test.each([...CALLER_EVENTS])(
+    "keep what the guard did, however often a caller causes %s, and what others did",
+    (event) => {
+      const { clock, recent, hub } = watched();
+      const [other] = [...CALLER_EVENTS].filter((name) => name !== event && name !== "refusal") as [string];
+      hub.info({ namespace: "main", storeId: "s" }, "init");
+      hub.warn({ namespace: "main", mark: 7 }, "jump");
+      hub.warn({ namespace: "main" }, other);
+      for (let second = 0; second < 60; second++) {
+        for (let count = 0; count < 2 * TOLD_PER_SECOND_MAX; count++) hub.warn({ namespace: "main" }, event);
+        clock.nowMs += 1_000;
+      }
+      recent.close();
+      const all = recent.all();
+      expect(all.slice(0, 3).map((one) => [one.id, one.event])).toEqual([
+        [1, "init"],
+        [2, "jump"],
+        [3, other],
+      ]);
+      expect(all.length).toBeLessThanOrEqual(RECENT_EVENT_COUNT + CALLER_EVENT_COUNT + 3);
+      const ids = all.map(({ id }) => id);
+      expect(ids).toEqual([...ids].sort((a, b) => a - b));
+      const sum = event === "refusal" ? "refusals" : "repeated";
+      expect(all.at(-1)).toMatchObject({ event: sum, namespace: "main" });
+    },
+  );
+
+  test("keep the last of what a caller caused, however many leases follow", () => {
+    const { clock, recent, hub } = watched();
+    for (let count = 0; count < CALLER_EVENT_COUNT + 9; count++) {
+      clock.nowMs += 1_000;
+      hub.warn({ namespace: "main", aheadMs: count }, "clocks_disagree");
+    }
+    for (let count = 0; count < RECENT_EVENT_COUNT; count++) {
+      clock.nowMs += 1_000;
+      hub.info(lease, "lease");
+    }
+    const told = recent.all().filter(({ event }) => event === "clocks_disagree");
+    expect(told.map(({ fields }) => fields["aheadMs"])).toEqual(
+      Array.from({ length: CALLER_EVENT_COUNT }, (_, index) => index + 9),
+    );
+  });
+
+  test("say in a sum what it sums up, for each namespace", () => {
+    const { recent, hub } = watched();
+    for (const event of ["clocks_disagree", "run_beyond_mark"])
+      for (let count = 0; count < TOLD_PER_SECOND_MAX + 3; count++) hub.warn({ namespace: "main" }, event);
+    hub.warn({ namespace: "lists" }, "clocks_disagree");
+    recent.close();
+    const sums = recent.all().slice(2 * TOLD_PER_SECOND_MAX);
+    expect(sums.map(({ event, namespace, code, fields }) => [event, namespace, code, fields])).toEqual([
+      ["repeated", "main", null, { of: "clocks_disagree", eventCount: 3 }],
+      ["repeated", "main", null, { of: "run_beyond_mark", eventCount: 3 }],
+      ["repeated", "lists", null, { of: "clocks_disagree", eventCount: 1 }],
+    ]);
   });
 });

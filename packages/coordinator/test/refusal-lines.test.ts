@@ -1,5 +1,6 @@
 /** A flood of strangers does not fill the log: so many lines a second, the rest in a sum, and none is lost to those who count. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { CALLER_EVENTS } from "../src/caller-events.js";
 import { EventHub } from "../src/events.js";
 import { LINES_PER_SECOND_MAX, RefusalLines } from "../src/refusal-lines.js";
 import { CALLERS_KEPT_MAX, CALLERS_TOLD_MAX } from "../src/refusal-sum.js";
@@ -51,11 +52,34 @@ test("the next second has lines again, and no sum where there is nothing to sum 
   expect(sumsIn()).toEqual([]);
 });
 
-test("what is no refusal has all its lines, and so has what is told as a warning or an error", () => {
+test("what no caller causes at will has all its lines, and so have leases and the sums of others", () => {
   for (let index = 0; index < 100; index++) bounded.info({ code: "unauthorized" }, "lease");
-  for (let index = 0; index < 100; index++) bounded.warn({ code: "unauthorized" }, "refusal");
-  for (let index = 0; index < 100; index++) bounded.error({ code: "unauthorized" }, "refusal");
-  expect(lines).toHaveLength(300);
+  for (let index = 0; index < 100; index++) bounded.warn({ code: "overloaded", refusalCount: 1 }, "refusals");
+  for (let index = 0; index < 100; index++) bounded.warn({ namespace: "main" }, "jump");
+  for (let index = 0; index < 100; index++) bounded.error({ reason: "full" }, "seal_failed");
+  expect(lines).toHaveLength(400);
+});
+
+test.each([...CALLER_EVENTS].filter((event) => event !== "refusal"))(
+  "of %s, which one caller can cause, the first lines are written at once, the others in a sum at their level",
+  (event) => {
+    for (let index = 0; index < 100; index++) bounded.warn({ namespace: "main", index }, event);
+    refuse(1, "unauthorized");
+    const told = lines.filter(([, name]) => name === event).map(([, , fields]) => (fields as { index: number }).index);
+    expect(told).toEqual(Array.from({ length: LINES_PER_SECOND_MAX }, (_, index) => index));
+    expect(lines).toHaveLength(LINES_PER_SECOND_MAX + 1);
+    vi.advanceTimersByTime(1_000);
+    expect(lines.slice(LINES_PER_SECOND_MAX + 1)).toEqual([
+      ["warn", "repeated", { of: event, eventCount: 100 - LINES_PER_SECOND_MAX }],
+    ]);
+  },
+);
+
+test("a flood of a fault takes no line from a refusal of the same code, nor one event from another", () => {
+  for (let index = 0; index < 100; index++) bounded.warn({}, "clocks_disagree");
+  refuse(LINES_PER_SECOND_MAX, "clocks_disagree");
+  bounded.warn({}, "run_beyond_mark");
+  expect(lines).toHaveLength(2 * LINES_PER_SECOND_MAX + 1);
 });
 
 test("those of the level of debugging are bounded, too", () => {

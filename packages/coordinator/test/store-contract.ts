@@ -3,6 +3,7 @@
  * or is none. Here: namespaces, leases, the ledger, reports; the other steps of the guard stand in step-contract.ts.
  */
 import { CALL_NUMBER_BITS, RUN_MAX, SEQUENCE_BITS } from "@callnumber/protocol/codec";
+import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
@@ -357,6 +358,16 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await firstRunsOf(9, 2)).toEqual([7, 5]);
         expect(await firstRunsOf(2, 10)).toEqual([]);
         expect(await firstRunsOf(0, 10)).toEqual([]);
+      });
+
+      test("has entries of the wire's shape and nothing beside it: they are answered as they are", async () => {
+        const { store, lease } = await storeFrom();
+        for (let count = 0; count < 3; count++) await lease({ tokenId: count === 0 ? undefined : "aabbccdd" });
+        await store.report(NAMESPACE, 2, reportCommand());
+        const listed = await store.listLeases(NAMESPACE, { belowLedgerId: ABOVE_ALL, limit: 10 });
+        const exported = await store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10 });
+        for (const entry of [...listed, ...exported]) expect(ledgerEntrySchema.parse(entry)).toEqual(entry);
+        expect([listed.length, exported.length]).toEqual([3, 3]);
       });
 
       test("finds the first lease of a time or later", async () => {

@@ -19,6 +19,7 @@ import { TlsServers } from "../src/http/tls-servers.js";
 import type { Log } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
+import { holder } from "./commands-for-test.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";
 
 const DAY_MS = 24 * 3_600_000;
@@ -53,8 +54,9 @@ async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 
   };
   look();
   const recent = new RecentEvents();
+  const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   const server = await createServer({
-    coordinator: new Coordinator({ store: new MemoryStore(), name: "c" }),
+    coordinator,
     release: "0",
     recentEvents: recent,
     tls: servers,
@@ -67,7 +69,7 @@ async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 
   };
   onTestFinished(stop);
   const told = () => lines.splice(0).map(({ level, event }) => `${level} ${event}`);
-  return { url, port: Number(new URL(url).port), reload, look, lines, told, clock, recent, stop };
+  return { url, port: Number(new URL(url).port), coordinator, reload, look, lines, told, clock, recent, stop };
 }
 
 /** What /healthz answers, over a connection of its own. */
@@ -241,6 +243,34 @@ describe("with a client CA", () => {
     await expect(asked(connect({ socket: raw, ca: authority.certificate, cert, key }))).rejects.toThrow();
   });
 
+  test("no run is leased to whose authority was taken away before all of the request had come", async () => {
+    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
+    const { port, look, coordinator } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    await coordinator.initNamespace("main");
+    const { certificate: cert, key } = clients.issue();
+    const nonces = ["nonce-of-nothing-said", "nonce-in-the-head", "nonce-in-the-body"];
+    const callers = nonces.map((nonce, index) => {
+      const socket = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
+      const text = leaseText(nonce);
+      const saidFirst = [0, 20, text.length - 20][index] as number;
+      return { socket, first: text.slice(0, saidFirst), rest: text.slice(saidFirst) };
+    });
+    const answers: string[] = [];
+    for (const { socket, first } of callers) {
+      socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
+      await once(socket, "secureConnect");
+      socket.write(first);
+    }
+    // Over a connection of its own: by then the server has read what they said.
+    expect(await health(port, { cert, key })).toBe(200);
+    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    look();
+    const ends = callers.map(({ socket }) => once(socket, "close"));
+    for (const { socket, rest } of callers) socket.write(rest);
+    await Promise.all(ends);
+    expect([answers, (await coordinator.status("main")).runsUsed]).toEqual([[], 0]);
+  });
+
   test("an event stream of an authority that was taken away ends with its next word", async () => {
     const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
     const { port, look, recent } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
@@ -277,6 +307,13 @@ describe("with a client CA", () => {
     },
   );
 });
+
+/** A request for a run, and no other behind it. */
+function leaseText(nonce: string): string {
+  const body = JSON.stringify({ runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() });
+  const head = ["POST /v1/namespaces/main/leases HTTP/1.1", "host: localhost", "content-type: application/json"];
+  return [...head, `content-length: ${body.length}`, "", body].join("\r\n");
+}
 
 function promised() {
   let resolve = () => {};
@@ -436,6 +473,17 @@ describe("new files", () => {
     writeTlsFiles(folder, authority.issue());
     look();
     expect(told()).toEqual(["info certificate_reloaded"]);
+  });
+
+  test("a certificate near its end is warned of again when the clock went back by more than a day", async () => {
+    const paths = writeTlsFiles(folder, authority.issue({ untilMs: Date.now() + 10 * DAY_MS }));
+    const { look, told, clock } = await served(paths);
+    look();
+    expect(told()).toEqual(["warn certificate_ends_soon"]);
+    clock.ms -= 2 * DAY_MS;
+    look();
+    look();
+    expect(told()).toEqual(["warn certificate_ends_soon"]);
   });
 
   test("that end soon are warned of as soon as they are in use", async () => {

@@ -18,10 +18,10 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { changeTokensFile } from "../src/tokens/change-tokens-file.js";
 import { makeToken } from "../src/tokens/made-token.js";
-import { readTokensFile } from "../src/tokens/read-tokens-file.js";
+import { readKeptTokensFile, readTokensFile } from "../src/tokens/read-tokens-file.js";
 import { newToken } from "../src/tokens/token.js";
 import { lineOf, recordsIn, TOKEN_COUNT_MAX, type TokenRecord } from "../src/tokens/token-record.js";
-import { faultOfRights } from "../src/tokens/tokens-file-mode.js";
+import { faultOfRights, trustedUid } from "../src/tokens/tokens-file-mode.js";
 
 let folder: string;
 let file: string;
@@ -139,6 +139,13 @@ describe("the rights to the file", () => {
     expect(faultOf(0o600, 1001)).toMatch(/belongs to the user with id 1001.*chown 1000 \/etc\/tokens$/);
   });
 
+  test("are root's to change whoever has the file, and a coordinator's of its own user and root alone", () => {
+    expect(trustedUid(1000, 0, { isKept: true })).toBe(1000);
+    expect(trustedUid(1000, 0, { isKept: false })).toBe(0);
+    expect(trustedUid(1001, 1000, { isKept: true })).toBe(1000);
+    expect(trustedUid(1001, undefined, { isKept: true })).toBeUndefined();
+  });
+
   test.each([0o644, 0o660, 0o604, 0o700, 0o602])("are looked at when it is read: %o", async (mode) => {
     await writeFile(file, lineOf(made().record));
     await chmod(file, mode);
@@ -205,6 +212,21 @@ describe("a change", () => {
     if (isRoot) expect(gid).toBe(12345);
   });
 
+  test.skipIf(process.getuid?.() !== 0)(
+    "by root leaves the file to the coordinator's user, who reads it on",
+    async () => {
+      await changeTokensFile(file, add(made().record));
+      await chown(file, 1000, 1001);
+      await expect(readTokensFile(file)).rejects.toEqual(unusable("belongs to the user with id 1000"));
+      expect((await readKeptTokensFile(file)).records).toHaveLength(1);
+      await changeTokensFile(file, () => []);
+      const { uid, gid, mode } = await stat(file);
+      expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 1000, gid: 1001, mode: 0o600 });
+      await chmod(file, 0o620);
+      await expect(changeTokensFile(file, () => [])).rejects.toEqual(unusable("mode is 0620"));
+    },
+  );
+
   test("goes through a link, which stays one", async () => {
     const behind = join(folder, "behind");
     await writeFile(behind, "", { mode: 0o600 });
@@ -212,6 +234,15 @@ describe("a change", () => {
     await changeTokensFile(file, add(made().record));
     expect(await readlink(file)).toBe(behind);
     expect((await readTokensFile(behind)).records).toHaveLength(1);
+  });
+
+  test("through a link that leads nowhere makes nothing: the link would become the file", async () => {
+    await symlink(join(folder, "unmounted", "tokens"), file);
+    await expect(changeTokensFile(file, add(made().record))).rejects.toEqual(
+      unusable("tokens is a link to .*unmounted"),
+    );
+    expect(await readdir(folder)).toEqual(["tokens"]);
+    expect(await readlink(file)).toBe(join(folder, "unmounted", "tokens"));
   });
 
   test("that throws leaves the file as it was, and no lock", async () => {

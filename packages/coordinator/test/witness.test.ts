@@ -2,6 +2,7 @@
  * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
  * Guarantees: G8 (docs/guarantees.md).
  */
+import { readdirSync, statSync } from "node:fs";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -294,6 +295,26 @@ describe("a group of servers", () => {
 });
 
 describe("a witness", () => {
+  test("is brought to the disk every five seconds, also after the clock went back", async () => {
+    const world = await newWorld();
+    const witness = witnessIn(world);
+    witness.read();
+    const note = (ledgerId: number) => witness.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
+    // What is brought to the disk is a new file, which takes the place of the old one.
+    const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
+    note(1);
+    const first = inode();
+    world.clock.timeMs += 4_999;
+    note(2);
+    expect(inode()).toBe(first);
+    world.clock.timeMs -= 3_600_000;
+    note(3);
+    const second = inode();
+    expect(second).not.toBe(first);
+    note(4);
+    expect(inode()).toBe(second);
+  });
+
   test("that can't be read any more makes the store doubted once", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");

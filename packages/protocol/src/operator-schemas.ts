@@ -18,8 +18,6 @@ import type {
 import { EXPORT_FORMATS, SETTING_ORIGINS } from "./operator.js";
 import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema } from "./schemas.js";
 
-/** What a date can still be made of. */
-const INSTANT_MAX_MS = 8.64e15;
 const { state, code, sinceMs, explanation } = guardAnswerSchema.shape;
 
 export const namespaceDescriptionSchema = z.object({
@@ -74,9 +72,9 @@ export const settingSchema = z.object({
 export const settingsAnswerSchema = z.object({
   release: z.string(),
   store: z.string(),
-  startedAtMs: z.int().min(0).max(INSTANT_MAX_MS),
+  startedAtMs: sinceMs,
   settings: z.array(settingSchema).readonly(),
-  certificateEndsAtMs: z.int().min(0).max(INSTANT_MAX_MS).nullable(),
+  certificateEndsAtMs: sinceMs.nullable(),
 }) satisfies z.ZodType<SettingsAnswer>;
 
 /** Any text: one that is no token is as unknown as another. */

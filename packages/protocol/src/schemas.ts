@@ -35,6 +35,7 @@ import {
   ERROR_RULES,
   HOLDER_NAME_LENGTH_MAX,
   HOST_LENGTH_MAX,
+  INSTANT_MAX_MS,
   LABEL_COUNT_MAX,
   LABEL_NAME_PATTERN,
   LABEL_VALUE_LENGTH_MAX,
@@ -61,7 +62,10 @@ export const callNumberAsNumberSchema = z.int().min(0).max(NUMBER_MAX);
 const version = z.int().min(0).max(VERSION_MAX);
 const run = z.int().min(0).max(RUN_MAX);
 const sequence = z.int().min(0).max(SEQUENCE_MAX);
-const timeMs = z.int().min(0);
+/** As somebody else's clock, or a question, has it. */
+const anyTimeMs = z.int().min(0);
+/** Of an answer: whoever reads it makes a date of it. */
+const timeMs = anyTimeMs.max(INSTANT_MAX_MS);
 const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
 const receipt = z.string().regex(RECEIPT_PATTERN, "a receipt has 43 characters A-Z, a-z, 0-9, dash, underscore");
 const printable = (lengthMax: number) =>
@@ -102,7 +106,7 @@ export const leaseRequestSchema = z.strictObject({
   holder: holderSchema,
   lastRun: ledgerIdSchema.nullable(),
   receipt: receipt.nullable(),
-  sentAtMs: timeMs,
+  sentAtMs: anyTimeMs,
   spareRunCount: z.int().min(0).optional(),
 }) satisfies z.ZodType<LeaseRequest>;
 
@@ -165,7 +169,7 @@ const labelText = z.string().refine((text) => {
   return labelName.safeParse(name).success && labelValue.safeParse(value).success;
 }, "a label is asked for as name=value");
 const ledgerIdText = z.coerce.number().pipe(ledgerIdSchema);
-const timeText = z.coerce.number().pipe(timeMs);
+const timeText = z.coerce.number().pipe(anyTimeMs);
 
 /** Which leases of a ledger are asked for; a lease must pass all that are given. Numbers arrive as text. */
 export const ledgerFilterShape = {

@@ -7,6 +7,7 @@ import { RUN_COUNT } from "./layout.js";
 
 export type { ClientErrorCode, ErrorCode, RetryRule } from "./error-codes.js";
 export { ERROR_RULES, isErrorCode } from "./error-codes.js";
+export { describe } from "./quoted.js";
 
 export const ROUTES = {
   leases: "/v1/namespaces/:namespace/leases",
@@ -52,6 +53,8 @@ export const HOST_LENGTH_MAX = 253;
 export const PID_MAX = 2 ** 32 - 1;
 export const LABEL_COUNT_MAX = 8;
 export const LABEL_VALUE_LENGTH_MAX = 64;
+/** The last instant that a JavaScript date can name. */
+export const INSTANT_MAX_MS = 8.64e15;
 export const PAGE_LIMIT_MAX = 500;
 export const PAGE_LIMIT_DEFAULT = 50;
 

@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { ImporterError } from "../importer-error.js";
+import { READ_WITHOUT_WAITING } from "../read-flags.js";
 
 /** What RFC 6750 lets a token have. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
@@ -40,9 +41,11 @@ function tokenIn(file: string): string {
 
 /** The mode of the very file that is read: under its name another one could come between. */
 function contentOf(path: string): string {
-  const file = openSync(path, "r");
+  const file = openSync(path, READ_WITHOUT_WAITING);
   try {
-    const mode = fstatSync(file).mode & MODE_BITS;
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw unusable(`${path} is no file`);
+    const mode = stats.mode & MODE_BITS;
     if ((mode & ~MODE_MAX) !== 0 && process.platform !== "win32") throw openToOthers(path, mode);
     return readFileSync(file, "utf8");
   } finally {

@@ -4,8 +4,9 @@
  * Mail programs rename messages at any time: flags are part of the file's name, and the first look moves a message from
  * `new` to `cur`. So a message is known by the unique part of its name, and is looked for again when it has moved.
  */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { READ_WITHOUT_WAITING } from "../read-flags.js";
 
 /** One message: in `tmp` messages are not yet delivered, so it is never looked at. */
 export interface MaildirMessage {
@@ -53,16 +54,26 @@ export async function listSubfolders(folder: string): Promise<string[]> {
 
 /**
  * The bytes of a message, wherever its flags have moved it since it was listed.
- * @throws the error of the file system; ENOENT when the message is gone.
+ * @throws the error of the file system; ENOENT when the message is gone. Or that it is no file: what else has such a name is not read.
  */
 export async function readMaildirMessage(folder: string, message: MaildirMessage): Promise<Buffer> {
   try {
-    return await readFile(join(folder, message.file));
+    return await bytesOf(join(folder, message.file));
   } catch (error) {
     if (!isMissing(error)) throw error;
     const file = await findAgain(folder, message.unique);
     if (file === undefined) throw error;
-    return await readFile(join(folder, file));
+    return await bytesOf(join(folder, file));
+  }
+}
+
+async function bytesOf(path: string): Promise<Buffer> {
+  const file = await open(path, READ_WITHOUT_WAITING);
+  try {
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is no file`);
+    return await file.readFile();
+  } finally {
+    await file.close();
   }
 }
 

@@ -1,5 +1,6 @@
 /** Progress for people, on stderr: a bar that redraws itself on a terminal, else a plain line now and then. */
 import type { Progress } from "../importing/import.js";
+import { withoutTokens } from "../without-tokens.js";
 import { printable } from "./printable.js";
 
 export interface ProgressView {
@@ -47,7 +48,7 @@ class Bar implements ProgressView {
   }
 
   note(text: string): void {
-    this.#output.write(`${CLEAR_LINE}${printable(text, NOTE_LENGTH_MAX)}\n${this.#line}`);
+    this.#output.write(`${CLEAR_LINE}${noteLine(text)}\n${this.#line}`);
   }
 
   end(): void {
@@ -70,13 +71,17 @@ class Lines implements ProgressView {
   }
 
   note(text: string): void {
-    this.#output.write(`${printable(text, NOTE_LENGTH_MAX)}\n`);
+    this.#output.write(`${noteLine(text)}\n`);
   }
 
   end(): void {}
 }
 
 const NOTE_LENGTH_MAX = 500;
+
+function noteLine(text: string): string {
+  return printable(withoutTokens(text), NOTE_LENGTH_MAX);
+}
 
 /** A forecast out of less is a guess. */
 const FORECAST_AFTER_SECONDS = 3;

@@ -38,7 +38,7 @@ function archiveLines({ archiveHolds: holds, namespace, storeId }: Summary): str
   return [
     "",
     `The archive holds ${count(holds.messages, "message")}`,
-    ...(storeId === null ? [] : [row("numbered by", `store ${storeId}, namespace ${namespace}`)]),
+    ...(storeId === null ? [] : [row("numbered by", printable(`store ${storeId}, namespace ${namespace}`))]),
     row("without Message-ID", integer.format(holds.withoutMessageId)),
     row("same Message-ID", `${count(ids, "ID")} in ${count(messages, "message")}`),
     row("same bytes", `${count(contents.contents, "content")} in ${count(contents.messages, "message")}`),

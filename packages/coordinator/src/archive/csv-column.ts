@@ -5,14 +5,13 @@
  */
 import { ArchiveError } from "./archive-error.js";
 import type { ArchiveScan } from "./archive-scan.js";
-import { shown } from "./shown.js";
+import { namesShown, shown } from "./shown.js";
 
 /** The name of a column in the first row; or its place, from 1, in a file that has no row of names. */
 export type CsvColumn = string | number;
 
 /** A longer field holds no call number, and no name of a column. */
 const FIELD_BYTES_MAX = 4_096;
-const NAMES_SHOWN_MAX = 20;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -160,10 +159,8 @@ class CsvRows {
   }
 
   #noSuchColumn(): ArchiveError {
-    const names = this.#names.slice(0, NAMES_SHOWN_MAX).map(shown);
-    const more = this.#names.length > NAMES_SHOWN_MAX ? ", …" : "";
     return new ArchiveError(
-      `no column is called ${shown(String(this.#column))}; the first row has ${names.join(", ") || "nothing"}${more}. Where the file has ` +
+      `no column is called ${shown(String(this.#column))}; the first row has ${namesShown(this.#names) || "nothing"}. Where the file has ` +
         "no row of names, give the column's number, from 1",
     );
   }

@@ -5,7 +5,7 @@
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ArchiveError } from "./archive-error.js";
 import type { ArchiveScan } from "./archive-scan.js";
-import { shown } from "./shown.js";
+import { namesShown, shown } from "./shown.js";
 
 export interface SqliteColumn {
   readonly table: string;
@@ -42,10 +42,10 @@ function mustHave(database: DatabaseSyncInstance, { table, column }: SqliteColum
       database,
       "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
     );
-    throw new ArchiveError(`it has no table ${shown(table)}, but ${tables.join(", ") || "none"}`);
+    throw new ArchiveError(`it has no table ${shown(table)}, but ${namesShown(tables) || "none"}`);
   }
   if (!columns.some((name) => name.toLowerCase() === column.toLowerCase())) {
-    throw new ArchiveError(`table ${shown(table)} has no column ${shown(column)}, but ${columns.join(", ")}`);
+    throw new ArchiveError(`table ${shown(table)} has no column ${shown(column)}, but ${namesShown(columns)}`);
   }
 }
 

@@ -7,6 +7,7 @@ import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
 import { AskError } from "./ask-error.js";
 import { bearerToken } from "./bearer-token.js";
+import { type Answer, boundedAnswer } from "./bounded-answer.js";
 import { warnOfPlainToken } from "./plain-token.js";
 
 const TIMEOUT_MS = 10_000;
@@ -35,11 +36,13 @@ export async function askCoordinator<T>(
   const base = baseOf(asked);
   const headers = { ...request.headers, ...authorizationOf(asked) };
   for (let waitedMs = 0; ; ) {
-    const { status, body } = await send(base, path, { ...request, headers });
-    const answer = schema.safeParse(body);
-    if (status === 200 && answer.success) return answer.data;
-    const pauseMs = pauseIn(status, body);
-    if (pauseMs === undefined || waitedMs + pauseMs > PATIENCE_MS) throw refusalIn(base, status, body);
+    const answer = await send(base, path, { ...request, headers });
+    if (answer.status === 200 && !answer.isTooMuch) {
+      const understood = schema.safeParse(answer.body);
+      if (understood.success) return understood.data;
+    }
+    const pauseMs = pauseIn(answer);
+    if (pauseMs === undefined || waitedMs + pauseMs > PATIENCE_MS) throw refusalIn(base, answer);
     await delay(pauseMs);
     waitedMs += pauseMs;
   }
@@ -59,14 +62,18 @@ export async function streamFromCoordinator(
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
   const ends = signal === undefined ? tooLate.signal : AbortSignal.any([signal, tooLate.signal]);
-  const response = await fetch(base + path, { headers, redirect: "error", signal: ends })
-    .catch((error: unknown) => {
-      throw unreachable(base, error);
-    })
-    // The answer itself may take as long as it takes.
-    .finally(() => clearTimeout(timer));
-  if (response.status !== 200) throw refusalIn(base, response.status, parseJson(await response.text()));
-  return response.body ?? Readable.from([]);
+  let refusal: Answer;
+  try {
+    const response = await fetch(base + path, { headers, redirect: "error", signal: ends });
+    // The answer itself may take as long as it takes; a refusal has the time of any other.
+    if (response.status === 200) return response.body ?? Readable.from([]);
+    refusal = await boundedAnswer(response);
+  } catch (error) {
+    throw unreachable(base, error);
+  } finally {
+    clearTimeout(timer);
+  }
+  throw refusalIn(base, refusal);
 }
 
 /** The message leaves the address out: it may hold a password, which ends the host too early where it has a slash. */
@@ -85,31 +92,29 @@ function authorizationOf({ coordinator, tokenFile }: Asked): Readonly<Record<str
   return { authorization: `Bearer ${token}` };
 }
 
-async function send(base: string, path: string, request: RequestInit): Promise<{ status: number; body: unknown }> {
+async function send(base: string, path: string, request: RequestInit): Promise<Answer> {
   try {
     const init: RequestInit = { ...request, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) };
-    const response = await fetch(base + path, init);
-    const text = await response.text();
-    return { status: response.status, body: parseJson(text) };
+    return await boundedAnswer(await fetch(base + path, init));
   } catch (error) {
     throw unreachable(base, error);
   }
 }
 
 /** At random up to as long again: those who were turned away together do not come back together. */
-function pauseIn(status: number, body: unknown): number | undefined {
+function pauseIn({ status, body }: Answer): number | undefined {
   const refusal = errorAnswerSchema.safeParse(body);
   if (status !== ERROR_RULES.overloaded.httpStatus || !refusal.success || refusal.data.code !== "overloaded")
     return undefined;
   return (refusal.data.retryAfterMs ?? 0) * (1 + Math.random());
 }
 
-function refusalIn(base: string, status: number, body: unknown): AskError {
+function refusalIn(base: string, { status, body, isTooMuch }: Answer): AskError {
   const refusal = errorAnswerSchema.safeParse(body);
   if (status !== 200 && refusal.success) return new AskError(refusal.data.code, refusal.data.message);
   return new AskError(
     "answer_not_understood",
-    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
+    `${base} answered with status ${status}, but ${isTooMuch ? "with more than a coordinator has to say" : "not as a coordinator does"}; is that its address?`,
   );
 }
 
@@ -120,12 +125,4 @@ function unreachable(base: string, error: unknown): AskError {
     `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
     { cause: error },
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -7,8 +7,9 @@ import { Command } from "commander";
 import { type Asked, askCoordinator } from "./ask-coordinator.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
-import { grouped, instant, print, printJson } from "./print.js";
-import type { Column } from "./table.js";
+import { grouped, instant, print, printJson, printPainted } from "./print.js";
+import { shownFields } from "./shown-fields.js";
+import { type Column, nameCell } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 
 interface Options {
@@ -23,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const HOLDERS_SHOWN = 20;
 
 const HOLDER_COLUMNS: readonly Column<HolderUse>[] = [
-  { heading: "HOLDER", cellOf: ({ name }) => name, shrinksTo: 8, expendability: 0 },
+  { heading: "HOLDER", cellOf: ({ name }) => nameCell(name), shrinksTo: 8, expendability: 0 },
   { heading: "HOSTS", cellOf: hostsInWords, shrinksTo: 8, expendability: 5 },
   { heading: "PROCESSES", cellOf: ({ processCount }) => processCount, expendability: 6 },
   { heading: "LEASES", cellOf: ({ leaseCount }) => leaseCount, expendability: 4 },
@@ -53,7 +54,7 @@ export function capacityCommand(): Command {
     .action(async ({ json, namespace, ...asked }: Options) => {
       const capacity = await askCapacity(asked, namespace);
       if (json) return printJson(capacity);
-      print(inWords(capacity));
+      print(inWords(shownFields(capacity)));
       if (capacity.holders.length > 0) printHolders(capacity);
     });
 }
@@ -102,11 +103,12 @@ function alarmInWords({ name, severity, explanation }: Alarm): readonly string[]
 function printHolders({ holders, lookedAt }: CapacityAnswer): void {
   const since = lookedAt.fromMs === null ? "" : ` since ${instant(lookedAt.fromMs)}`;
   print(`\nof the newest ${grouped(lookedAt.leaseCount)} leases${since}`);
-  print(terminalTable(HOLDER_COLUMNS).linesOf(holders.slice(0, HOLDERS_SHOWN)).join("\n"));
+  printPainted(terminalTable(HOLDER_COLUMNS).linesOf(holders.slice(0, HOLDERS_SHOWN)).join("\n"));
   const more = holders.length - HOLDERS_SHOWN;
   if (more > 0) print(`and ${grouped(more)} more: --json has all`);
 }
 
 function hostsInWords({ hosts }: HolderUse): string {
-  return hosts.length > 1 ? `${hosts[0]} +${hosts.length - 1}` : (hosts[0] ?? "");
+  const [first = ""] = hosts;
+  return hosts.length > 1 ? `${nameCell(first)} +${hosts.length - 1}` : nameCell(first);
 }

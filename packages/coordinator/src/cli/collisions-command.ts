@@ -9,7 +9,7 @@ import { progressLine } from "./collisions/progress-line.js";
 import { worldOf } from "./collisions/world-choice.js";
 import { outcomeAsJson, worldTable } from "./collisions/world-table.js";
 import { nameList } from "./name-list.js";
-import { grouped, print, printJson } from "./print.js";
+import { grouped, print, printJson, printPainted } from "./print.js";
 import { quickOption, wholeNumberIn } from "./quick-option.js";
 import { rateIn, rateInWords } from "./schemes/load.js";
 import { schemeOf } from "./schemes/scheme-choice.js";
@@ -93,7 +93,7 @@ async function printedAsPlayed(play: Play, coming: Iterable<Outcome>): Promise<r
   const { nodes, numbers, perSecond, seed } = play;
   const circumstances = `${nodes} nodes, ${rateInWords(perSecond)}, ${grouped(numbers)} numbers of each scheme in each world.`;
   print(broken(`${circumstances} Seed ${seed}: --seed ${seed} plays the same again.`, lineWidth()).join("\n"));
-  const outcomes = await played(play, coming, (ofWorld) => print(`\n${worldTable(ofWorld)}`));
+  const outcomes = await played(play, coming, (ofWorld) => printPainted(`\n${worldTable(ofWorld)}`));
   for (const note of NOTES) print(`\n${broken(note, lineWidth()).join("\n")}`);
   return outcomes;
 }

@@ -1,7 +1,7 @@
 /** What `doctor` says for people. Pure. */
 import type { Setting, SettingsAnswer } from "@callnumber/protocol/operator";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
-import { shown } from "../http/shown-text.js";
+import { shown } from "../shown-text.js";
 import type { Finding } from "../store.js";
 import type { AskError } from "./ask-error.js";
 import { instant } from "./print.js";
@@ -67,8 +67,8 @@ function wordsNearEnd(endsAtMs: number | undefined, nowMs: number): string | und
 
 function runningUnknown({ url, refusal: { code, message } }: NotTold): string {
   // It says by itself whom it is about, and why: nobody there, or a certificate that is not believed.
-  if (code === "coordinator_unreachable") return shown(message);
-  return `the coordinator at ${url} does not tell its settings: ${shown(message)} (${shown(code)})`;
+  if (code === "coordinator_unreachable") return message;
+  return `the coordinator at ${url} does not tell its settings: ${message} (${code})`;
 }
 
 function runningKnown(url: string, { release, store, startedAtMs }: SettingsAnswer): string {

@@ -5,8 +5,14 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import { filledPath, type LedgerEntry } from "@callnumber/protocol/wire";
+import { z } from "zod";
 import { streamFromCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
+
+/** A lease has 3,400 bytes at most, all that its holder may say as long as it may be. */
+const LINE_LENGTH_MAX = 65_536;
+
+const exportLineSchema = z.union([exportEndSchema, ledgerEntrySchema]);
 
 export interface ExportQuestion {
   readonly coordinator: string;
@@ -36,23 +42,39 @@ export async function* exportedLeases(question: ExportQuestion): AsyncGenerator<
   let isWhole = false;
   for await (const line of linesOf(exportedBytes(question, "ndjson"))) {
     if (isWhole) throw brokenOff("something stands behind its end");
-    const told: unknown = JSON.parse(line);
-    const end = exportEndSchema.safeParse(told);
-    isWhole = end.success;
-    yield end.success ? end.data : ledgerEntrySchema.parse(told);
+    const told = toldIn(line);
+    isWhole = "end" in told;
+    yield told;
   }
   if (!isWhole) throw brokenOff("its last line is missing");
 }
 
+function toldIn(line: string): LedgerEntry | ExportEnd {
+  try {
+    return exportLineSchema.parse(JSON.parse(line));
+  } catch {
+    throw brokenOff("a line is neither a lease nor its end");
+  }
+}
+
+/** Each piece is looked through once, however many a line has. */
 async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
-  let begun = "";
+  let line = "";
   for await (const piece of pieces) {
-    const lines = (begun + decoder.decode(piece, { stream: true })).split("\n");
-    begun = lines.pop() ?? "";
-    yield* lines;
+    const [rest = "", ...next] = decoder.decode(piece, { stream: true }).split("\n");
+    line = withinLine(line + rest);
+    for (const begun of next) {
+      yield line;
+      line = withinLine(begun);
+    }
   }
-  if (begun !== "") throw brokenOff("its last line is cut");
+  if (line !== "") throw brokenOff("its last line is cut");
+}
+
+function withinLine(line: string): string {
+  if (line.length <= LINE_LENGTH_MAX) return line;
+  throw brokenOff(`a line is longer than any lease: more than ${LINE_LENGTH_MAX} characters`);
 }
 
 export function brokenOff(cause: unknown): AskError {

@@ -2,7 +2,9 @@
  * How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. A token that was given where it
  * does not belong, such as where a file is named, is not repeated.
  */
+import { visibleLines } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
+import { jsonLine } from "./print.js";
 
 interface Told {
   readonly code?: unknown;
@@ -19,7 +21,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** What the option parser says of a wrong command line, as the other failures are told with --json. */
 export function misuseAsJson(text: string): string {
-  return `${JSON.stringify({ code: "misuse", message: withoutTokens(text.replace(/^error: /, "").trim()) })}\n`;
+  return `${jsonLine({ code: "misuse", message: withoutTokens(text.replace(/^error: /, "").trim()) })}\n`;
 }
 
 export function failureOf(error: unknown, asJson: boolean): string {
@@ -31,9 +33,13 @@ function toldOf(error: unknown, asJson: boolean): string {
   const isMisuse = error instanceof TypeError || error instanceof RangeError;
   const isForeseen = isMisuse || typeof code === "string";
   if (asJson) {
-    return `${JSON.stringify({ code: typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error", message: String(message ?? error) })}\n`;
+    return `${jsonLine({ code: typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error", message: String(message ?? error) })}\n`;
   }
-  if (!isForeseen) return `callnumber: a fault of our own: ${error instanceof Error ? error.stack : String(error)}\n`;
+  if (!isForeseen) {
+    const all = error instanceof Error ? String(error.stack) : String(error);
+    return `callnumber: a fault of our own: ${visibleLines(all)}\n`;
+  }
   const advice = typeof code === "string" && Object.hasOwn(ADVICE, code) ? `. ${ADVICE[code]}` : "";
-  return `callnumber: ${String(message)}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`;
+  // The lines are our own: what others said was put into one, where it came in.
+  return visibleLines(`callnumber: ${String(message)}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`);
 }

@@ -11,7 +11,7 @@ import { inputLines } from "./input-lines.js";
 import { type Asking, inspectText } from "./inspect-asking.js";
 import { inWords, tableHead, tableRow } from "./inspect-words.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
-import { print, printJson } from "./print.js";
+import { jsonLine, print, printJson } from "./print.js";
 
 interface Options {
   readonly coordinator: string;
@@ -65,7 +65,7 @@ async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
   const tell = async (asked: Promise<InspectAnswer>): Promise<void> => {
     const answer = await asked;
     allCanExist &&= canExist(answer);
-    const text = asJson ? JSON.stringify(answer) : tableRow(answer, width);
+    const text = asJson ? jsonLine(answer) : tableRow(answer, width);
     if (!stdout.write(`${text}\n`)) await once(stdout, "drain");
   };
   if (!asJson) print(tableHead(width));

@@ -1,6 +1,8 @@
 /** What `inspect` says of one text: in words for one that was asked, as a row for one of many. */
 import type { CallNumberHint, InspectAnswer } from "@callnumber/protocol/wire";
+import { visible } from "../shown-text.js";
 import { instant, labelsInWords } from "./print.js";
+import { shownFields } from "./shown-fields.js";
 
 const TEXT_WIDTH = 12;
 const TIME_WIDTH = 20;
@@ -22,7 +24,8 @@ const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
 };
 
 /** Several lines. */
-export function inWords(answer: InspectAnswer): string {
+export function inWords(given: InspectAnswer): string {
+  const answer = shownAnswer(given);
   const lines = [`${visible(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`];
   if (answer.verdict === "malformed" && answer.position !== null) {
     lines.push(`${" ".repeat(visible(answer.callNumber.slice(0, answer.position)).length)}^`);
@@ -45,7 +48,8 @@ export function tableHead(width: number): string {
   return row(HEADINGS, width);
 }
 
-export function tableRow(answer: InspectAnswer, width: number): string {
+export function tableRow(given: InspectAnswer, width: number): string {
+  const answer = shownAnswer(given);
   const { callNumber, verdict } = answer;
   return row(
     {
@@ -87,10 +91,7 @@ function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-/** What was typed, on one line and without what a terminal would obey or hide. */
-function visible(text: string): string {
-  return text.replace(
-    /[\p{C}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
-  );
+/** What was typed stays: a place in it is counted in its own characters. */
+function shownAnswer(answer: InspectAnswer): InspectAnswer {
+  return { ...shownFields(answer), callNumber: answer.callNumber };
 }

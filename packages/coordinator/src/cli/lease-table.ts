@@ -4,7 +4,7 @@ import type { KnownRunState, LedgerEntry } from "@callnumber/protocol/wire";
 import { stateOf } from "../ledger-filter.js";
 import type { Style } from "./colours.js";
 import { instant, labelsInWords } from "./print.js";
-import type { Column, Table } from "./table.js";
+import { type Column, nameCell, type Table } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 
 const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
@@ -18,8 +18,8 @@ const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
 const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
   { heading: "RUNS", cellOf: runsOf, expendability: 0 },
   { heading: "LEASED AT", cellOf: ({ leasedAtMs }) => timeInWords(leasedAtMs, isTerminal), expendability: 0 },
-  { heading: "HOLDER", cellOf: ({ holder }) => holder.name, shrinksTo: 8, expendability: 1 },
-  { heading: "HOST", cellOf: ({ holder }) => holder.host, shrinksTo: 8, expendability: 2 },
+  { heading: "HOLDER", cellOf: ({ holder }) => nameCell(holder.name), shrinksTo: 8, expendability: 1 },
+  { heading: "HOST", cellOf: ({ holder }) => nameCell(holder.host), shrinksTo: 8, expendability: 2 },
   { heading: "PID", cellOf: ({ holder }) => holder.pid, expendability: 3 },
   { heading: "STATE", cellOf: stateInWords, styleOf: (lease) => STATE_STYLES[stateOf(lease)], expendability: 0 },
   { heading: "LABELS", cellOf: ({ holder }) => labelsInWords(holder), shrinksTo: 10, expendability: 4 },

@@ -2,8 +2,9 @@
 import process from "node:process";
 import { Argument, Command } from "commander";
 import { type VerifiedLedger, verifyFolder } from "../ledger-archive/verify-folder.js";
+import { visible } from "../shown-text.js";
 import { ledgerFolderOption } from "./ledger-option.js";
-import { grouped, print, printJson } from "./print.js";
+import { grouped, print, printJson, printPainted } from "./print.js";
 import type { Column } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 
@@ -42,7 +43,8 @@ export function ledgerCommand(): Command {
 
 function printInWords(folder: string, ledgers: readonly VerifiedLedger[], faultCount: number): void {
   if (ledgers.length === 0) return print(`${folder} holds no archived ledger`);
-  print(terminalTable(COLUMNS).linesOf(ledgers).join("\n"));
-  for (const { namespace, faults } of ledgers) for (const fault of faults) print(`WRONG in ${namespace}: ${fault}`);
+  printPainted(terminalTable(COLUMNS).linesOf(ledgers).join("\n"));
+  for (const { namespace, faults } of ledgers)
+    for (const fault of faults) print(visible(`WRONG in ${namespace}: ${fault}`));
   print(faultCount === 0 ? "all of it is whole" : `${grouped(faultCount)} faults`);
 }

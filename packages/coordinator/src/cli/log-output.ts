@@ -5,11 +5,13 @@
  */
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { MINOR_EVENTS } from "../caller-events.js";
+import { visibleJson } from "../shown-text.js";
 
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
-/** Lines that strangers can cause, and those for debugging, have so much of it: they must not take the place of leases. */
+/** Lines that callers can cause as often as they ask, and those for debugging, have so much of it: they must not take the place of leases. */
 const MINOR_SHARE = 1 / 8;
-const MINOR_LINE = /^\{"level":20,|"msg":"refusals?"\}\n$/;
+const MINOR_LINE = new RegExp(`^\\{"level":20,|"msg":"(?:${MINOR_EVENTS.join("|")})"\\}\\n$`);
 /** A reader that only just fell behind is waited for in short steps, one that stalls in long ones. */
 const PAUSE_MIN_MS = 2;
 const PAUSE_MAX_MS = 100;
@@ -64,7 +66,7 @@ export class LogOutput {
   /** A line with its end, as pino makes it. Never throws. */
   write(line: string): void {
     this.flush();
-    const bytes = Buffer.from(line);
+    const bytes = Buffer.from(visibleJson(line));
     if (this.#waiting.length > 0 && this.#waitingBytes + bytes.length > this.#bytesMaxFor(line)) {
       this.#lostCount++;
       this.#untoldCount++;
@@ -126,7 +128,8 @@ export class LogOutput {
 
   #tellTrouble(): void {
     const nowMs = this.#now();
-    if (nowMs - this.#saidAtMs < SAY_EVERY_MS) return;
+    // A clock that went back must not keep it silent.
+    if (Math.abs(nowMs - this.#saidAtMs) < SAY_EVERY_MS) return;
     this.#saidAtMs = nowMs;
     this.#isSaid = true;
     this.#say(`THE LOG CAN'T BE WRITTEN, and leasing goes on: ${this.#inWords()}`);

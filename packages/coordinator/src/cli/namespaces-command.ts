@@ -15,7 +15,8 @@ import { tokenFileOption } from "./bearer-token.js";
 import type { Style } from "./colours.js";
 import { type MakingOptions, makeNamespace, makingOptions } from "./make-namespace.js";
 import { checked, coordinatorOption, storeOption, switchOption } from "./options.js";
-import { grouped, instant, print, printJson } from "./print.js";
+import { grouped, instant, labelsInWords, print, printJson, printPainted } from "./print.js";
+import { shownFields } from "./shown-fields.js";
 import type { Column } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 
@@ -55,7 +56,7 @@ const COLUMNS: readonly Column<Found>[] = [
     styleOf: ({ guard }) => (guard === null ? "dim" : GUARD_STYLES[guard.state]),
     expendability: 0,
   },
-  { heading: "LABELS", cellOf: ({ labels }) => labelsText(labels), shrinksTo: 10, expendability: 3 },
+  { heading: "LABELS", cellOf: labelsInWords, shrinksTo: 10, expendability: 3 },
 ];
 
 const VERBS: Readonly<Record<string, (deed: Deed) => Promise<void>>> = { list, create, describe };
@@ -108,7 +109,7 @@ async function list({ name, options, command }: Deed): Promise<void> {
   const found = await listed(options, command);
   if (options.json) return printJson(found);
   if (found.length === 0) return print("no namespaces");
-  print(terminalTable(COLUMNS).linesOf(found).join("\n"));
+  printPainted(terminalTable(COLUMNS).linesOf(found).join("\n"));
 }
 
 async function create({ name, options, command }: Deed): Promise<void> {
@@ -125,7 +126,7 @@ async function describe({ name, options, command }: Deed): Promise<void> {
   const found = (await listed(options, command)).find((one) => one.namespace === namespace);
   if (found === undefined) throw notInitialised(namespace);
   if (options.json) printJson(found);
-  else print(inWords(found));
+  else print(inWords(shownFields(found)));
 }
 
 async function listed(options: Options, command: Command): Promise<readonly Found[]> {
@@ -180,7 +181,7 @@ function named(name: string | undefined): string {
 
 function inWords({ namespace, labels, record, guard }: Found): string {
   const lines = [`namespace ${namespace}`];
-  if (Object.keys(labels).length > 0) lines.push(`  labels         ${labelsText(labels)}`);
+  if (Object.keys(labels).length > 0) lines.push(`  labels         ${labelsInWords({ labels })}`);
   if (record !== null) {
     const { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, lineRunsPerSecond } = record;
     lines.push(
@@ -195,10 +196,4 @@ function inWords({ namespace, labels, record, guard }: Found): string {
     lines.push(`  guard          ${guard.state.replaceAll("_", " ")} since ${since}: ${guard.explanation}`);
   }
   return lines.join("\n");
-}
-
-function labelsText(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }

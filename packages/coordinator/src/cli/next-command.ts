@@ -1,13 +1,15 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 
 import { stderr } from "node:process";
-import { createClient, TAKE_COUNT_MAX } from "@callnumber/client";
+import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
+import { shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
+import { AskError } from "./ask-error.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { warnOfPlainToken } from "./plain-token.js";
-import { print } from "./print.js";
+import { jsonLine, print } from "./print.js";
 
 const WAIT_TIMEOUT_MS = 10_000;
 
@@ -44,13 +46,18 @@ export function nextCommand(): Command {
         hooks: {
           onCoordinatorAway({ error, attempt }) {
             if (attempt > 1) return;
-            const reason = withoutTokens(error.message);
+            const reason = shown(withoutTokens(error.message));
             stderr.write(`callnumber: ${reason}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
           },
         },
       });
       if (isTokenAsked) warnOfPlainToken(coordinator);
-      const callNumbers = await client.take(count);
-      print(json ? JSON.stringify({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
+      const callNumbers = await client.take(count).catch(tellRefusal);
+      print(json ? jsonLine({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
     });
+}
+
+/** The client gives what the coordinator said to its program as it came. */
+function tellRefusal(error: unknown): never {
+  throw error instanceof ClientError ? new AskError(error.code, error.message, { cause: error }) : error;
 }

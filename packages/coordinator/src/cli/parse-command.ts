@@ -6,7 +6,7 @@ import { shown } from "../archive/shown.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { withoutPasswords } from "./hidden-passwords.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
-import { print } from "./print.js";
+import { jsonLine, print } from "./print.js";
 import { quickOption } from "./quick-option.js";
 import { candidatesOf, numberIn, reasonsAgainst } from "./schemes/candidates.js";
 import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "./schemes/parsed-words.js";
@@ -66,10 +66,10 @@ function answerInFull(typed: string, schemes: readonly Scheme[]): string | undef
 function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
   const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
-  if (candidates.length > 0) return JSON.stringify(candidatesAsJson(text, candidates));
+  if (candidates.length > 0) return jsonLine(candidatesAsJson(text, candidates));
   process.exitCode = 1;
   const reasons = reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const);
-  return JSON.stringify({ text, schemes: [], reasons: Object.fromEntries(reasons) });
+  return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasons) });
 }
 
 /** @throws Error for a line that is a number of no scheme. */

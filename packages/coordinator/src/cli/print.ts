@@ -1,19 +1,33 @@
-/** Words and JSON on standard output. */
+/** Words and JSON on standard output. Whatever others chose and stands in them does not act on the terminal. */
 import { stdout } from "node:process";
 import type { Holder } from "@callnumber/protocol/wire";
+import { visibleJson, visibleLines } from "../shown-text.js";
 
 export function print(text: string): void {
+  printPainted(visibleLines(text));
+}
+
+/** For what bears our own colours: what others chose was made visible before they came. */
+export function printPainted(text: string): void {
   stdout.write(`${text}\n`);
 }
 
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
+  printPainted(visibleJson(JSON.stringify(value, null, 2)));
 }
 
-/** `name=value name=value`; empty for a holder without labels. */
-export function labelsInWords({ labels }: Holder): string {
+/** JSON in one line. */
+export function jsonLine(value: unknown): string {
+  return visibleJson(JSON.stringify(value));
+}
+
+/** Between two labels stands one, too. */
+const BLANK = /\p{Zs}/u;
+
+/** `name=value name="a value"`; empty where there are no labels. */
+export function labelsInWords({ labels }: Pick<Holder, "labels">): string {
   return Object.entries(labels)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${name}=${BLANK.test(value) ? JSON.stringify(value) : value}`)
     .join(" ");
 }
 

@@ -2,6 +2,7 @@
 
 import { exit, stderr } from "node:process";
 import { Command, CommanderError } from "commander";
+import { visibleLines } from "../shown-text.js";
 import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { misuseWithoutPasswords, type Typed } from "./hidden-passwords.js";
@@ -68,7 +69,7 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
 those of status --check are its own.`,
     );
   const asJson = argv.includes("--json");
-  const wordsOf = asJson ? misuseAsJson : (text: string) => text;
+  const wordsOf = asJson ? misuseAsJson : visibleLines;
   program.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
   for (const command of await commandsFor(argv)) {
     command.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });

@@ -6,6 +6,7 @@ import { askCoordinator } from "./ask-coordinator.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { checked, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { instant, labelsInWords, print, printJson } from "./print.js";
+import { shownFields } from "./shown-fields.js";
 
 interface Options {
   readonly coordinator: string;
@@ -26,7 +27,7 @@ export function runCommand(): Command {
     .action(async (run: number, { json, namespace, ...asked }: Options) => {
       const answer = await askCoordinator(asked, pathOf("run", { namespace, run }), runAnswerSchema);
       if (json) printJson(answer);
-      else print(inWords(answer));
+      else print(inWords(shownFields(answer)));
     });
 }
 

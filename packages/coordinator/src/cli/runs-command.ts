@@ -9,7 +9,7 @@ import { leaseTable } from "./lease-table.js";
 import { type FilterOptions, filterOptions, filterQuery } from "./ledger-filter-options.js";
 import { newestLeases } from "./newest-leases.js";
 import { checkedOption, coordinatorOption, everyOption, namespaceOption, wholeNumber } from "./options.js";
-import { print, printJson } from "./print.js";
+import { jsonLine, print, printJson, printPainted } from "./print.js";
 import { untilStopped } from "./until-stopped.js";
 
 interface Options extends FilterOptions {
@@ -59,15 +59,14 @@ async function list({ coordinator, tokenFile, namespace, limit, json, ...filter 
   const leases = await newestLeases({ coordinator, tokenFile, namespace, limit, filter: filterQuery(filter) });
   if (json) printJson(leases);
   else if (leases.length === 0) print("no leases");
-  else print(leaseTable().linesOf(leases).join("\n"));
+  else printPainted(leaseTable().linesOf(leases).join("\n"));
 }
 
 async function follow({ coordinator, tokenFile, namespace, limit, every, json, ...filter }: Options): Promise<void> {
   const stopping = new AbortController();
   void untilStopped().then(() => stopping.abort());
   const table = leaseTable();
-  const linesOf = (leases: readonly LedgerEntry[]) =>
-    json ? leases.map((lease) => JSON.stringify(lease)) : table.linesOf(leases);
+  const linesOf = (leases: readonly LedgerEntry[]) => (json ? leases.map(jsonLine) : table.linesOf(leases));
   const leases = followedLeases({
     coordinator,
     tokenFile,
@@ -78,5 +77,5 @@ async function follow({ coordinator, tokenFile, namespace, limit, every, json, .
     signal: stopping.signal,
     onTrouble: (error) => stderr.write(failureOf(error, json === true)),
   });
-  for await (const batch of leases) print(linesOf(batch).join("\n"));
+  for await (const batch of leases) printPainted(linesOf(batch).join("\n"));
 }

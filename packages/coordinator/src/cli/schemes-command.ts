@@ -3,7 +3,7 @@ import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { paintFor } from "./colours.js";
 import { nameList } from "./name-list.js";
-import { print, printJson } from "./print.js";
+import { print, printJson, printPainted } from "./print.js";
 import { quickOption, wholeNumberIn } from "./quick-option.js";
 import { type Load, loadInWords, rateIn, spanIn } from "./schemes/load.js";
 import { schemeOf } from "./schemes/scheme-choice.js";
@@ -63,7 +63,7 @@ export function schemesCommand(): Command {
           load,
           schemes: (one === undefined ? only : [one]).map((scheme) => schemeAsJson(scheme, load)),
         });
-      if (one !== undefined) return print(schemeInFull(one, load));
+      if (one !== undefined) return printPainted(schemeInFull(one, load));
       printTables(only, load);
     });
 }
@@ -71,8 +71,8 @@ export function schemesCommand(): Command {
 function printTables(schemes: readonly Scheme[], load: Load): void {
   const paint = paintFor(false);
   for (const [index, { heading, columns }] of schemeTables(load, loadInWords(load)).entries()) {
-    print(`${index === 0 ? "" : "\n"}${paint("bold", heading)}\n`);
-    print(terminalTable(columns).linesOf(schemes).join("\n"));
+    printPainted(`${index === 0 ? "" : "\n"}${paint("bold", heading)}\n`);
+    printPainted(terminalTable(columns).linesOf(schemes).join("\n"));
   }
   print("\nOne of them in full: callnumber schemes NAME");
 }

@@ -4,6 +4,7 @@ import { createServer as createProbe } from "node:net";
 import { hostname } from "node:os";
 import process, { stderr, stdout } from "node:process";
 import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { pino } from "pino";
 import { z } from "zod";
@@ -13,6 +14,7 @@ import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
 import { notInitialised } from "../refusals.js";
+import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { holdsToken } from "../tokens-in-text.js";
@@ -136,7 +138,7 @@ interface Typed {
 
 async function serve(options: Options, { mustServeNamespace, settings }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
-  const say: Say = options.json ? () => {} : (text) => stderr.write(`${text}\n`);
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(text)}\n`);
   // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
   stderr.on("error", () => {});
   const { host, port, namespace } = options;
@@ -216,7 +218,7 @@ async function serve(options: Options, { mustServeNamespace, settings }: Typed):
 }
 
 function nameSchema(): z.ZodType<string> {
-  const schema = z.string().min(1).max(64);
+  const schema = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
   return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
 }
 

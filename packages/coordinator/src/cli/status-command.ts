@@ -10,7 +10,8 @@ import { alarmsInALine, askCapacity } from "./capacity-command.js";
 import { paintFor } from "./colours.js";
 import { failureOf } from "./failure.js";
 import { coordinatorOption, everyOption, namespaceOption } from "./options.js";
-import { print, printJson } from "./print.js";
+import { jsonLine, print, printJson, printPainted } from "./print.js";
+import { shownFields } from "./shown-fields.js";
 import { checkLine, EXIT_CODES, type Verdict, verdictOf, verdictWithout } from "./status-check.js";
 import { statusInWords } from "./status-words.js";
 import { untilStopped } from "./until-stopped.js";
@@ -53,13 +54,16 @@ export function statusCommand(): Command {
 async function show(options: Options): Promise<void> {
   const status = await statusFrom(options);
   if (options.json) printJson(status);
-  else print(`${statusInWords(status, paintFor(false))}\n  alarms             ${await alarmsOf(options)}`);
+  else
+    printPainted(
+      `${statusInWords(shownFields(status), paintFor(false))}\n  alarms             ${await alarmsOf(options)}`,
+    );
 }
 
 /** What is known of the state is told all the same. */
 async function alarmsOf(options: Options): Promise<string> {
   return await askCapacity(options, options.namespace).then(
-    ({ alarms }) => alarmsInALine(alarms),
+    ({ alarms }) => alarmsInALine(shownFields(alarms)),
     (error: Error) => `not known: ${error.message}`,
   );
 }
@@ -67,7 +71,7 @@ async function alarmsOf(options: Options): Promise<string> {
 async function check(options: Options): Promise<void> {
   const verdict = await verdictFrom(options);
   process.exitCode = EXIT_CODES[verdict.state];
-  if (options.json) print(JSON.stringify({ ...verdict, exitCode: process.exitCode }));
+  if (options.json) print(jsonLine({ ...verdict, exitCode: process.exitCode }));
   else print(checkLine(verdict));
 }
 
@@ -93,7 +97,7 @@ async function watch(options: Options): Promise<void> {
   const look = async () => {
     try {
       const status = await statusFrom(options);
-      return options.json ? JSON.stringify(status) : statusInWords(status, paint);
+      return options.json ? jsonLine(status) : statusInWords(shownFields(status), paint);
     } catch (error) {
       if (!(error instanceof AskError)) throw error;
       return options.json ? failureOf(error, true).trimEnd() : paint("red", failureOf(error, false).trimEnd());

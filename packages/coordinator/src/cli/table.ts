@@ -2,6 +2,8 @@
  * Tables that fit the terminal: cells are shortened first, in the widest columns, and where that is not enough the least
  * important columns are left out. Without a terminal nothing is. Knows nothing of what stands in a table.
  */
+
+import { visible } from "../shown-text.js";
 import { type Paint, plain, type Style } from "./colours.js";
 import { shortened, widthOf } from "./text-width.js";
 
@@ -27,6 +29,13 @@ interface Place<Row> {
 }
 
 const GAP = "  ";
+/** What would look like the gap between two cells, or like no cell at all. */
+const LIKE_A_GAP = /\p{Zs}{2}|^\p{Zs}|\p{Zs}$/u;
+
+/** The cell of a name that somebody chose: quoted where its blanks would make it look like several. */
+export function nameCell(name: string): string {
+  return LIKE_A_GAP.test(name) ? JSON.stringify(name) : name;
+}
 
 /** A table that may grow: later rows stand under the same headings, until they need other columns. */
 export class Table<Row> {
@@ -46,7 +55,7 @@ export class Table<Row> {
   /** The lines of the rows, under a line of headings when there is none yet that fits them. */
   linesOf(rows: readonly Row[]): readonly string[] {
     for (const column of this.#columns) {
-      const widest = Math.max(this.#widths.get(column) ?? 0, ...rows.map((row) => widthOf(String(column.cellOf(row)))));
+      const widest = Math.max(this.#widths.get(column) ?? 0, ...rows.map((row) => widthOf(textOf(column.cellOf(row)))));
       this.#widths.set(column, widest);
     }
     const natural = this.#columns.map((column) => ({ column, width: this.#widths.get(column) ?? 0 }));
@@ -69,7 +78,7 @@ export class Table<Row> {
   #line(places: readonly Place<Row>[], row: Row): string {
     const cells = places.map(({ column, width }, index) => {
       const cell = column.cellOf(row);
-      const text = shortened(String(cell), width);
+      const text = shortened(textOf(cell), width);
       const blank = " ".repeat(width - widthOf(text));
       const painted = this.#paint(column.styleOf?.(row), text);
       if (typeof cell === "number") return blank + painted;
@@ -77,6 +86,11 @@ export class Table<Row> {
     });
     return cells.join(GAP).trimEnd();
   }
+}
+
+/** Others may have chosen it: it does not act on a terminal. */
+function textOf(cell: string | number): string {
+  return visible(String(cell));
 }
 
 function fitted<Row>(natural: readonly Place<Row>[], widthMax: number | undefined): readonly Place<Row>[] {

@@ -8,12 +8,12 @@ import { ROLES, type Role } from "../http/caller.js";
 import { faultOfMode } from "../private-mode.js";
 import { changeTokensFile } from "../tokens/change-tokens-file.js";
 import { type MadeToken, makeToken } from "../tokens/made-token.js";
-import { readTokensFile } from "../tokens/read-tokens-file.js";
+import { readKeptTokensFile } from "../tokens/read-tokens-file.js";
 import { noteSchema, type TokenRecord } from "../tokens/token-record.js";
 import { holdsToken } from "../tokens-in-text.js";
 import { checked, checkedOption, switchOption } from "./options.js";
-import { instant, print, printJson } from "./print.js";
-import type { Column } from "./table.js";
+import { instant, print, printJson, printPainted } from "./print.js";
+import { type Column, nameCell } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 
@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<TokenRecord>[] = [
   { heading: "ROLE", cellOf: ({ role }) => role, expendability: 0 },
   { heading: "NAMESPACES", cellOf: ({ namespaces }) => reachInWords(namespaces), shrinksTo: 12, expendability: 0 },
   { heading: "CREATED AT", cellOf: ({ createdAtMs }) => instant(createdAtMs), expendability: 2 },
-  { heading: "NOTE", cellOf: ({ note }) => note ?? "", shrinksTo: 8, expendability: 1 },
+  { heading: "NOTE", cellOf: ({ note }) => nameCell(note ?? ""), shrinksTo: 8, expendability: 1 },
 ];
 
 const VERBS: Readonly<Record<string, (deed: Deed) => Promise<void>>> = { list, create, revoke };
@@ -128,10 +128,10 @@ function isOpenToOthers(): boolean {
 }
 
 async function list({ file, options }: Deed): Promise<void> {
-  const { records } = await readTokensFile(file);
+  const { records } = await readKeptTokensFile(file);
   if (options.json) printJson(records.map(told));
   else if (records.length === 0) print("no tokens: nobody is let in");
-  else print(terminalTable(COLUMNS).linesOf(records).join("\n"));
+  else printPainted(terminalTable(COLUMNS).linesOf(records).join("\n"));
 }
 
 async function revoke({ id, file, options }: Deed): Promise<void> {
@@ -140,7 +140,7 @@ async function revoke({ id, file, options }: Deed): Promise<void> {
     throw new TypeError('which token? Give its id, eight hex digits, as "callnumber token list" shows it');
   }
   // Not made by this: whoever names the wrong file should hear it.
-  await readTokensFile(file);
+  await readKeptTokensFile(file);
   await changeTokensFile(file, (records) => {
     if (records.some((record) => record.id === id)) return records.filter((record) => record.id !== id);
     throw Object.assign(new Error(`${file} holds no token with the id ${id}`), { code: "token_unknown" });
@@ -177,5 +177,7 @@ function mustNotCreate(verb: string, command: Command): void {
 }
 
 function reachInWords(namespaces: TokenRecord["namespaces"], before = ""): string {
-  return namespaces === "all" ? `all${before === "" ? "" : " namespaces"}` : `${before}${namespaces.join(" ")}`;
+  // A namespace may be called all: no name has blanks or parentheses.
+  if (namespaces === "all") return before === "" ? "(all namespaces)" : "all namespaces";
+  return `${before}${namespaces.join(" ")}`;
 }

@@ -4,9 +4,10 @@
  */
 import process, { stdout } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { instant, print } from "./print.js";
+import { instant, printPainted } from "./print.js";
 
 export interface Watch {
+  /** What is to be shown, with our colours: what others chose was made visible before. */
   readonly look: () => Promise<string>;
   readonly everyMs: number;
   readonly asJson: boolean;
@@ -32,13 +33,13 @@ export async function watched({ look, everyMs, asJson, signal }: Watch): Promise
       last = await look();
       if (signal.aborted) break;
       if (onScreen) redraw(`${last}\n\nlooked at ${instant(Date.now())}, every ${everyMs / 1_000} s; Ctrl-C ends`);
-      else print(asJson ? last : `${instant(Date.now())}  ${last}`);
+      else printPainted(asJson ? last : `${instant(Date.now())}  ${last}`);
       await delay(everyMs, undefined, { signal }).catch(() => {});
     }
   } finally {
     leave();
   }
-  if (onScreen) print(last);
+  if (onScreen) printPainted(last);
 }
 
 /** Answers what leaves it; a process that is ended by something else leaves it, too. */

@@ -102,7 +102,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
       usable(() => {
         remembered = remembrance;
         const text = textOf({ remembrance, at });
-        if (file === undefined || now() - syncedAtMs >= SYNC_EVERY_MS) writeAnew(text);
+        if (file === undefined || Math.abs(now() - syncedAtMs) >= SYNC_EVERY_MS) writeAnew(text);
         else writeSync(file, text, 0);
       }),
     close: () => {

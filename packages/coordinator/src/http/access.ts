@@ -1,8 +1,10 @@
 /**
- * Who may ask at each route: written at the route, and at every route; checked before anything of the request is read but its head.
+ * Who may ask at each route: written at the route, and at every route; checked before anything of the request is read but its head, and once
+ * more when all of it is there.
  * A path with `:namespace` is about that one namespace, every other path about all of them.
  */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
 import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
@@ -23,7 +25,10 @@ declare module "fastify" {
 export interface Door {
   /** Undefined when nobody is known by it. */
   callerOf(request: FastifyRequest): Caller | undefined;
-  /** Whether a caller that was let in earlier still would be: asked before each word of an answer that has no end. */
+  /**
+   * Whether a caller that was let in earlier still would be: asked when the whole request is there, and before each word of an answer that has
+   * no end.
+   */
   knows(caller: Caller): boolean;
 }
 
@@ -37,10 +42,12 @@ export interface Keeping {
   readonly refusals: Refusals;
   /** Told of each request that was let in where not everybody is. */
   readonly onLetIn: (request: IncomingMessage) => void;
+  /** Whether whoever has this connection is believed: its certificate's authority may have been taken away. */
+  readonly believes: (socket: Socket) => boolean;
 }
 
 /** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
-export function keepDoor(app: TypedApp, { door, refusals, onLetIn }: Keeping): void {
+export function keepDoor(app: TypedApp, { door, refusals, onLetIn, believes }: Keeping): void {
   app.decorateRequest("caller", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined) throw new Error(`broken invariant: ${method} ${url} does not say who may ask`);
@@ -51,26 +58,46 @@ export function keepDoor(app: TypedApp, { door, refusals, onLetIn }: Keeping): v
       reply.send(refusals.refuse(refusal, request, reply));
       return;
     }
-    if ((request.routeOptions.config.access ?? "public") !== "public") onLetIn(request.raw);
+    if (accessOf(request) !== "public") onLetIn(request.raw);
     done();
+  });
+  // A body may come long after its head.
+  app.addHook("preHandler", (request, reply, done) => {
+    if (accessOf(request) === "public") {
+      done();
+      return;
+    }
+    if (!believes(request.raw.socket)) {
+      // As a handshake would end now; with a certificate that is believed the caller asks again.
+      reply.hijack();
+      request.raw.destroy();
+      return;
+    }
+    if (door.knows(request.caller)) done();
+    else reply.send(refusals.refuse(unauthorized(reply), request, reply));
   });
 }
 
-function refusalOf(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  door: Door,
-): Parameters<Refusals["refuse"]>[0] | undefined {
-  const { access = "public", isFiltered = false } = request.routeOptions.config;
+function accessOf({ routeOptions }: FastifyRequest): Access {
+  return routeOptions.config.access ?? "public";
+}
+
+type Refusal = Parameters<Refusals["refuse"]>[0];
+
+function unauthorized(reply: FastifyReply): Refusal {
+  reply.header("www-authenticate", "Bearer");
+  return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
+}
+
+function refusalOf(request: FastifyRequest, reply: FastifyReply, door: Door): Refusal | undefined {
+  const { isFiltered = false } = request.routeOptions.config;
+  const access = accessOf(request);
   if (access === "public") {
     request.caller = door.callerOf(request) ?? STRANGER;
     return undefined;
   }
   const caller = door.callerOf(request);
-  if (caller === undefined) {
-    reply.header("www-authenticate", "Bearer");
-    return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
-  }
+  if (caller === undefined) return unauthorized(reply);
   request.caller = caller;
   const { namespace } = (request.params ?? {}) as { namespace?: string };
   const isInReach = namespace === undefined ? isFiltered || caller.namespaces === "all" : maySee(caller, namespace);

@@ -14,6 +14,10 @@ export class Connection {
   /** Nothing more of it is looked at: what follows a refused request may be a part of it. */
   isRefused = false;
   requestCount = 0;
+  /** Had come when the newest request began; raw, below any encryption. */
+  bytesBefore = 0;
+  /** When the newest answer was over, by the clock that never goes back; undefined while there was none. */
+  answeredAtMs: number | undefined;
   /** Whoever asks on it was let in, with this request or an earlier one, where not everybody is. */
   isLetIn = false;
   hasProved = false;
@@ -58,6 +62,7 @@ export class Connection {
   /** One after the other: the answer to the one before may be the last of the connection, and nobody would hear of this one. */
   begin(request: IncomingMessage, response: ServerResponse, act: () => void): void {
     this.requestCount++;
+    this.bytesBefore = this.socket.bytesRead;
     this.#underWay.set(request, response);
     if (this.#underWay.size === 1) act();
     else this.#waiting.push(act);
@@ -70,6 +75,7 @@ export class Connection {
 
   end(request: IncomingMessage): void {
     this.#underWay.delete(request);
+    this.answeredAtMs = performance.now();
     if (this.stream === request) this.stream = undefined;
     if (!this.isBusy) this.#onAnswered?.();
     if (request.socket.writable) this.#waiting.shift()?.();
@@ -118,6 +124,15 @@ export class Connections {
   speak(connection: Connection, socket: Socket): void {
     connection.speaking = socket;
     this.#bySocket.set(socket, connection);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  *all(): Iterable<Connection> {
+    for (const [, crowd] of this.#unproved.crowds()) yield* crowd;
+    yield* this.#proved;
   }
 
   of(socket: Socket): Connection | undefined {

@@ -7,10 +7,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
+import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { withinTrace } from "../trace-context.js";
 import { refusedCaller } from "./refused-caller.js";
-import { shown } from "./shown-text.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -62,9 +62,9 @@ export function refusalsTold(log: Log): Refusals {
   };
 }
 
-/** What is said of an address may quote it, and a caller may have put a token there. */
+/** What is said of an address may quote it: a caller may have put a token there, or what acts on the terminal of who reads it. */
 function clean(answer: Refusal): Refusal {
-  return { ...answer, message: withoutTokens(answer.message) };
+  return { ...answer, message: shown(withoutTokens(answer.message), MESSAGE_LENGTH_MAX) };
 }
 
 /** What was asked, and by whom. */

@@ -16,6 +16,7 @@ export const STREAM_COUNT_MAX = 64;
 const WAITING_BYTES_MAX = 1024 * 1024;
 /** Below what proxies take for silence. */
 const HEARTBEAT_EVERY_MS = 15_000;
+const HEARTBEAT = Buffer.from(":\n\n");
 /** How long a browser waits before it comes back. */
 const RETRY_MS = 2_000;
 
@@ -41,6 +42,8 @@ interface Stream extends Pick<StreamWishes, "namespace" | "caller" | "isStillKno
 export class EventStreams {
   readonly #recent: RecentEvents;
   readonly #streams = new Set<Stream>();
+  /** As long as the event itself: a stream that begins is told hundreds of them. */
+  readonly #texts = new WeakMap<OperatorEvent, Buffer>();
   readonly #places = new UnderWay(STREAM_COUNT_MAX, OVERLOADED_MESSAGE, NO_CROWDS);
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -96,7 +99,7 @@ export class EventStreams {
   #tellAtOnce(stream: Stream, events: readonly OperatorEvent[]): void {
     const { response } = stream;
     const wanted = events.filter((event) => isFor(stream, event));
-    if (!response.destroyed) response.write(wanted.map((event) => this.#textOf(event)).join(""));
+    if (!response.destroyed) response.write(Buffer.concat(wanted.map((event) => this.#textOf(event))));
   }
 
   /** An id of an earlier process means nothing here: as if far too much had been missed. */
@@ -108,22 +111,26 @@ export class EventStreams {
   #tellAll(event: OperatorEvent): void {
     if (this.#streams.size === 0) return;
     const text = this.#textOf(event);
-    for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? text : "");
+    for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? text : undefined);
   }
 
   #beat(): void {
-    for (const stream of this.#streams) this.#write(stream, ":\n\n");
+    for (const stream of this.#streams) this.#write(stream, HEARTBEAT);
   }
 
   /** Whoever is not known any more is cut off also where there is nothing to tell them. */
-  #write({ response, isStillKnown }: Stream, text: string): void {
+  #write({ response, isStillKnown }: Stream, text: Buffer | undefined): void {
     if (response.destroyed) return;
     if (!isStillKnown() || response.writableLength > WAITING_BYTES_MAX) response.destroy();
-    else if (text !== "") response.write(text);
+    else if (text !== undefined) response.write(text);
   }
 
-  #textOf(event: OperatorEvent): string {
-    return `id: ${this.#recent.life}-${event.id}\ndata: ${JSON.stringify(event)}\n\n`;
+  #textOf(event: OperatorEvent): Buffer {
+    const known = this.#texts.get(event);
+    if (known !== undefined) return known;
+    const text = Buffer.from(`id: ${this.#recent.life}-${event.id}\ndata: ${JSON.stringify(event)}\n\n`);
+    this.#texts.set(event, text);
+    return text;
   }
 
   #forget(stream: Stream): void {

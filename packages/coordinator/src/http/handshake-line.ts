@@ -15,7 +15,9 @@ const FIRST_BYTES_MAX = RECORD_HEAD_BYTES + 16_384;
 
 export interface HandshakeLineOptions {
   /** The connection's turn has come; what it has said so far can be read from it. */
-  readonly begin: (socket: Socket) => void;
+  readonly begin: (socket: Socket, network: string) => void;
+  /** Whether one of this network may. While nobody may, the line stands until `goOn`. */
+  readonly mayBegin: (network: string) => boolean;
   /** It did not say all of its first message in time, or too much, and is closed. */
   readonly onRefused: (reason: string) => void;
   /** How long a connection may take to say its first message. */
@@ -54,6 +56,11 @@ export class HandshakeLine {
     socket.on("readable", listen).on("close", leave);
   }
 
+  /** Somebody may begin who might not before. */
+  goOn(): void {
+    this.#awaitTurn();
+  }
+
   #listen(waiting: Waiting): void {
     const { socket } = waiting;
     for (let bytes = socket.read(); bytes !== null; bytes = socket.read()) {
@@ -73,13 +80,14 @@ export class HandshakeLine {
     this.#isTurnAhead = true;
     setImmediate(() => {
       this.#isTurnAhead = false;
-      this.#beginNext();
-      this.#awaitTurn();
+      if (this.#beginNext()) this.#awaitTurn();
     });
   }
 
-  #beginNext(): void {
+  /** Answers whether anybody did. */
+  #beginNext(): boolean {
     for (const [network, crowd] of this.#line.crowds()) {
+      if (!this.#options.mayBegin(network)) continue;
       // For its next.
       this.#line.putLast(network);
       for (const { socket, said, leave } of crowd) {
@@ -87,10 +95,11 @@ export class HandshakeLine {
         // Told to go, or gone: either is told a moment later.
         if (socket.destroyed || socket.readableEnded) continue;
         socket.unshift(said);
-        this.#options.begin(socket);
-        return;
+        this.#options.begin(socket, network);
+        return true;
       }
     }
+    return false;
   }
 
   #refuse({ socket, leave }: Waiting, reason: string): void {

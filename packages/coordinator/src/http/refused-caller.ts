@@ -2,8 +2,8 @@
 import { HOLDER_NAME_LENGTH_MAX, HOST_LENGTH_MAX } from "@callnumber/protocol/wire";
 import type { FastifyRequest } from "fastify";
 import type { RefusedCaller } from "../refusal-sum.js";
+import { shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
-import { shown } from "./shown-text.js";
 
 interface NamedCaller extends RefusedCaller {
   /** As the body names it; undefined where it was not read, or names none. */

@@ -168,7 +168,12 @@ export async function createServer({
   });
   if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
-  keepDoor(app, { door: wholeDoor, refusals, onLetIn: (request) => gate.letIn(request) });
+  keepDoor(app, {
+    door: wholeDoor,
+    refusals,
+    onLetIn: (request) => gate.letIn(request),
+    believes: (socket) => tls === undefined || tls.believes(socket),
+  });
   const tellTurnedAway = turnAwayWhenFull(app, {
     places,
     heldBack,

@@ -18,6 +18,7 @@ import { type ConstantRefusal, lastRefusalAnswer, refusalText } from "./constant
 import { type AllowsOrigin, refusalOfHead } from "./request-head.js";
 import { endsOf } from "./socket-ends.js";
 import { Turns } from "./turns.js";
+import { hasTooMuchWithoutRequest } from "./without-request.js";
 
 /** Request line and headers together. */
 const HEADER_BYTES_MAX = 8192;
@@ -26,6 +27,8 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_LOOK_EVERY_MS = 1_000;
 /** Longer than proxies keep an idle connection: who sends on one that just ends gets no answer. */
 const KEEP_ALIVE_MS = 72_000;
+/** The platform ends an idle connection earlier, but not one on which empty lines come; and a request may just be coming. */
+const IDLE_MAX_MS = KEEP_ALIVE_MS + REQUEST_TIMEOUT_MS;
 /**
  * Nothing goes in or out: who reads an export is gone. Event streams speak more often. Node looks a second time before it ends a connection on
  * which bytes wait to be taken, so that is after twice this time at most.
@@ -42,6 +45,8 @@ const LAST_WORD_MS = 1_000;
 export interface StrictOptions {
   /** Connections at a time. Default 2,048; each costs a file descriptor and some kilobytes. */
   readonly connectionCountMax?: number;
+  /** How long a connection may be without a request, whatever else comes on it; looked at once a second. Default 87,000. */
+  readonly idleMaxMs?: number;
   /** Which requests that bear `Origin` may pass. Default: none. */
   readonly allowsOrigin?: AllowsOrigin;
 }
@@ -68,6 +73,10 @@ const USED_UP: ConstantRefusal = {
   code: "overloaded",
   message: "too many requests on one connection; open another one",
 };
+const NOTHING_ASKED: ConstantRefusal = {
+  code: "invalid_request",
+  message: "too much came on the connection that is no request, or for too long",
+};
 const BEHIND_STREAM: ConstantRefusal = {
   code: "invalid_request",
   message: "an event stream has no end: what comes behind it on its connection ends both",
@@ -84,6 +93,7 @@ export class StrictGate {
   readonly #log: Log;
   readonly #connections: Connections;
   readonly #turns = new Turns();
+  #looks: ReturnType<typeof setInterval> | undefined;
 
   constructor(options: StrictOptions, log: Log) {
     this.#options = options;
@@ -144,6 +154,7 @@ export class StrictGate {
     const waiting = new Map<string, Connection>();
     server.on("connection", (socket) => {
       const connection = this.#connections.open(socket, !isEncrypted);
+      this.#looks ??= setInterval(() => this.#look(), TIMEOUT_LOOK_EVERY_MS).unref();
       if (!isEncrypted) return;
       const ends = endsOf(socket);
       waiting.set(ends, connection);
@@ -154,6 +165,23 @@ export class StrictGate {
       if (connection === undefined) socket.destroy();
       else this.#connections.speak(connection, socket);
     });
+  }
+
+  #look(): void {
+    for (const connection of this.#connections.all()) {
+      if (!this.#hasNothingAsked(connection)) continue;
+      this.#tell(NOTHING_ASKED, connection.socket);
+      connection.socket.destroy();
+    }
+    if (this.#connections.count > 0) return;
+    clearInterval(this.#looks);
+    this.#looks = undefined;
+  }
+
+  /** Also asked when a request comes: who says one behind the rest would never be seen by a look. */
+  #hasNothingAsked(connection: Connection): boolean {
+    const { idleMaxMs = IDLE_MAX_MS } = this.#options;
+    return hasTooMuchWithoutRequest(connection, idleMaxMs, performance.now());
   }
 
   #pass(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
@@ -168,10 +196,13 @@ export class StrictGate {
       return;
     }
     const refusal =
-      refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ?? (isUsedUp(connection) ? USED_UP : undefined);
+      refusalOfHead(request, this.#options.allowsOrigin ?? allowsNone) ??
+      (isUsedUp(connection) ? USED_UP : undefined) ??
+      (this.#hasNothingAsked(connection) ? NOTHING_ASKED : undefined);
     if (refusal !== undefined) {
       connection.isRefused = true;
       this.#tell(refusal, request.socket);
+      if (refusal.code === "body_too_large") keepWhileItIsTold(request.socket);
       const { status, headers, body } = lastRefusalAnswer(refusal);
       response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
       return;
@@ -261,6 +292,18 @@ function sayLast(socket: Socket, refusal: ConstantRefusal): void {
   socket.on("error", () => {});
   socket.once("end", () => socket.destroy());
   socket.end(refusalText(refusal));
+}
+
+/**
+ * The platform cuts a connection behind its last answer, and who still sends a long body then loses the answer. Not one byte of the body is read
+ * for that.
+ */
+function keepWhileItIsTold(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.pause();
+    endSoon(socket);
+    socket.end();
+  };
 }
 
 /** Whatever becomes of it, and whoever reads what. */

@@ -95,7 +95,7 @@ export class TlsReload {
     if (end === undefined) return;
     const { isEnded, endsAt, daysLeft } = end;
     const isNew = isEnded && !this.#isEndTold;
-    if (!isNew && now - this.#warnedAtMs < WARN_EVERY_MS) return;
+    if (!isNew && Math.abs(now - this.#warnedAtMs) < WARN_EVERY_MS) return;
     this.#warnedAtMs = now;
     this.#isEndTold = isEnded;
     if (isEnded) log.error({ endsAt }, "certificate_ended");

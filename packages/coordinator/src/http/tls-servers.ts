@@ -8,6 +8,7 @@ import { createServer, type Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Log } from "../log.js";
 import { HandshakeLine } from "./handshake-line.js";
+import { HandshakePace } from "./handshake-pace.js";
 import { HandshakesUnderWay } from "./handshakes-under-way.js";
 import { endsOf } from "./socket-ends.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
@@ -36,6 +37,13 @@ export class TlsServers {
   /** The same for connections by their ends, from before they are encrypted: by then it is settled who is believed. */
   readonly #begun = new Map<string, { readonly socket: Socket; readonly caChanges: number }>();
   readonly #underWay: HandshakesUnderWay;
+  readonly #lines = new Set<HandshakeLine>();
+  /** Only where callers are asked for a certificate. */
+  readonly #pace = new HandshakePace({
+    onFree: () => {
+      for (const line of this.#lines) line.goOn();
+    },
+  });
   #isEnded = false;
 
   constructor(
@@ -79,7 +87,7 @@ export class TlsServers {
       // Let in by an authority that is believed no more: this is its last answer.
       if (!this.believes(socket)) response.shouldKeepAlive = false;
     });
-    this.#lineUp(server);
+    this.#lineUp(server, isCallerAsked);
     this.#servers.add(server);
     return server;
   };
@@ -110,18 +118,21 @@ export class TlsServers {
   }
 
   /** The platform would begin each handshake when its connection comes, and all that is said to it when it is said. */
-  #lineUp(server: Server): void {
+  #lineUp(server: Server, isCallerAsked: boolean): void {
     const [shakeHands, ...others] = server.listeners("connection");
     if (shakeHands === undefined || others.length > 0) throw new Error("nobody shakes hands, or more than one does");
     server.removeAllListeners("connection");
     const line = new HandshakeLine({
       timeoutMs: this.#handshakeTimeoutMs / 2,
       onRefused: (reason) => this.#log.debug({ reason }, "handshake_refused"),
-      begin: (socket) => {
+      mayBegin: (network) => !isCallerAsked || this.#pace.mayBegin(network),
+      begin: (socket, network) => {
         this.#noteBegun(socket);
+        if (isCallerAsked) this.#pace.begin(socket, network);
         shakeHands.call(server, socket);
       },
     });
+    this.#lines.add(line);
     server.on("connection", (socket: Socket) => {
       if (this.#keep(socket)) line.add(socket);
     });
@@ -148,6 +159,8 @@ export class TlsServers {
   #letIn(encrypted: Socket): void {
     const begun = this.#begun.get(endsOf(encrypted));
     this.#letInAt.set(encrypted, begun?.caChanges ?? -1);
-    if (begun !== undefined) this.#underWay.end(begun.socket);
+    if (begun === undefined) return;
+    this.#underWay.end(begun.socket);
+    this.#pace.letIn(begun.socket);
   }
 }

@@ -3,10 +3,15 @@
  * in sight, of those the one with the greatest epoch: a node that was cut off still shows the old masters.
  */
 import { CoordinatorError } from "../errors.js";
-import { type ClusterPlace, type Endpoint, type RedisLogin } from "./redis-address.js";
-import { askEach, distinct, type Told } from "./redis-lookup.js";
+import { type ClusterPlace, type Endpoint, endpointText, type RedisLogin } from "./redis-address.js";
+import { askEach, distinct, endpointTold, type Told } from "./redis-lookup.js";
 import type { Chart, LookUp } from "./redis-route.js";
-import { slotOf } from "./redis-slot.js";
+import { SLOT_COUNT, slotOf } from "./redis-slot.js";
+
+/** As many as Redis says that a Cluster can have. */
+const NODE_COUNT_MAX = 1_000;
+/** Of those that were learnt: all are asked at once, and one that knows is enough. */
+const LEARNT_COUNT_MAX = 64;
 
 /** One range of slots: who serves it, and who follows. */
 interface Range {
@@ -30,10 +35,13 @@ export function clusterLookUp({ nodes }: ClusterPlace, login: RedisLogin): LookU
       ["CLUSTER", "INFO"],
       ["CLUSTER", "SLOTS"],
     ]);
-    const [best] = told.map(viewIn).sort(byTrust);
-    if (best === undefined)
-      throw new CoordinatorError("store_unavailable", `no node of the Cluster answers: ${faults.join("; ")}`);
-    learnt = best.ranges.flatMap(({ master, replicas }) => [master, ...replicas]);
+    const views = told.map((one) => viewIn(one) ?? nonsenseOf(one));
+    const [best] = views.filter((view) => typeof view !== "string").sort(byTrust);
+    if (best === undefined) {
+      const reasons = [...faults, ...views.filter((view) => typeof view === "string")];
+      throw new CoordinatorError("store_unavailable", `no node of the Cluster answers: ${reasons.join("; ")}`);
+    }
+    learnt = nodesIn(best.ranges).slice(0, LEARNT_COUNT_MAX);
     return chartOf(best);
   };
 }
@@ -42,24 +50,46 @@ function byTrust(one: View, other: View): number {
   return Number(other.isWhole) - Number(one.isWhole) || other.epoch - one.epoch;
 }
 
-function viewIn({ from, answers: [info, slots] }: Told): View {
-  const text = String(info);
-  const endpointIn = ([host, port]: readonly unknown[]): Endpoint => ({
-    // A node that does not know its own name leaves it to whoever has reached it.
-    host: typeof host === "string" && host !== "" && host !== "?" ? host : from.host,
-    port: Number(port),
-  });
-  const ranges = (slots as [number, number, ...unknown[][]][]).map(([first, last, master = [], ...replicas]) => ({
-    first,
-    last,
-    master: endpointIn(master),
-    replicas: replicas.map(endpointIn),
-  }));
+function nonsenseOf({ from }: Told): string {
+  return `Redis at ${endpointText(from)} answers CLUSTER SLOTS with what no Cluster has`;
+}
+
+/** Undefined when it is none: a node that tells nonsense has told nothing. */
+function viewIn({ from, answers: [info, slots] }: Told): View | undefined {
+  if (typeof info !== "string" || !Array.isArray(slots) || slots.length > SLOT_COUNT) return undefined;
+  const ranges = slots.map((told) => rangeIn(told, from)).filter((range) => range !== undefined);
+  if (ranges.length < slots.length || nodesIn(ranges).length > NODE_COUNT_MAX) return undefined;
   return {
-    isWhole: /^cluster_state:ok/m.test(text),
-    epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(text)?.[1] ?? 0),
+    isWhole: /^cluster_state:ok/m.test(info),
+    epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(info)?.[1] ?? 0),
     ranges,
   };
+}
+
+function rangeIn(told: unknown, from: Endpoint): Range | undefined {
+  if (!Array.isArray(told) || told.length > NODE_COUNT_MAX) return undefined;
+  const [first, last, ...nodes] = told as readonly unknown[];
+  const [master, ...replicas] = nodes.map((node) => nodeIn(node, from)).filter((node) => node !== undefined);
+  if (!isSlot(first) || !isSlot(last) || master === undefined || replicas.length + 1 < nodes.length) return undefined;
+  return { first, last, master, replicas };
+}
+
+function isSlot(told: unknown): told is number {
+  return Number.isInteger(told) && Number(told) >= 0 && Number(told) < SLOT_COUNT;
+}
+
+function nodeIn(told: unknown, from: Endpoint): Endpoint | undefined {
+  if (!Array.isArray(told)) return undefined;
+  const [host, port] = told as readonly unknown[];
+  // A node that does not know its own name leaves it to whoever has reached it.
+  const isUnnamed = host === null || host === "" || host === "?";
+  const endpoint = endpointTold(isUnnamed ? "unnamed" : host, port);
+  return endpoint && { ...endpoint, host: isUnnamed ? from.host : endpoint.host };
+}
+
+/** Each once; those that serve before those that follow. */
+function nodesIn(ranges: readonly Range[]): readonly Endpoint[] {
+  return distinct([...ranges.map(({ master }) => master), ...ranges.flatMap(({ replicas }) => replicas)]);
 }
 
 function chartOf({ ranges }: View): Chart {

@@ -4,6 +4,7 @@
  */
 import { CoordinatorError } from "../errors.js";
 import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
+import { shown } from "../shown-text.js";
 import { withoutRepeatedWords } from "./redis-words.js";
 
 /** What the command was about, for the message. */
@@ -50,7 +51,7 @@ const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 export function asStoreError(error: unknown, context: CommandContext, { server, password }: Speaker): Error {
   if (error instanceof CoordinatorError) return error;
   const said = error instanceof Error ? error.message : String(error);
-  const message = withoutRepeatedWords(said, password);
+  const message = shown(withoutRepeatedWords(said, password));
   // The driver's own error holds the words that were sent.
   const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
   const refusal = refusalOfScript(said);

@@ -1,4 +1,5 @@
 /** What is known of a Redis server: its own words, and what it is to us. */
+import { shown } from "../shown-text.js";
 
 /** What a server says of itself, as far as the user may ask. */
 export interface ServerTexts {
@@ -29,15 +30,21 @@ export const CONFIG_NAMES = ["save", "appendfsync", "no-appendfsync-on-rewrite",
 
 export interface Facts {
   readonly use: ServerUse;
-  /** A line of INFO; undefined when it is not there. */
+  /** A line of INFO, fit to be told; undefined when it is not there. */
   readonly info: (name: string) => string | undefined;
   /** undefined when it was not asked for, or may not be. */
   readonly config: Readonly<Record<string, string>> | undefined;
   readonly texts: ServerTexts;
 }
 
+/** What we read of INFO is a word or two. */
+const VALUE_LENGTH_MAX = 100;
+
 export function factsOf(texts: ServerTexts, use: ServerUse): Facts {
-  const info = (name: string) => new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(texts.info ?? "")?.[1];
+  const info = (name: string) => {
+    const value = new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(texts.info ?? "")?.[1];
+    return value && shown(value, VALUE_LENGTH_MAX);
+  };
   return { use, info, config: texts.asOperator?.config, texts };
 }
 

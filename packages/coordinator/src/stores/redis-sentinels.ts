@@ -5,7 +5,7 @@
  */
 import { CoordinatorError } from "../errors.js";
 import type { Endpoint, RedisLogin, SentinelPlace } from "./redis-address.js";
-import { askEach, type Told } from "./redis-lookup.js";
+import { askEach, endpointTold, type Told } from "./redis-lookup.js";
 import type { LookUp } from "./redis-route.js";
 
 /** @throws CoordinatorError `store_unavailable` when no sentinel names a master. */
@@ -34,8 +34,8 @@ interface Naming {
 
 function masterIn({ answers: [address, fields] }: Told): Naming[] {
   if (!Array.isArray(address) || !Array.isArray(fields)) return [];
-  const [host, port] = address.map(String);
-  const configEpoch = Number(fields[fields.indexOf("config-epoch") + 1]);
-  if (host === undefined || !Number.isInteger(Number(port)) || !Number.isInteger(configEpoch)) return [];
-  return [{ master: { host, port: Number(port) }, configEpoch }];
+  const master = endpointTold(address[0], address[1]);
+  const configEpoch: unknown = fields[fields.indexOf("config-epoch") + 1];
+  if (master === undefined || typeof configEpoch !== "string" || !/^\d{1,15}$/.test(configEpoch)) return [];
+  return [{ master, configEpoch: Number(configEpoch) }];
 }

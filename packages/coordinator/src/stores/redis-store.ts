@@ -37,6 +37,7 @@ import {
 } from "./redis-ledger.js";
 import { type LookUp, PURPOSES, RedisRoute } from "./redis-route.js";
 import type { ScriptName } from "./redis-scripts.js";
+import { sentinelFindings } from "./redis-sentinel-warnings.js";
 import { sentinelLookUp } from "./redis-sentinels.js";
 import { RedisSteps } from "./redis-steps.js";
 
@@ -156,7 +157,7 @@ export class RedisStore implements Store {
   }
 
   /**
-   * Looks at every server that holds a namespace. `asOperator`: also at what only an operator's user may ask (CONFIG, ACL).
+   * Looks at every server that holds a namespace, and at the way there. `asOperator`: also at what only an operator's user may ask (CONFIG, ACL).
    */
   async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
     const holdings = new Map([[await this.#route.connectionFor(this.#namesKey(), "reads"), [] as NodesOf[]]]);
@@ -165,7 +166,8 @@ export class RedisStore implements Store {
       const held = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
       holdings.set(connection, [...(holdings.get(connection) ?? []), held]);
     }
-    return await inspectServers(holdings, { asOperator });
+    const ofWay = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
+    return [...ofWay, ...(await inspectServers(holdings, { asOperator }))];
   }
 
   async exportLeases(

@@ -5,11 +5,12 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
+import { isLink } from "../real-path.js";
 import { unusable } from "./sqlite-faults.js";
 import { missing } from "./sqlite-file.js";
 import { MARK_AS_BACKUP } from "./sqlite-file-identity.js";
 import { makePrivateFile, syncFolderOf } from "./sqlite-private-file.js";
-import { realPathOf } from "./sqlite-real-path.js";
+import { storePathOf } from "./sqlite-real-path.js";
 import { mustBeOurs } from "./sqlite-schema.js";
 
 export interface SqliteBackup {
@@ -26,9 +27,11 @@ export interface SqliteBackup {
  *   `store_unknown_schema`, `store_unavailable`; then no file `to` is there.
  */
 export function backupSqliteFile(path: string, to: string): SqliteBackup {
-  const source = realPathOf(path);
+  const source = storePathOf(path, { create: false });
   const target = resolve(to);
-  if (existsSync(target)) throw new TypeError(`${target} exists already; a backup overwrites nothing`);
+  // Of a link as well, wherever it leads: it would be replaced.
+  if (existsSync(target) || isLink(target))
+    throw new TypeError(`${target} exists already; a backup overwrites nothing`);
   if (!existsSync(source)) throw missing(source);
   const partial = `${target}.partial`;
   try {

@@ -6,6 +6,7 @@
 
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import process from "node:process";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
@@ -13,8 +14,8 @@ import { unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
 import { lockBeside, lockLost, type SqliteLock } from "./sqlite-lock.js";
 import { type Machine, networkFileSystemOf } from "./sqlite-machine.js";
-import { makePrivateFile } from "./sqlite-private-file.js";
-import { realPathOf } from "./sqlite-real-path.js";
+import { faultOfStoreFile, makePrivateFile } from "./sqlite-private-file.js";
+import { storePathOf } from "./sqlite-real-path.js";
 import { holdsNothing, makeSchema, mustBeOurs } from "./sqlite-schema.js";
 
 /** Nobody else should write; a tool that looks may hold the file for a moment. */
@@ -50,11 +51,11 @@ export interface SqliteFile {
 /**
  * Opens or, with `create`, makes the file. While it is open no other process can open it this way.
  * @throws CoordinatorError `store_missing`, `store_locked`, `store_copied` (unless accepted), `store_corrupt` (not a store),
- *   `store_unknown_schema`, `store_unavailable` (a network file system, hard links, or the file system refuses).
+ *   `store_unknown_schema`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
  */
 export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
-  const path = realPathOf(givenPath);
   const { create } = options;
+  const path = storePathOf(givenPath, { create });
   if (!create && !existsSync(path)) throw missing(path);
   let lock: SqliteLock | undefined;
   let database: DatabaseSyncInstance | undefined;
@@ -63,6 +64,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     mustHaveOneName(path);
+    mustBeTrusted(path);
     lock = lockBeside(path);
     if (create) makePrivateFile(path);
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
@@ -154,6 +156,13 @@ function mustHaveOneName(path: string): void {
     "store_unavailable",
     `the file ${path} has more than one name (hard links); opened by two names it would lease runs twice. Leave one of them`,
   );
+}
+
+/** Whoever may write the file can take the mark back. Of what is there already: what is made here is ours alone. */
+function mustBeTrusted(path: string): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  const fault = stats && faultOfStoreFile(stats, path, process.geteuid?.());
+  if (fault !== undefined) throw new CoordinatorError("store_unavailable", `the store ${path} is not used: ${fault}`);
 }
 
 export function missing(path: string): CoordinatorError {

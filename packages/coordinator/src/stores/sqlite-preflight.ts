@@ -3,10 +3,13 @@
  * file is opened, and at each turn.
  */
 import type { Restart } from "../guard/adopt.js";
+import { asShellWord, octalOf } from "../private-mode.js";
 import type { Finding } from "../store.js";
 
 export interface SqliteFacts {
   readonly path: string;
+  /** Of its file; undefined where the system knows no such modes (Windows), and when it is gone. */
+  readonly mode: number | undefined;
   /** Whether a restart marker is kept. */
   readonly isMarking: boolean;
   /** Name of the network file system that was allowed; undefined for a local one. */
@@ -22,6 +25,17 @@ export function sqliteFindings(facts: SqliteFacts): readonly Finding[] {
 }
 
 const RULES: readonly Rule[] = [
+  ({ path, mode = 0 }) =>
+    (mode & OPEN_TO_OTHERS) === 0
+      ? undefined
+      : {
+          ...WARNING,
+          what:
+            `the file of the store ${path} has the mode ${octalOf(mode)}: others than its owner may change ` +
+            "its records, or read the key of its receipts",
+          remedy: `chmod 600 ${asShellWord(path)}, and the same of its -wal and -shm`,
+          override: "open-store-file",
+        },
   ({ path, isMarking }) =>
     isMarking
       ? undefined
@@ -59,5 +73,8 @@ const RULES: readonly Rule[] = [
         };
   },
 ];
+
+/** A group may read, as with every other secret. */
+const OPEN_TO_OTHERS = 0o027;
 
 const WARNING = { code: undefined, namespaces: undefined } as const;

@@ -29,7 +29,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { RestartMark } from "../guard/adopt.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./sqlite-machine.js";
-import { realPathOf } from "./sqlite-real-path.js";
+import { storePathOf } from "./sqlite-real-path.js";
 
 /** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
 const SLOT_BYTES = 512;
@@ -88,10 +88,11 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
 /**
  * Removes what a store has left in the machine's memory, for whoever has deleted the store's file or is about to: nothing else
  * does before an hour has passed. Of a store that lives on it costs a jump at its next start.
+ * @throws CoordinatorError `store_missing` for a link to a file that is gone: which one it was, only the file's own name tells.
  */
 export function removeRestartMarker(storePath: string, machine: Pick<Machine, "markerFolders"> = thisMachine()): void {
   for (const folder of machine.markerFolders) {
-    const path = join(folder, nameOf(realPathOf(storePath)));
+    const path = join(folder, nameOf(storePathOf(storePath, { create: false })));
     if (lstatSync(path, { throwIfNoEntry: false })?.uid === process.geteuid?.()) unlinkSync(path);
   }
 }

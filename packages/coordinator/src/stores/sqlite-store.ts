@@ -38,6 +38,7 @@ import { SqliteLedger } from "./sqlite-ledger.js";
 import { SqliteLife } from "./sqlite-life.js";
 import { type Machine, thisMachine } from "./sqlite-machine.js";
 import { sqliteFindings } from "./sqlite-preflight.js";
+import { fileModeOf } from "./sqlite-private-file.js";
 import { hasRecord, SqliteRecords } from "./sqlite-records.js";
 import { openRestartMarker } from "./sqlite-restart-marker.js";
 import { SqliteTurns } from "./sqlite-turns.js";
@@ -173,7 +174,8 @@ export class SqliteStore implements Store {
   async preflight(): Promise<readonly Finding[]> {
     const { path, networkFileSystem } = this.#file;
     const { isMarking, restarts } = this.#life;
-    return this.#turns.read(() => sqliteFindings({ path, networkFileSystem, isMarking, restarts }));
+    const mode = fileModeOf(path);
+    return this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
   }
 
   async exportLeases(

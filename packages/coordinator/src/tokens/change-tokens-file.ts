@@ -3,10 +3,11 @@
  * it at that moment, or a machine that loses its power, has the old tokens or the new ones. One change at a time: none loses another's token.
  */
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, readFile, realpath, rename, unlink } from "node:fs/promises";
+import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { holderOfLock, makeLockFile } from "../lock-file.js";
+import { LinkLeadsNowhere, realPathOf } from "../real-path.js";
 import { readIfThere, type TokensFile } from "./read-tokens-file.js";
 import { lineOf, TOKEN_COUNT_MAX, type TokenRecord } from "./token-record.js";
 import { TokensFileError } from "./tokens-file-error.js";
@@ -26,15 +27,24 @@ export async function changeTokensFile(
   change: (records: readonly TokenRecord[]) => readonly TokenRecord[],
 ): Promise<void> {
   // A link stays one: what is changed is the file behind it.
-  const real = await realpath(path).catch(() => path);
+  const real = realPathOfTokens(path);
   await withLock(`${real}.lock`, async () => {
-    const before = await readIfThere(real);
+    const before = await readIfThere(real, { isKept: true });
     const records = change(before?.records ?? []);
     if (records.length > TOKEN_COUNT_MAX) {
       throw new TokensFileError(`${path} holds ${TOKEN_COUNT_MAX} tokens, and can't hold more; revoke one first`);
     }
     await replace(real, records.map(lineOf).join(""), before);
   });
+}
+
+function realPathOfTokens(path: string): string {
+  try {
+    return realPathOf(path);
+  } catch (error) {
+    if (!(error instanceof LinkLeadsNowhere)) throw error;
+    throw new TokensFileError(`the tokens file can't be made: ${error.message}`, { cause: error });
+  }
 }
 
 async function replace(path: string, text: string, before: TokensFile | undefined): Promise<void> {
@@ -89,22 +99,18 @@ async function takeLock(lock: string): Promise<void> {
   const endMs = performance.now() + LOCK_PATIENCE_MS;
   for (;;) {
     try {
-      const file = await open(lock, "wx", NEW_FILE_MODE);
-      await file.writeFile(`${process.pid}\n`).finally(() => file.close());
-      return;
+      if (makeLockFile(lock)) return;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(lock, error);
+      throw unwritable(lock, error);
     }
-    if (performance.now() > endMs) throw await locked(lock);
+    if (performance.now() > endMs) throw locked(lock);
     await delay(LOCK_RETRY_MS);
   }
 }
 
-async function locked(lock: string): Promise<TokensFileError> {
-  const pid = (await readFile(lock, "utf8").catch(() => "")).trim();
-  const who = /^\d{1,10}$/.test(pid) ? `process ${pid}` : "another process";
+function locked(lock: string): TokensFileError {
   return new TokensFileError(
-    `${who} changes the tokens file: ${lock} is there. If no such process runs, it was killed: remove that file, and try again`,
+    `${holderOfLock(lock)} changes the tokens file: ${lock} is there. If no such process runs, it was killed: remove that file, and try again`,
   );
 }
 

@@ -4,7 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
 import { recordsIn, type TokenRecord } from "./token-record.js";
 import { TokensFileError } from "./tokens-file-error.js";
-import { faultOfRights } from "./tokens-file-mode.js";
+import { faultOfRights, trustedUid } from "./tokens-file-mode.js";
 
 /** Room for the most tokens that there may be, each with many namespaces. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
@@ -23,15 +23,23 @@ export interface TokensFile {
  * @throws TokensFileError when it can't be read, others have rights to it, or a line is wrong.
  */
 export async function readTokensFile(path: string): Promise<TokensFile> {
-  const file = await readIfThere(path);
+  return mustBeThere(await readIfThere(path, { isKept: false }), path);
+}
+
+/** The same for a command that shows or changes the file and leaves it to its owner: root may, whoever that is. */
+export async function readKeptTokensFile(path: string): Promise<TokensFile> {
+  return mustBeThere(await readIfThere(path, { isKept: true }), path);
+}
+
+function mustBeThere(file: TokensFile | undefined, path: string): TokensFile {
   if (file !== undefined) return file;
   throw new TokensFileError(
     `the tokens file ${path} is not there; "callnumber token create --tokens-file ${path} …" makes it`,
   );
 }
 
-/** The same; undefined when there is no such file. */
-export async function readIfThere(path: string): Promise<TokensFile | undefined> {
+/** The same as one or the other; undefined when there is no such file. */
+export async function readIfThere(path: string, owner: { readonly isKept: boolean }): Promise<TokensFile | undefined> {
   let file: FileHandle;
   try {
     file = await open(path, OPEN_FLAGS);
@@ -40,7 +48,7 @@ export async function readIfThere(path: string): Promise<TokensFile | undefined>
     throw unreadable(path, error);
   }
   try {
-    return await readOpen(file, path);
+    return await readOpen(file, path, owner);
   } catch (error) {
     throw error instanceof TokensFileError ? error : unreadable(path, error);
   } finally {
@@ -48,10 +56,10 @@ export async function readIfThere(path: string): Promise<TokensFile | undefined>
   }
 }
 
-async function readOpen(file: FileHandle, path: string): Promise<TokensFile> {
+async function readOpen(file: FileHandle, path: string, owner: { readonly isKept: boolean }): Promise<TokensFile> {
   const stats = await file.stat();
   if (!stats.isFile()) throw new TokensFileError(`${path} is no file that could hold tokens`);
-  const fault = faultOfRights(stats, path, process.getuid?.());
+  const fault = faultOfRights(stats, path, trustedUid(stats.uid, process.getuid?.(), owner));
   if (fault !== undefined) throw new TokensFileError(`the tokens file ${path} is not used: ${fault}`);
   if (stats.size > FILE_BYTES_MAX) {
     throw new TokensFileError(`${path} has ${stats.size} bytes; a tokens file has at most ${FILE_BYTES_MAX}`);

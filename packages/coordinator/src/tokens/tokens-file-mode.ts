@@ -12,6 +12,18 @@ export interface FileRights {
   readonly uid: number;
 }
 
+/**
+ * As whom a file is looked at: a coordinator believes its own user and root. A command that root types keeps the file for whoever has it: were it to
+ * ask for root's own, the coordinator of another user could read it no more, and what was revoked would stay good there.
+ */
+export function trustedUid(
+  fileUid: number,
+  processUid: number | undefined,
+  { isKept }: { readonly isKept: boolean },
+): number | undefined {
+  return isKept && processUid === ROOT_UID ? fileUid : processUid;
+}
+
 /** What is wrong, and the command that mends it; undefined when nothing is. `processUid`: undefined where a system has no such thing. */
 export function faultOfRights(
   { mode, uid }: FileRights,

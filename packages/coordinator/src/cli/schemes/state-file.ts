@@ -4,20 +4,12 @@
  * A file that is not there, or can't be read whole, is never taken for an empty one: then everything would begin anew.
  */
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { Memory } from "@callnumber/schemes";
+import { holderOfLock, makeLockFile } from "../../lock-file.js";
+import { LinkLeadsNowhere, realPathOf } from "../../real-path.js";
 
 /** A state file that can't be used. Nothing was minted. */
 export class StateFileError extends Error {
@@ -43,7 +35,7 @@ const WHOLE_NUMBER = /^\d{1,60}$/;
  * @throws StateFileError when another process has it, it is not there, is damaged, or can't be written.
  */
 export function openStateFile(path: string, { create }: { readonly create: boolean }): StateFile {
-  const real = realPathOf(path);
+  const real = realPathOfState(path);
   const unlock = lock(real);
   try {
     const values = readState(real, create);
@@ -77,25 +69,24 @@ function stateFile(path: string, values: Map<string, bigint>, unlock: () => void
 }
 
 /** A link stays one: what is changed is the file behind it, and two names of one file have one lock. */
-function realPathOf(path: string): string {
+function realPathOfState(path: string): string {
   try {
-    return realpathSync(path);
+    return realPathOf(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return path;
-    throw unusable(path, error);
+    if (!(error instanceof LinkLeadsNowhere)) throw error;
+    throw new StateFileError(`the state file can't be used: ${error.message}`);
   }
 }
 
 function lock(path: string): () => void {
   const name = `${path}.lock`;
+  let isMade: boolean;
   try {
-    const file = openSync(name, "wx", FILE_MODE);
-    writeFileSync(file, `${process.pid}\n`);
-    closeSync(file);
+    isMade = makeLockFile(name);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") throw lockedBy(name, path);
     throw unusable(path, error);
   }
+  if (!isMade) throw lockedBy(name, path);
   let isOurs = true;
   const unlock = (): void => {
     if (!isOurs) return;
@@ -108,15 +99,8 @@ function lock(path: string): () => void {
 }
 
 function lockedBy(name: string, path: string): StateFileError {
-  let pid = "";
-  try {
-    pid = readFileSync(name, "utf8").trim();
-  } catch {
-    // It may have ended just now; who it was does not matter.
-  }
-  const who = /^\d{1,10}$/.test(pid) ? `process ${pid}` : "another process";
   return new StateFileError(
-    `${who} mints with ${path}: ${name} is there. Two at once would make the same numbers. If no such process runs, it was killed: ` +
+    `${holderOfLock(name)} mints with ${path}: ${name} is there. Two at once would make the same numbers. If no such process runs, it was killed: ` +
       "remove that file, and try again",
   );
 }

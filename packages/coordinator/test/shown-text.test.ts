@@ -1,0 +1,56 @@
+/** What strangers chose, as it is shown: nothing acts on a terminal, and JSON means the same. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { labelsInWords } from "../src/cli/print.js";
+import { nameCell } from "../src/cli/table.js";
+import { CoordinatorError } from "../src/errors.js";
+import { shown, visible, visibleJson, visibleLines } from "../src/shown-text.js";
+import { asStoreError } from "../src/stores/redis-errors.js";
+import { factsOf } from "../src/stores/redis-facts.js";
+
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+const anyText = fc.string({ unit: "binary", maxLength: 40 });
+const property = fc.property(anyText, (text) => {
+  expect(visible(text)).not.toMatch(UNPRINTABLE);
+  expect(shown(text, 9)).not.toMatch(UNPRINTABLE);
+  expect(visibleLines(text).replace(/[\n\t]/g, "")).not.toMatch(UNPRINTABLE);
+  expect(visible(visible(text))).toBe(visible(text));
+});
+
+test("no text is shown with a character that acts, hides or turns; what is fit stays as it is", () => {
+  fc.assert(property);
+  expect(visible("a\u001b[2J\nb\u{e0041}")).toBe("a\\u{1b}[2J\\u{a}b\\u{e0041}");
+  expect(visibleLines("a\tb\nc\r\u2028")).toBe("a\tb\nc\\u{d}\\u{2028}");
+  expect(visible("Grüße 書架 🎈 ~")).toBe("Grüße 書架 🎈 ~");
+  expect(shown("x".repeat(8_000_000))).toHaveLength(513);
+});
+
+test("what a store or a server said is made fit where it comes in: for logs and callers, too", () => {
+  const said = `ERR \u001b[2J\n${"x".repeat(8_000_000)}`;
+  expect(new CoordinatorError("store_corrupt", said).message).toMatch(/^ERR \\u\{1b\}\[2J\\u\{a\}x+…$/);
+  const error = asStoreError(new Error(said), { namespace: "main" }, { server: "h:1" });
+  expect((error.cause as Error).message).toHaveLength(522);
+  expect((error.cause as Error).message).not.toMatch(UNPRINTABLE);
+  const use = { host: "h", server: "h:1", tls: false, namespaces: [], concerns: undefined };
+  const { info } = factsOf({ info: `redis_version:${said}`, asOperator: undefined }, use);
+  expect(info("redis_version")).toBe("ERR \\u{1b}[2J");
+});
+
+test("JSON means the same", () => {
+  const both = fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+    const json = visibleJson(JSON.stringify(value, null, 2));
+    expect(json.replaceAll("\n", "")).not.toMatch(UNPRINTABLE);
+    expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)));
+  });
+  fc.assert(both);
+});
+
+test("a name or a label with blanks looks like one", () => {
+  expect(["mail 1", "mail-1  closed", " mail", "mail\u3000"].map(nameCell)).toEqual([
+    "mail 1",
+    '"mail-1  closed"',
+    '" mail"',
+    '"mail\u3000"',
+  ]);
+  expect(labelsInWords({ labels: { a: "x b=y", c: "d", e: "=" } })).toBe('a="x b=y" c=d e==');
+});
