@@ -16,7 +16,7 @@ export default defineConfig({
     // Two more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
     maxWorkers: 4,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
-    setupFiles: ["test/end-with-run.ts", "test/seed.ts", "test/environment.ts"],
+    setupFiles: ["test/end-with-run.ts", "test/stuck/watch-worker.ts", "test/seed.ts", "test/environment.ts"],
     // A time limit is a safety net and proves nothing: wide enough for a slow, shared machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -11,7 +11,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 1,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
-    setupFiles: ["test/end-with-run.ts", "test/seed.ts", "test/environment.ts"],
+    setupFiles: ["test/end-with-run.ts", "test/stuck/watch-worker.ts", "test/seed.ts", "test/environment.ts"],
     testTimeout: DAY_MS,
     hookTimeout: 120_000,
     disableConsoleIntercept: true,

@@ -43,7 +43,7 @@ const SCRIPTS: readonly ScriptName[] = [...SCRIPTS_SENT_BY_SUM, "read", "report"
 const nameOfSum = new Map(SCRIPTS.map((name) => [scriptNamed(name).sha1, name]));
 
 const WORDS = [
-  ..."$-1\r\n|*-1\r\n|*0\r\n|$5\r\nhello\r\n|:1\r\n|-ERR x\r\n|+OK\r\n|_\r\n|*1\r\n|$999999999\r\n|*99999999\r\n|%1\r\n|>2\r\n".split(
+  ..."$-1\r\n|*-1\r\n|*0\r\n|$5\r\nhello\r\n|:1\r\n|-ERR x\r\n|+OK\r\n|_\r\n|*1\r\n|$999999999\r\n|*99999999\r\n|%1\r\n|>2\r\n|$*\r\n|=1\r\n|!*\r\n".split(
     "|",
   ),
   ..."-FORKED x y\r\n|-EMPTY \r\n|-CORRUPT - x\r\n|-MOVED 1 127.0.0.1:1\r\n|-NOSCRIPT x\r\n|-LOADING x\r\n|NaN|-1|1e9".split(

@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import { recordIn, wholeIn, wordsIn } from "../src/stores/redis-answer.js";
 import { answersIn } from "../src/stores/redis-calls.js";
-import { asStoreError } from "../src/stores/redis-errors.js";
 import { leasesIn } from "../src/stores/redis-ledger.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
@@ -76,17 +75,4 @@ test("words and numbers are nothing else", () => {
     undefined,
     undefined,
   ]);
-});
-
-test("what answers in another protocol is told as that, and not as a fault to be reported to others", () => {
-  const error = asStoreError(
-    new Error('Unknown RESP type 72 "H". Please report this.'),
-    { namespace: "" },
-    { server: "web:80" },
-  );
-  expect(error).toMatchObject({
-    code: "store_unavailable",
-    message: expect.stringContaining("speaks another protocol"),
-  });
-  expect(error.message).not.toContain("report");
 });

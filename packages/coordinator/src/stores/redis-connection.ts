@@ -7,8 +7,8 @@
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
+import { RedisConnector } from "./redis-connector.js";
 import { asStoreError, type CommandContext, isStray, type Speaker, strayAnswer } from "./redis-errors.js";
-import { bearLateErrors } from "./redis-late-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
 import { endConnectionsThatAnswerUnasked } from "./redis-unasked.js";
@@ -62,8 +62,8 @@ export class RedisConnection {
     { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
   ): Promise<RedisConnection> {
     endConnectionsThatAnswerUnasked();
-    bearLateErrors();
     const redis = new Redis({
+      Connector: RedisConnector,
       host: address.host,
       port: address.port,
       ...(address.username ? { username: address.username } : {}),
@@ -187,7 +187,7 @@ export class RedisConnection {
       return await this.#send(send);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
-      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.#speaker);
+      throw asStoreError(isUnanswered(error) ? this.#whyUnanswered() : error, context, this.#speaker);
     }
   }
 
@@ -199,8 +199,8 @@ export class RedisConnection {
     return { server: this.server, password: this.address.password };
   }
 
-  #whyUnsent(): Error {
-    return this.#lastFailure ?? new Error("the connection is being made anew");
+  #whyUnanswered(): Error {
+    return this.#lastFailure ?? new Error("the connection broke and is being made anew");
   }
 
   /**
@@ -228,9 +228,11 @@ function firstWordOf(error: Error): string {
 /** Whatever else the server refuses with, it is not PING that it refuses. */
 const PING_REFUSALS: ReadonlySet<string> = new Set(["NOAUTH", "NOPERM", "LOADING", "BUSY", "MISCONF", "MASTERDOWN"]);
 
-/** There was no connection to send it on; the client's own words say less than why there is none. */
-function isUnsent(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("Stream isn't writeable");
+/** There was no connection to send it on, or it ended; the client's own words say less than why, and speak of its options. */
+const UNANSWERED = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
+
+function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && UNANSWERED.test(error.message);
 }
 
 function isScriptUnknown(error: unknown): boolean {

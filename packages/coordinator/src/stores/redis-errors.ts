@@ -41,9 +41,6 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
 /** A script that came upon a command which the user may not run; Redis 7 and 6 say it so. */
 const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in script/;
 
-/** What the driver says of bytes that are no answer of Redis; it would have them reported to its author. */
-const UNREADABLE = /^Unknown RESP type/;
-
 /** Redis's own, which names a slot and an address; one of our words is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
@@ -67,7 +64,7 @@ export function asStoreError(error: unknown, context: CommandContext, { server, 
   const isAnswer = cause.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`
-    : `Redis at ${server} can't be reached: ${UNREADABLE.test(said) ? "what answers there speaks another protocol" : message}`;
+    : `Redis at ${server} can't be reached: ${message}`;
   return new CoordinatorError("store_unavailable", told, { cause });
 }
 

@@ -1,0 +1,134 @@
+/**
+ * Whether what a server sends is the Redis protocol (RESP2 and 3), told before the Redis client reads it. The client (ioredis 6.0.0) believes
+ * whatever stands where a length should: `$*` is a text of -6 bytes to it, and it reads the same ten bytes for ever, with the whole
+ * process; and it makes room at once for as many members as are announced. Knows no command.
+ */
+
+/** Of one answer: pages of the ledger are some MB. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Of one list: room is made for all its members when it is announced. */
+const MEMBER_COUNT_MAX = 1_048_576;
+/** Lists in lists: whoever asked reads four deep, and a stack has an end. */
+const DEPTH_MAX = 16;
+/** A refusal may repeat a question with all its words. */
+const LINE_BYTES_MAX = 65_536;
+
+const NONE = Buffer.alloc(0);
+const LINE_FEED = 0x0a;
+const END_OF_LINE = "\r\n";
+
+/** What stands behind the first character of a line, where it is no number of things that follow. */
+const LINES: Readonly<Record<string, RegExp>> = {
+  "+": /^[^\r\n]*$/,
+  "-": /^[^\r\n]*$/,
+  ",": /^[^\r\n]*$/,
+  "(": /^[+-]?\d+$/,
+  ":": /^[+-]?\d{1,19}$/,
+  "#": /^[tf]$/,
+  _: /^$/,
+};
+/** Texts: the least that their bytes may be. Behind the format of the last one stands a colon. */
+const TEXTS: Readonly<Record<string, number>> = { $: 0, "!": 0, "=": 4 };
+/** Lists: how many values are a member. */
+const LISTS: Readonly<Record<string, number>> = { "*": 1, "~": 1, ">": 1, "%": 2 };
+/** RESP2 says nothing in this way. */
+const NOTHING = new Set(["$-1", "*-1"]);
+
+/** Says what is wrong, and none of what was sent: a server may repeat a password. */
+export class NotRedisProtocol extends Error {
+  override readonly name = "NotRedisProtocol";
+
+  constructor(what: string) {
+    super(`what answers there does not speak the Redis protocol: ${what}`);
+  }
+}
+
+/** One connection's. */
+export class RedisFraming {
+  /** A line that has no end yet: what half of one means is not seen before the other half. */
+  #begunLine: Buffer = NONE;
+  /** Of each list that has not ended, the outermost first: how many members have not begun. */
+  readonly #dueCounts: number[] = [];
+  /** Of a text, those still to come; behind it stands an end of line. */
+  #textBytes = 0;
+  #isBehindText = false;
+  #answerBytes = 0;
+
+  /** What may be read by now, of the bytes that came. @throws NotRedisProtocol: nothing more may be read. */
+  passed(cameNow: Buffer): Buffer {
+    const bytes = this.#begunLine.length === 0 ? cameNow : Buffer.concat([this.#begunLine, cameNow]);
+    let at = 0;
+    while (at < bytes.length) {
+      const end = this.#textBytes > 0 ? this.#textEnd(at, bytes.length) : this.#lineEnd(bytes, at);
+      if (end === at) break;
+      this.#count(end - at);
+      at = end;
+    }
+    this.#begunLine = bytes.subarray(at);
+    if (this.#begunLine.length > LINE_BYTES_MAX) throw new NotRedisProtocol("a line has no end");
+    return bytes.subarray(0, at);
+  }
+
+  #count(bytes: number): void {
+    const isBetweenAnswers = this.#dueCounts.length === 0 && this.#textBytes === 0 && !this.#isBehindText;
+    this.#answerBytes = isBetweenAnswers ? 0 : this.#answerBytes + bytes;
+    if (this.#answerBytes + this.#textBytes > ANSWER_BYTES_MAX) throw new NotRedisProtocol("an answer has no end");
+  }
+
+  #textEnd(at: number, end: number): number {
+    const count = Math.min(this.#textBytes, end - at);
+    this.#textBytes -= count;
+    return at + count;
+  }
+
+  /** Where it began when it has none yet. */
+  #lineEnd(bytes: Buffer, at: number): number {
+    const feed = bytes.indexOf(LINE_FEED, at);
+    if (feed < 0) return at;
+    this.#readLine(bytes.toString("latin1", at, feed + 1));
+    return feed + 1;
+  }
+
+  #readLine(line: string): void {
+    if (!line.endsWith(END_OF_LINE)) throw new NotRedisProtocol("a line ends in another way");
+    if (this.#isBehindText) {
+      if (line !== END_OF_LINE) throw new NotRedisProtocol("a text is longer than was said");
+      this.#isBehindText = false;
+    } else this.#beginValue(line.slice(0, -END_OF_LINE.length));
+    if (!this.#isBehindText) this.#endLists();
+  }
+
+  #endLists(): void {
+    while (this.#dueCounts.at(-1) === 0) this.#dueCounts.pop();
+  }
+
+  #beginValue(line: string): void {
+    const dueCount = this.#dueCounts.pop();
+    if (dueCount !== undefined) this.#dueCounts.push(dueCount - 1);
+    if (NOTHING.has(line)) return;
+    const type = line.charAt(0);
+    const rest = line.slice(1);
+    if (Object.hasOwn(LINES, type)) {
+      if (!LINES[type]?.test(rest)) throw new NotRedisProtocol("a value is none of its type");
+      return;
+    }
+    const isText = Object.hasOwn(TEXTS, type);
+    if (!isText && !Object.hasOwn(LISTS, type)) throw new NotRedisProtocol("a value has no type");
+    const length = /^\d{1,10}$/.test(rest) ? Number(rest) : Number.NaN;
+    if (isText) this.#beginText(length, TEXTS[type] as number);
+    else this.#beginList(length * (LISTS[type] as number));
+  }
+
+  #beginText(length: number, least: number): void {
+    if (!(length >= least)) throw new NotRedisProtocol("the length of a text is none");
+    this.#textBytes = length;
+    this.#isBehindText = true;
+  }
+
+  #beginList(count: number): void {
+    if (Number.isNaN(count)) throw new NotRedisProtocol("the length of a list is none");
+    if (count > MEMBER_COUNT_MAX) throw new NotRedisProtocol("a list has no end");
+    if (this.#dueCounts.length === DEPTH_MAX) throw new NotRedisProtocol("lists lie in each other without end");
+    this.#dueCounts.push(count);
+  }
+}
