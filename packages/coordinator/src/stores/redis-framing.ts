@@ -4,14 +4,12 @@
  * process; and it makes room at once for as many members as are announced. Knows no command.
  */
 
-/** Of one answer: pages of the ledger are some MB. */
+/** Of one answer: pages of the ledger are some MB, and a refusal may repeat a field that somebody wrote into the store. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 /** Of one list: room is made for all its members when it is announced. */
 const MEMBER_COUNT_MAX = 1_048_576;
 /** Lists in lists: whoever asked reads four deep, and a stack has an end. */
 const DEPTH_MAX = 16;
-/** A refusal may repeat a question with all its words. */
-const LINE_BYTES_MAX = 65_536;
 
 const NONE = Buffer.alloc(0);
 const LINE_FEED = 0x0a;
@@ -31,6 +29,8 @@ const LINES: Readonly<Record<string, RegExp>> = {
 const TEXTS: Readonly<Record<string, number>> = { $: 0, "!": 0, "=": 4 };
 /** Lists: how many values are a member. */
 const LISTS: Readonly<Record<string, number>> = { "*": 1, "~": 1, ">": 1, "%": 2 };
+/** A message that answers nothing. */
+const PUSH = ">";
 /** RESP2 says nothing in this way. */
 const NOTHING = new Set(["$-1", "*-1"]);
 
@@ -45,8 +45,9 @@ export class NotRedisProtocol extends Error {
 
 /** One connection's. */
 export class RedisFraming {
-  /** A line that has no end yet: what half of one means is not seen before the other half. */
+  /** Room for a line that has no end yet, and how much of it has come: what half of one means is not seen before the other half. */
   #begunLine: Buffer = NONE;
+  #begunLineBytes = 0;
   /** Of each list that has not ended, the outermost first: how many members have not begun. */
   readonly #dueCounts: number[] = [];
   /** Of a text, those still to come; behind it stands an end of line. */
@@ -56,23 +57,50 @@ export class RedisFraming {
 
   /** What may be read by now, of the bytes that came. @throws NotRedisProtocol: nothing more may be read. */
   passed(cameNow: Buffer): Buffer {
-    const bytes = this.#begunLine.length === 0 ? cameNow : Buffer.concat([this.#begunLine, cameNow]);
+    if (this.#textBytes === 0 && !cameNow.includes(LINE_FEED)) return this.#held(cameNow);
+    const bytes = this.#withBegunLine(cameNow);
     let at = 0;
     while (at < bytes.length) {
       const end = this.#textBytes > 0 ? this.#textEnd(at, bytes.length) : this.#lineEnd(bytes, at);
       if (end === at) break;
-      this.#count(end - at);
+      this.#answerBytes = this.#isBetweenAnswers ? 0 : this.#answerBytes + end - at;
+      this.#mustEnd();
       at = end;
     }
-    this.#begunLine = bytes.subarray(at);
-    if (this.#begunLine.length > LINE_BYTES_MAX) throw new NotRedisProtocol("a line has no end");
+    if (at < bytes.length) this.#held(bytes.subarray(at));
     return bytes.subarray(0, at);
   }
 
-  #count(bytes: number): void {
-    const isBetweenAnswers = this.#dueCounts.length === 0 && this.#textBytes === 0 && !this.#isBehindText;
-    this.#answerBytes = isBetweenAnswers ? 0 : this.#answerBytes + bytes;
-    if (this.#answerBytes + this.#textBytes > ANSWER_BYTES_MAX) throw new NotRedisProtocol("an answer has no end");
+  /** Nothing of them may be read yet. */
+  #held(bytes: Buffer): Buffer {
+    const begun = this.#begunLineBytes;
+    this.#begunLineBytes += bytes.length;
+    this.#mustEnd();
+    if (this.#begunLine.length < this.#begunLineBytes) {
+      // Twice as much: a line that comes byte by byte is not copied with each of them.
+      const larger = Buffer.allocUnsafe(Math.max(this.#begunLineBytes, 2 * begun));
+      this.#begunLine.copy(larger, 0, 0, begun);
+      this.#begunLine = larger;
+    }
+    bytes.copy(this.#begunLine, begun);
+    return NONE;
+  }
+
+  #withBegunLine(cameNow: Buffer): Buffer {
+    if (this.#begunLineBytes === 0) return cameNow;
+    const bytes = Buffer.concat([this.#begunLine.subarray(0, this.#begunLineBytes), cameNow]);
+    this.#begunLine = NONE;
+    this.#begunLineBytes = 0;
+    return bytes;
+  }
+
+  #mustEnd(): void {
+    const bytes = this.#answerBytes + this.#begunLineBytes + this.#textBytes;
+    if (bytes > ANSWER_BYTES_MAX) throw new NotRedisProtocol("an answer has no end");
+  }
+
+  get #isBetweenAnswers(): boolean {
+    return this.#dueCounts.length === 0 && this.#textBytes === 0 && !this.#isBehindText;
   }
 
   #textEnd(at: number, end: number): number {
@@ -115,6 +143,7 @@ export class RedisFraming {
     const isText = Object.hasOwn(TEXTS, type);
     if (!isText && !Object.hasOwn(LISTS, type)) throw new NotRedisProtocol("a value has no type");
     const length = /^\d{1,10}$/.test(rest) ? Number(rest) : Number.NaN;
+    if (type === PUSH && this.#dueCounts.length > 0) throw new NotRedisProtocol("a message lies in an answer");
     if (isText) this.#beginText(length, TEXTS[type] as number);
     else this.#beginList(length * (LISTS[type] as number));
   }
