@@ -24,6 +24,7 @@ const guard = (state: string) => own("callnumber_guard_state", `state="${state}"
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
 const touchRefusals = own("callnumber_touch_refusals_total", 'code="store_corrupt"');
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
+const linesLost = 'callnumber_log_lines_lost_total{instance="one"}';
 const rotationFailures = own("callnumber_rotation_failures_total");
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
@@ -35,6 +36,7 @@ const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
   CallnumberHolderOfAnotherStore: refusals("run_beyond_mark"),
   CallnumberClocksDisagree: refusals("clocks_disagree"),
   CallnumberInternalError: refusals("internal_error"),
+  CallnumberLogLinesLost: linesLost,
   CallnumberJumped: own("callnumber_jumps_total"),
   CallnumberRotationFails: rotationFailures,
 }).map(([alert, series]) => ({
@@ -140,6 +142,11 @@ export const ALERT_CASES: readonly AlertCase[] = [
     alert: "CallnumberInternalError",
     fires: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0x20 1x20" },
     silent: { [outside("callnumber_refusals_total", 'code="internal_error"')]: "0 1x40" },
+  },
+  {
+    alert: "CallnumberLogLinesLost",
+    fires: { [linesLost]: "0x20 3x20" },
+    silent: { [linesLost]: "0 3x40" },
   },
   {
     alert: "CallnumberSlowLeases",

@@ -33,6 +33,7 @@ interface Asking {
   isUnderWay: boolean;
   /** Wanted again while one was under way: what is under way may be older than what was heard. */
   isDue: boolean;
+  /** By `performance.now()`, as the next: the machine's clock may be set, and nobody would be asked for as long. */
   askedAtMs: number;
   /** Until then nothing is asked: the coordinator has too much to do. */
   restsUntilMs: number;
@@ -50,9 +51,9 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
   const askAgain = useCallback(() => {
     const asking = state.current;
     asking.isDue = asking.isUnderWay;
-    if (asking.isUnderWay || Date.now() < asking.restsUntilMs) return;
+    if (asking.isUnderWay || performance.now() < asking.restsUntilMs) return;
     asking.isUnderWay = true;
-    asking.askedAtMs = Date.now();
+    asking.askedAtMs = performance.now();
     askTogether(path)
       .then(
         (data) => {
@@ -63,7 +64,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
           asking.error = error instanceof AskError ? error : new AskError("fault", String(error));
           const { waitMs } = asking.error;
           if (waitMs === undefined) return;
-          asking.restsUntilMs = Date.now() + waitMs;
+          asking.restsUntilMs = performance.now() + waitMs;
           setTimeout(() => state.current === asking && askAgain(), waitMs);
         },
       )
@@ -94,7 +95,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
     let gathering: ReturnType<typeof setTimeout> | undefined;
     const end = onLiveEvent((event) => {
       if (event !== null && !isNews(event, namespace)) return;
-      const restingMs = state.current.askedAtMs + restMs - Date.now();
+      const restingMs = state.current.askedAtMs + restMs - performance.now();
       gathering ??= setTimeout(
         () => {
           gathering = undefined;
@@ -114,7 +115,14 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
 }
 
 function newAsking(path: string): Asking {
-  return { path, error: undefined, isUnderWay: false, isDue: false, askedAtMs: 0, restsUntilMs: 0 };
+  return {
+    path,
+    error: undefined,
+    isUnderWay: false,
+    isDue: false,
+    askedAtMs: Number.NEGATIVE_INFINITY,
+    restsUntilMs: 0,
+  };
 }
 
 /** What several parts of a page ask for at the same moment is asked once. */
