@@ -79,6 +79,18 @@ describe("an answer without end", () => {
 });
 
 describe("an answer that is small on its way only", () => {
+  test.each([["runs"], ["runs", "--limit", "100000"]])(
+    "%j: pages that lead no further back are no pages",
+    async (...words) => {
+      const stuck = JSON.stringify({ namespace: "main", leases: [], nextCursor: "7" });
+      const { code, stderr } = await callnumber([...words, "--json", ...(await answering(stuck))]);
+      expect([code, JSON.parse(stderr)]).toEqual([
+        1,
+        { code: "answer_not_understood", message: expect.stringContaining("leads no further back") },
+      ]);
+    },
+  );
+
   test("is counted as it is when it is unpacked", async () => {
     const padded = (bytes: number) => gzipSync(JSON.stringify(status).padEnd(bytes));
     const small = await answering(padded(16 * MIB), { "content-encoding": "gzip" });

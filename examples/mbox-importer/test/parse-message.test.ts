@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { unquoteFromLines } from "../src/mbox/quoting.js";
-import { PARSE_BYTES_MAX, PARSE_LINE_COUNT_MAX, parseMessage } from "../src/message/parse-message.js";
+import { HEADER_BYTES_MAX } from "../src/message/header-block.js";
+import { PARSE_BYTES_MAX, PARSE_PIECE_COUNT_MAX, parseMessage } from "../src/message/parse-message.js";
 
 const parse = (text: string) => parseMessage(Buffer.from(text, "latin1"));
 
@@ -80,13 +81,32 @@ describe("what is wrong with a message", () => {
 
   it.each([
     ["bytes", Buffer.alloc(PARSE_BYTES_MAX + 1, "x")],
-    ["lines", Buffer.alloc(2 * PARSE_LINE_COUNT_MAX + 100, "x\n")],
+    ["lines", Buffer.alloc(2 * PARSE_PIECE_COUNT_MAX + 100, "x\n")],
+    ["pieces of base64", Buffer.alloc(3 * PARSE_PIECE_COUNT_MAX + 100, "aa=")],
   ])("is named when it has too many %s to be parsed whole: its header still is", async (_, large) => {
     large.write("Subject: large\n\n");
     expect(await parseMessage(large)).toMatchObject({
       subject: "large",
       problem: expect.stringContaining("too large"),
     });
+  });
+});
+
+// Of the header that is read, and no more: each takes seconds of whoever parses all of it.
+describe("what costs a parser more than it is long", () => {
+  it("is cut in a header: addresses in addresses", async () => {
+    const { subject, problem } = await parse(`Subject: x\nFrom: ${"a:".repeat(HEADER_BYTES_MAX)}\n\nx\n`);
+    expect([subject, problem]).toEqual(["x", expect.stringContaining("too large")]);
+  });
+
+  it("is left alone in messages within the message", async () => {
+    const nested = Array.from(
+      { length: 300 },
+      (_, depth) => `Content-Type: multipart/mixed; boundary=b${depth}\n\n--b${depth}\n`,
+    );
+    const inner = `Content-Type: message/rfc822\n\nSubject: inner\n${nested.join("")}`;
+    const { subject, problem } = await parse(`Subject: outer\n${inner}`);
+    expect([subject, problem]).toEqual(["outer", null]);
   });
 });
 

@@ -245,6 +245,11 @@ describe("an archive as CSV", () => {
   ])("refuses %j for column %s", async (csv, column, why) => {
     await expect(scanOf(csv, { column })).rejects.toThrow(why);
   });
+
+  test("keeps no more names of a first row than a table can have", async () => {
+    const scanning = scanOf(`${",".repeat(40_000)}\n`, { column: "number" });
+    await expect(scanning).rejects.toThrow("its first row has more than 32767 fields: it is no row of names");
+  });
 });
 
 describe("an archive in SQLite", () => {

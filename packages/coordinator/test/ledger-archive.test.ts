@@ -3,12 +3,19 @@ import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { NODE_DISK } from "../src/ledger-archive/archive-disk.js";
-import { archiveFileOf, BLOCK_LEASES, FILE_LEASES_MAX, leasesInFile } from "../src/ledger-archive/archive-file.js";
+import {
+  archiveFileOf,
+  BLOCK_LEASES,
+  FILE_LEASES_MAX,
+  leasesInFile,
+  linesInBlock,
+} from "../src/ledger-archive/archive-file.js";
 import { type ArchiveName, nameIn } from "../src/ledger-archive/archive-name.js";
 import { NamespaceArchive } from "../src/ledger-archive/namespace-archive.js";
 import { archivedLease, archiveIn, idOf, STORE_UUID, writeArchiveFile } from "./archive-files.js";
@@ -18,6 +25,11 @@ import { randomLedger } from "./random-ledgers.js";
 const UNAVAILABLE = { code: "ledger_archive_unavailable" };
 
 describe("an archive file", () => {
+  test("unpacks no more of a block than leases take", () => {
+    const member = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    expect(() => linesInBlock("x.jsonl.gz", member)).toThrow(expect.objectContaining(UNAVAILABLE));
+  });
+
   test("holds random leases as they were, also for zcat, which knows nothing of the index", async () => {
     await fc.assert(
       fc.asyncProperty(randomLedger(300), async (leases) => {

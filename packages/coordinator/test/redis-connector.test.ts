@@ -122,3 +122,56 @@ test("a question that is answered so hears why there is no answer", async () => 
     .poll(() => connection.ask({ namespace: "main" }, (client) => client.echo("y")).catch(() => "not yet"))
     .toBe("y");
 });
+
+/** As Redis does, until `first` hears a word: then these bytes come unasked. */
+async function unasked(bytes: string, thenAnswer = "") {
+  let count = 0;
+  const commands: string[] = [];
+  const redis = await startRespServer(([name = "", word = ""], socket) => {
+    commands.push(name.toLowerCase());
+    if (name.toLowerCase() === "subscribe") socket.write(thenAnswer);
+    else socket.write(word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+    if (word === "go" && ++count === 1) setTimeout(() => socket.write(bytes), 1);
+  });
+  onTestFinished(() => redis.close());
+  const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 } as RedisAddress;
+  const connection = await RedisConnection.open(address);
+  onTestFinished(() => connection.close());
+  const say = (word: string) => connection.ask({ namespace: "main" }, (client) => client.echo(word));
+  await say("go").catch(() => {});
+  return { say, commands };
+}
+
+test("a message that nobody asked for ends the connection, and nothing that it names is subscribed to", async () => {
+  const { say, commands } = await unasked(">3\r\n+subscribe\r\n$6\r\nchan-A\r\n:1\r\n", "-NOPERM no\r\n");
+  await expect.poll(() => say("x").catch(({ message }: Error) => message)).toMatch(/nobody had asked|made anew/);
+  await expect.poll(() => say("y").catch(() => "not yet")).toBe("y");
+  expect(commands).not.toContain("subscribe");
+});
+
+test("an answer that nobody asked for ends the connection, and is repeated nowhere", async () => {
+  const { say } = await unasked("+geheim\r\n".repeat(1_000));
+  await expect
+    .poll(() => say("x").catch(({ message }: Error) => message))
+    .toMatch(/it answered what nobody had asked$/);
+  await expect.poll(() => say("y").catch(() => "not yet")).toBe("y");
+});
+
+test("why an earlier connection failed is not told of a later one", async () => {
+  let phase: "good" | "http" | "shut" = "good";
+  const redis = await startRespServer(([, word = ""], socket) => {
+    if (phase === "shut") socket.destroy();
+    else if (phase === "http") socket.write("HTTP/1.1 400 Bad Request\r\n\r\n");
+    else socket.write(word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+  });
+  onTestFinished(() => redis.close());
+  const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 } as RedisAddress;
+  const connection = await RedisConnection.open(address);
+  onTestFinished(() => connection.close());
+  const said = () =>
+    connection.ask({ namespace: "main" }, (client) => client.echo("x")).catch(({ message }: Error) => message);
+  phase = "http";
+  await expect.poll(said).toMatch(/does not speak the Redis protocol/);
+  phase = "shut";
+  await expect.poll(said).toMatch(/the connection broke/);
+});

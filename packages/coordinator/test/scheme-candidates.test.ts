@@ -153,4 +153,9 @@ describe("what was pasted", () => {
   ])("%s holds %s", (text, number) => {
     expect(numberIn(text, SCHEMES)).toBe(number);
   });
+
+  test("of a long path the last parts are looked at", () => {
+    expect(numberIn(`${"x y/".repeat(100)}2VznWE2i`, SCHEMES)).toBe("2VznWE2i");
+    expect(numberIn(`/2VznWE2i${"/x y".repeat(64)}`, SCHEMES)).toBe("x y");
+  });
 });

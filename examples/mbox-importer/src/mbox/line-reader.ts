@@ -30,8 +30,10 @@ export class LineReader {
   /** The lines that `chunk`, the file's next bytes, brings to an end. Consume them all before the next `push`. */
   *push(chunk: Buffer): Generator<Line, void> {
     let nextNul = chunk.indexOf(NUL);
+    let newline = chunk.indexOf(NEWLINE);
     for (let start = 0; start < chunk.length; ) {
-      const newline = chunk.indexOf(NEWLINE, start);
+      // Looked for once: of a file of NULs each would look to the end of the chunk.
+      if (newline >= 0 && newline < start) newline = chunk.indexOf(NEWLINE, start);
       let stop = newline < 0 ? chunk.length : newline + 1;
       let endsIn: "newline" | "nul" | undefined = newline < 0 ? undefined : "newline";
       if (nextNul >= 0 && nextNul < stop) {

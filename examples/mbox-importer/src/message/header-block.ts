@@ -6,8 +6,13 @@ import { beginsWithHeaderField, isFoldedLine } from "./header-field.js";
 
 const BLANK_LINE = /^\r?\n/;
 const SHOWN_BYTES_MAX = 60;
-/** Where a header without an end is cut: what lies further along is read by nobody. */
-const HEADER_BYTES_MAX = 2 * 1024 * 1024;
+/** Where a header without an end is cut, in bytes: what lies further along is read by nobody. A parser of addresses needs 2 s for as many. */
+export const HEADER_BYTES_MAX = 512 * 1024;
+
+/** Whether the header is not longer than what is read of it. */
+export function hasWholeHeader(raw: Buffer): boolean {
+  return raw.length <= HEADER_BYTES_MAX || headerBlockOf(raw).length < HEADER_BYTES_MAX;
+}
 
 /** The header alone. */
 export function headerBlockOf(raw: Buffer): Buffer {

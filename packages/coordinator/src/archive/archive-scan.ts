@@ -120,7 +120,7 @@ function isEndOfPath(bytes: Buffer, first: number, spelt: number): boolean {
 
 function whyMalformed(text: string): string {
   // Of a path its last part is what should be a call number.
-  const last = /^\S*\/(\S*)$/.exec(text)?.[1];
+  const last = text.includes("/") && !/\s/.test(text) ? text.slice(text.lastIndexOf("/") + 1) : undefined;
   try {
     decodeCallNumber(last ?? text);
   } catch (error) {

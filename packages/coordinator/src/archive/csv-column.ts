@@ -12,6 +12,8 @@ export type CsvColumn = string | number;
 
 /** A longer field holds no call number, and no name of a column. */
 const FIELD_BYTES_MAX = 4_096;
+/** Of a row of names: all of them are kept until it ends. SQLite itself has at most 32,767. */
+const NAME_COUNT_MAX = 32_767;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -112,7 +114,7 @@ class CsvRows {
   }
 
   #endField(): void {
-    if (this.#wanted === undefined) this.#names.push(this.#text().trim());
+    if (this.#wanted === undefined) this.#takeName();
     else if (this.#fieldIndex === this.#wanted) this.#take();
     this.#place = PLACES.before;
     this.#fieldIndex++;
@@ -128,6 +130,15 @@ class CsvRows {
     this.#fieldIndex = 0;
     this.#isRowEmpty = true;
     this.#rowLine = this.#lineNumber;
+  }
+
+  #takeName(): void {
+    if (this.#names.length === NAME_COUNT_MAX) {
+      throw new ArchiveError(
+        `its first row has more than ${NAME_COUNT_MAX} fields: it is no row of names. Give the column's number, from 1`,
+      );
+    }
+    this.#names.push(this.#text().trim());
   }
 
   #take(): void {

@@ -2,6 +2,7 @@
 import { runsAnswerSchema } from "@callnumber/protocol/schemas";
 import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
 import { askCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 
 export interface NewestQuestion {
   readonly coordinator: string;
@@ -24,6 +25,12 @@ export async function newestLeases(question: NewestQuestion): Promise<LedgerEntr
     const path = `${pathOf("runs", { namespace })}?${query}`;
     const page: RunsAnswer = await askCoordinator(question, path, runsAnswerSchema);
     leases.push(...page.leases);
+    if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
+      throw new AskError(
+        "answer_not_understood",
+        `${question.coordinator} answered with a page that leads no further back; is that its address?`,
+      );
+    }
     cursor = page.nextCursor;
   } while (cursor !== null && leases.length < limit);
   return leases;

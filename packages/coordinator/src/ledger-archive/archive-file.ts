@@ -16,6 +16,8 @@ import { type ArchiveName, type ArchiveRange, checksumOf, nameOf } from "./archi
 export const FILE_LEASES_MAX = 8_192;
 /** Fewer compress badly; of more, finding one lease takes longer than reading it from a store. */
 export const BLOCK_LEASES = 64;
+/** Of its lines: the longest lease has some 3,400. What another hand wrote may unpack to more than the memory has. */
+const BLOCK_BYTES_MAX = BLOCK_LEASES * 65_536;
 
 export interface ArchiveFile {
   readonly name: ArchiveName;
@@ -100,7 +102,7 @@ function leasesInBlock(name: string, member: Uint8Array): readonly LedgerEntry[]
 /** The lines of a block, a lease each; a line is taken apart only when it is asked for. @throws CoordinatorError as `leasesInBlock`. */
 export function linesInBlock(name: string, member: Uint8Array): readonly string[] {
   try {
-    return gunzipSync(member).toString("utf8").trimEnd().split("\n");
+    return gunzipSync(member, { maxOutputLength: BLOCK_BYTES_MAX }).toString("utf8").trimEnd().split("\n");
   } catch (error) {
     throw damagedFile(name, `a block can't be unpacked (${(error as Error).message})`, error);
   }

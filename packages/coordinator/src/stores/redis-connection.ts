@@ -30,6 +30,7 @@ export class RedisConnection {
   /** How many connections there were: answers of another one are not answers to this one's questions. */
   #life = 0;
   #scriptsLoadedIn = -1;
+  #unaskedInLife = -1;
   /** How many questions were counted, over all connections. */
   #countedQuestions = 0;
   /** Why there is no connection at this moment, or was none at last. */
@@ -44,12 +45,17 @@ export class RedisConnection {
       this.#life++;
       this.#lastFailure ??= new Error("the connection broke");
     });
+    // What an earlier connection failed with is not why this one does.
+    redis.on("connect", () => {
+      this.#lastFailure = undefined;
+    });
     redis.on("ready", () => {
       this.#lastFailure = undefined;
     });
     // Each command reports its own failure; an event without a listener would end the process.
     redis.on("error", (error: Error) => {
-      this.#lastFailure = address.tls ? tlsFailure(error) : error;
+      if (UNASKED.test(error.message)) this.#endAfterUnasked();
+      else this.#lastFailure = address.tls ? tlsFailure(error) : error;
     });
   }
 
@@ -73,6 +79,7 @@ export class RedisConnection {
       disableClientInfo: true,
       connectTimeout: timeoutMs,
       autoResendUnfulfilledCommands: false,
+      autoResubscribe: false,
       enableOfflineQueue: false,
       // It would hold up whoever connects until a server has loaded its data, however long that takes.
       enableReadyCheck: false,
@@ -146,6 +153,14 @@ export class RedisConnection {
     const isReplica = refusal instanceof CoordinatorError && refusal.code === "store_is_replica";
     if (isReplica || isStray(error, context)) this.breakOff();
     return refusal;
+  }
+
+  /** Once for each connection: a call leaves a timer, and such answers come by thousands in one packet. */
+  #endAfterUnasked(): void {
+    this.#lastFailure = new Error("it answered what nobody had asked");
+    if (this.#unaskedInLife === this.#life) return;
+    this.#unaskedInLife = this.#life;
+    this.breakOff();
   }
 
   /** Ends the connection, as one whose answers can't be trusted or that leads to the wrong server; a new one is made. */
@@ -227,6 +242,9 @@ function firstWordOf(error: Error): string {
 
 /** Whatever else the server refuses with, it is not PING that it refuses. */
 const PING_REFUSALS: ReadonlySet<string> = new Set(["NOAUTH", "NOPERM", "LOADING", "BUSY", "MISCONF", "MASTERDOWN"]);
+
+/** What the client says of an answer that no question waits for; it repeats it, and would have it reported to its author. */
+const UNASKED = /^Command queue state error/;
 
 /** There was no connection to send it on, or it ended; the client's own words say less than why, and speak of its options. */
 const UNANSWERED = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;

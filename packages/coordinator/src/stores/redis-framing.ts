@@ -6,8 +6,8 @@
 
 /** Of one answer: pages of the ledger are some MB, and a refusal may repeat a field that somebody wrote into the store. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
-/** Of one list: room is made for all its members when it is announced. */
-const MEMBER_COUNT_MAX = 1_048_576;
+/** Of one answer, in all its lists: room is made for the members of each when it is announced. */
+const MEMBER_COUNT_MAX = 262_144;
 /** Lists in lists: whoever asked reads four deep, and a stack has an end. */
 const DEPTH_MAX = 16;
 
@@ -19,7 +19,7 @@ const END_OF_LINE = "\r\n";
 const LINES: Readonly<Record<string, RegExp>> = {
   "+": /^[^\r\n]*$/,
   "-": /^[^\r\n]*$/,
-  ",": /^[^\r\n]*$/,
+  ",": /^(?:[+-]?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)|-?nan)$/,
   "(": /^[+-]?\d+$/,
   ":": /^[+-]?\d{1,19}$/,
   "#": /^[tf]$/,
@@ -28,19 +28,26 @@ const LINES: Readonly<Record<string, RegExp>> = {
 /** Texts: the least that their bytes may be. Behind the format of the last one stands a colon. */
 const TEXTS: Readonly<Record<string, number>> = { $: 0, "!": 0, "=": 4 };
 /** Lists: how many values are a member. */
-const LISTS: Readonly<Record<string, number>> = { "*": 1, "~": 1, ">": 1, "%": 2 };
-/** A message that answers nothing. */
+const LISTS: Readonly<Record<string, number>> = { "*": 1, "~": 1, "%": 2 };
+/**
+ * A message that answers nothing. Nobody here subscribes or tracks, and the client subscribes by itself to what such a message names, at
+ * its next connection; when that is refused, the refusal is nobody's and ends the process.
+ */
 const PUSH = ">";
 /** RESP2 says nothing in this way. */
 const NOTHING = new Set(["$-1", "*-1"]);
 
 /** Says what is wrong, and none of what was sent: a server may repeat a password. */
-export class NotRedisProtocol extends Error {
-  override readonly name = "NotRedisProtocol";
+export class UnfitAnswer extends Error {
+  override readonly name = "UnfitAnswer";
+}
 
-  constructor(what: string) {
-    super(`what answers there does not speak the Redis protocol: ${what}`);
-  }
+function notRedis(what: string): UnfitAnswer {
+  return new UnfitAnswer(`what answers there does not speak the Redis protocol: ${what}`);
+}
+
+function tooMuch(what: string): UnfitAnswer {
+  return new UnfitAnswer(`it answers with more than is read: ${what}`);
 }
 
 /** One connection's. */
@@ -53,9 +60,10 @@ export class RedisFraming {
   /** Of a text, those still to come; behind it stands an end of line. */
   #textBytes = 0;
   #isBehindText = false;
+  #memberCount = 0;
   #answerBytes = 0;
 
-  /** What may be read by now, of the bytes that came. @throws NotRedisProtocol: nothing more may be read. */
+  /** What may be read by now, of the bytes that came. @throws UnfitAnswer: nothing more may be read. */
   passed(cameNow: Buffer): Buffer {
     if (this.#textBytes === 0 && !cameNow.includes(LINE_FEED)) return this.#held(cameNow);
     const bytes = this.#withBegunLine(cameNow);
@@ -63,7 +71,8 @@ export class RedisFraming {
     while (at < bytes.length) {
       const end = this.#textBytes > 0 ? this.#textEnd(at, bytes.length) : this.#lineEnd(bytes, at);
       if (end === at) break;
-      this.#answerBytes = this.#isBetweenAnswers ? 0 : this.#answerBytes + end - at;
+      this.#answerBytes += end - at;
+      if (this.#isBetweenAnswers) this.#answerBytes = this.#memberCount = 0;
       this.#mustEnd();
       at = end;
     }
@@ -96,7 +105,7 @@ export class RedisFraming {
 
   #mustEnd(): void {
     const bytes = this.#answerBytes + this.#begunLineBytes + this.#textBytes;
-    if (bytes > ANSWER_BYTES_MAX) throw new NotRedisProtocol("an answer has no end");
+    if (bytes > ANSWER_BYTES_MAX) throw tooMuch(`an answer of more than ${ANSWER_BYTES_MAX} bytes`);
   }
 
   get #isBetweenAnswers(): boolean {
@@ -118,9 +127,9 @@ export class RedisFraming {
   }
 
   #readLine(line: string): void {
-    if (!line.endsWith(END_OF_LINE)) throw new NotRedisProtocol("a line ends in another way");
+    if (!line.endsWith(END_OF_LINE)) throw notRedis("a line ends in another way");
     if (this.#isBehindText) {
-      if (line !== END_OF_LINE) throw new NotRedisProtocol("a text is longer than was said");
+      if (line !== END_OF_LINE) throw notRedis("a text is longer than was said");
       this.#isBehindText = false;
     } else this.#beginValue(line.slice(0, -END_OF_LINE.length));
     if (!this.#isBehindText) this.#endLists();
@@ -137,27 +146,28 @@ export class RedisFraming {
     const type = line.charAt(0);
     const rest = line.slice(1);
     if (Object.hasOwn(LINES, type)) {
-      if (!LINES[type]?.test(rest)) throw new NotRedisProtocol("a value is none of its type");
+      if (!LINES[type]?.test(rest)) throw notRedis("a value is none of its type");
       return;
     }
+    if (type === PUSH) throw notRedis("a message came that nobody had asked for");
     const isText = Object.hasOwn(TEXTS, type);
-    if (!isText && !Object.hasOwn(LISTS, type)) throw new NotRedisProtocol("a value has no type");
+    if (!isText && !Object.hasOwn(LISTS, type)) throw notRedis("a value has no type");
     const length = /^\d{1,10}$/.test(rest) ? Number(rest) : Number.NaN;
-    if (type === PUSH && this.#dueCounts.length > 0) throw new NotRedisProtocol("a message lies in an answer");
     if (isText) this.#beginText(length, TEXTS[type] as number);
     else this.#beginList(length * (LISTS[type] as number));
   }
 
   #beginText(length: number, least: number): void {
-    if (!(length >= least)) throw new NotRedisProtocol("the length of a text is none");
+    if (!(length >= least)) throw notRedis("the length of a text is none");
     this.#textBytes = length;
     this.#isBehindText = true;
   }
 
   #beginList(count: number): void {
-    if (Number.isNaN(count)) throw new NotRedisProtocol("the length of a list is none");
-    if (count > MEMBER_COUNT_MAX) throw new NotRedisProtocol("a list has no end");
-    if (this.#dueCounts.length === DEPTH_MAX) throw new NotRedisProtocol("lists lie in each other without end");
+    if (Number.isNaN(count)) throw notRedis("the length of a list is none");
+    this.#memberCount += count;
+    if (this.#memberCount > MEMBER_COUNT_MAX) throw tooMuch(`an answer of more than ${MEMBER_COUNT_MAX} members`);
+    if (this.#dueCounts.length === DEPTH_MAX) throw tooMuch(`lists that lie more than ${DEPTH_MAX} deep in each other`);
     this.#dueCounts.push(count);
   }
 }

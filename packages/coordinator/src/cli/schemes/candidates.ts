@@ -26,6 +26,8 @@ export interface NoCandidate {
 
 const SCHEME_AND_HOST = /^\s*[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 const WORD = /^[a-z]+$/;
+/** Of a path, the last: each is tried with every scheme. */
+const PART_COUNT_MAX = 64;
 const DAY_MS = 86_400_000;
 /** Of the schemes that count from 1970 none was there before. */
 const EARLIEST_MS = Date.UTC(2000, 0, 1);
@@ -40,6 +42,7 @@ export function numberIn(text: string, schemes: readonly Scheme[]): string {
   const [path = ""] = text.replace(SCHEME_AND_HOST, "").split(/[?#]/, 1);
   const parts = path
     .split("/")
+    .slice(-PART_COUNT_MAX)
     .map(unescaped)
     .filter((part) => part.trim() !== "");
   const numbers = parts.filter((part) => schemes.some((scheme) => scheme.parse(part).matches));
