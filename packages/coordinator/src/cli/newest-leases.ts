@@ -26,9 +26,10 @@ export async function newestLeases(question: NewestQuestion): Promise<LedgerEntr
     const page: RunsAnswer = await askCoordinator(question, path, runsAnswerSchema);
     leases.push(...page.leases);
     if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
+      // Without the address, which may hold a password.
       throw new AskError(
         "answer_not_understood",
-        `${question.coordinator} answered with a page that leads no further back; is that its address?`,
+        "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
       );
     }
     cursor = page.nextCursor;
