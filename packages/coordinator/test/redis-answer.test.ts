@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { recordIn, wholeIn, wordsIn } from "../src/stores/redis-answer.js";
 import { answersIn } from "../src/stores/redis-calls.js";
+import { asStoreError, isStray } from "../src/stores/redis-errors.js";
 import { leasesIn } from "../src/stores/redis-ledger.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
@@ -75,4 +76,18 @@ test("words and numbers are nothing else", () => {
     undefined,
     undefined,
   ]);
+});
+
+test("a refusal of another step is not believed", () => {
+  const refusal = Object.assign(new Error("AHEAD nonce-of-one 7"), { name: "ReplyError" });
+  const told = (nonce: string) => asStoreError(refusal, { namespace: "main", nonce }, { server: "redis:6379" });
+  expect(told("nonce-of-one")).toMatchObject({ code: "line_reached" });
+  expect(told("nonce-of-other")).toMatchObject({
+    code: "store_unavailable",
+    message: "Redis at redis:6379 answered another question than the one asked",
+  });
+  expect([
+    isStray(refusal, { namespace: "main", nonce: "x" }),
+    isStray(refusal, { namespace: "main", nonce: "nonce-of-one" }),
+  ]).toEqual([true, false]);
 });
