@@ -23,15 +23,30 @@ async function listening<Any extends Server>(server: Any): Promise<number> {
   return (server.address() as { port: number }).port;
 }
 
-test("only the first error of a connection is told", async () => {
-  const port = await listening(createServer((socket) => socket.on("error", () => {}).resume()));
-  const redis = new Redis({
+function clientAt(port: number): Redis {
+  return new Redis({
     Connector: RedisConnector,
     host: "127.0.0.1",
     port,
     lazyConnect: true,
     retryStrategy: () => null,
   });
+}
+
+/** As a coordinator has it; it ends with the test. */
+async function connectionAt(port: number): Promise<RedisConnection> {
+  const address = { host: "127.0.0.1", port, tls: false, database: 0 } as RedisAddress;
+  const connection = await RedisConnection.open(address);
+  onTestFinished(() => connection.close());
+  return connection;
+}
+
+/** What Redis answers to PING and to ECHO. */
+const echoOf = (word: string) => (word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+
+test("only the first error of a connection is told", async () => {
+  const port = await listening(createServer((socket) => socket.on("error", () => {}).resume()));
+  const redis = clientAt(port);
   onTestFinished(() => redis.disconnect());
   const told: string[] = [];
   redis.on("error", ({ message }: Error) => void told.push(message));
@@ -45,13 +60,7 @@ test("only the first error of a connection is told", async () => {
 test("what is to end before it was begun is not begun", async () => {
   let count = 0;
   const port = await listening(createServer((socket) => void (count++, socket.destroy())));
-  const redis = new Redis({
-    Connector: RedisConnector,
-    host: "127.0.0.1",
-    port,
-    lazyConnect: true,
-    retryStrategy: () => null,
-  });
+  const redis = clientAt(port);
   const connecting = redis.connect();
   redis.disconnect();
   await expect(connecting).rejects.toThrow();
@@ -104,16 +113,10 @@ describe.each(["plain", "TLS"])("over %s", (way) => {
 test("a question that is answered so hears why there is no answer", async () => {
   const redis = await startRespServer(([name = "", word = ""], socket) => {
     if (name.toLowerCase() === "get") socket.write("$*\r\n$1\r\nx\r\n");
-    else socket.write(word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+    else socket.write(echoOf(word));
   });
   onTestFinished(() => redis.close());
-  const connection = await RedisConnection.open({
-    host: "127.0.0.1",
-    port: redis.port,
-    tls: false,
-    database: 0,
-  } as RedisAddress);
-  onTestFinished(() => connection.close());
+  const connection = await connectionAt(redis.port);
   await expect(connection.ask({ namespace: "main" }, (client) => client.get("x"))).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("does not speak the Redis protocol: the length of a text is none"),
@@ -130,13 +133,11 @@ async function unasked(bytes: string, thenAnswer = "") {
   const redis = await startRespServer(([name = "", word = ""], socket) => {
     commands.push(name.toLowerCase());
     if (name.toLowerCase() === "subscribe") socket.write(thenAnswer);
-    else socket.write(word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+    else socket.write(echoOf(word));
     if (word === "go" && ++count === 1) setTimeout(() => socket.write(bytes), 1);
   });
   onTestFinished(() => redis.close());
-  const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 } as RedisAddress;
-  const connection = await RedisConnection.open(address);
-  onTestFinished(() => connection.close());
+  const connection = await connectionAt(redis.port);
   const say = (word: string) => connection.ask({ namespace: "main" }, (client) => client.echo(word));
   await say("go").catch(() => {});
   return { say, commands };
@@ -162,12 +163,10 @@ test("why an earlier connection failed is not told of a later one", async () => 
   const redis = await startRespServer(([, word = ""], socket) => {
     if (phase === "shut") socket.destroy();
     else if (phase === "http") socket.write("HTTP/1.1 400 Bad Request\r\n\r\n");
-    else socket.write(word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
+    else socket.write(echoOf(word));
   });
   onTestFinished(() => redis.close());
-  const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 } as RedisAddress;
-  const connection = await RedisConnection.open(address);
-  onTestFinished(() => connection.close());
+  const connection = await connectionAt(redis.port);
   const said = () =>
     connection.ask({ namespace: "main" }, (client) => client.echo("x")).catch(({ message }: Error) => message);
   phase = "http";

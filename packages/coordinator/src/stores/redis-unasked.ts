@@ -1,7 +1,7 @@
 /**
- * Answers that nobody asked for. The Redis client (ioredis 6.0.0) reads some of them wrongly – a null where no question waits, a push
- * without words – and throws what comes of it where nobody can catch it: a server that has lost its count would end the process.
- * Here the connection ends instead, as for every other answer that can't be trusted.
+ * Answers that nobody asked for. The Redis client (ioredis 6.0.0) reads one of them wrongly, a null where
+ * no question waits, and throws what comes of it where nobody can catch it: a server that has lost its count would end the process. Here
+ * the connection ends instead; for all others, which the client tells as errors, redis-connection.ts ends it.
  */
 import { createRequire } from "node:module";
 
