@@ -136,7 +136,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   ),
   clocks_disagree: mend(
     "Two clocks differ",
-    "Coordinator and store, or importer and coordinator, differ by more than two seconds. One of them lies, and the clock is what keeps runs apart.",
+    "Coordinator and store, or importer and coordinator, differ by more than two seconds. One of them lies, or the store took that long to begin; the clock is what keeps runs apart.",
     {
       say: "Set the clocks right, on every machine, and see that they stay so.",
       type: "chronyc tracking || timedatectl",

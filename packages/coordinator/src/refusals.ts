@@ -92,7 +92,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     tell: (_, aheadMs) =>
       Number(aheadMs) === 0
         ? "the clocks show a time before this release was made. Set them right"
-        : `the store's clock is ${aheadMs} ms ahead of the coordinator's (behind, when negative): one of them lies. Set them right (NTP)`,
+        : `the store's clock is ${aheadMs} ms ahead of the coordinator's (behind, when negative): one of them lies, or the store took that long to begin. ` +
+          "Set them right (NTP), and see what holds the store up",
   },
   SEALED: {
     code: "store_sealed",
