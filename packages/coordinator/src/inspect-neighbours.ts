@@ -14,12 +14,11 @@ const FIRST_STEP = 32;
 /** At once: leases wait while a store looks at them. */
 const STEP_MAX = 128;
 
-const LAST = NEIGHBOUR_SCAN_MAX.toLocaleString("en-US");
-
-/** Where a look ended, and what that says. */
+/** Where a look ended, and what that says: made when it is asked for, since a language's figures take long to load. */
 const ENDS = {
   ledger: (side: string) => `nothing ${side} it`,
-  bound: (side: string) => `none of the ${LAST} leases ${side} it (farther ones were not looked at)`,
+  bound: (side: string) =>
+    `none of the ${NEIGHBOUR_SCAN_MAX.toLocaleString("en-US")} leases ${side} it (farther ones were not looked at)`,
   archive: (side: string) =>
     `none of the leases ${side} it that can be read (others stand in the ledger's archive, which is away)`,
 } as const;

@@ -1,0 +1,177 @@
+/** Runs a coordinator as `serve` was told to, until it is told to stop. */
+import { createServer as createProbe } from "node:net";
+import process, { stderr } from "node:process";
+import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { pino } from "pino";
+import { Coordinator } from "../coordinator.js";
+import { EventHub } from "../events.js";
+import { createServer } from "../http/server.js";
+import { RecentEvents } from "../recent-events.js";
+import { RefusalLines } from "../refusal-lines.js";
+import { notInitialised } from "../refusals.js";
+import { visibleLines } from "../shown-text.js";
+import { type OpenStore, openStore } from "../stores/open-store.js";
+import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { untilHungUp } from "./hang-up.js";
+import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
+import { LogOutput } from "./log-output.js";
+import { announcement } from "./make-namespace.js";
+import { RELEASE } from "./release.js";
+import type { ConnectionOptions } from "./serve-connections.js";
+import { type LimitOptions, limitsOf } from "./serve-limits.js";
+import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
+import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { untilStopped } from "./until-stopped.js";
+import { witnessesOf } from "./witness-option.js";
+
+export interface ServeOptions extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
+  readonly store: string;
+  readonly namespace: string;
+  readonly port: number;
+  readonly name: string;
+  readonly logLevel: string;
+  readonly create?: boolean;
+  readonly json?: boolean;
+  readonly witnessFolder: string;
+  readonly accept: readonly string[];
+  readonly allowNetworkFileSystem?: boolean;
+  readonly publicInspect?: boolean;
+}
+
+/** Words for the person at the terminal. */
+type Say = (text: string) => void;
+
+/** What the words of the command say beside their values. */
+interface Typed {
+  /** The namespace was asked for by name. */
+  readonly mustServeNamespace: boolean;
+  readonly settings: readonly Setting[];
+}
+
+export async function serve(options: ServeOptions, { mustServeNamespace, settings }: Typed): Promise<void> {
+  // With --json the log alone speaks: it holds the same events.
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(text)}\n`);
+  // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
+  stderr.on("error", () => {});
+  const { host, port, namespace } = options;
+  mustKeepStrangersOut(options);
+  const tlsPaths = tlsPathsOf(options);
+  const ledgerArchive = ledgerArchiveOf(options);
+  await mustBeFree(host, port);
+  const output = new LogOutput({ file: 1, say });
+  process.once("exit", () => output.flush());
+  const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
+  const lines = new RefusalLines(log);
+  const events = new EventHub(lines);
+  output.onLost((lost) => events.error(lost, "log_lines_lost"));
+  const recent = new RecentEvents();
+  events.subscribe(recent.take);
+  const limits = limitsOf(options);
+  const address = parseStoreUrl(options.store);
+  const admission = await admissionOf(options, events, say);
+  const tls = tlsPaths && startTls(tlsPaths, events);
+  const hungUp = untilHungUp({ rereads: options.tokensFile !== undefined || tls !== undefined, log: events, say });
+  const opened = await openStore(address, {
+    create: options.create ?? stderr.isTTY,
+    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
+  });
+  try {
+    const coordinator = new Coordinator({
+      store: opened.store,
+      name: options.name,
+      log: events,
+      witnessOf: witnessesOf(address, options.witnessFolder),
+      overrides: options.accept,
+      ledgerArchive,
+      startLoops: (name) => limits.startLoops(name),
+    });
+    const namespaces = await welcome(coordinator, opened, address, namespace, say);
+    // Asked for by name, and missing: said now, not to each importer later.
+    if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
+    const server = await createServer({
+      coordinator,
+      release: RELEASE,
+      events,
+      recentEvents: recent,
+      ...admission,
+      listenWithoutTokens: options.listenWithoutTokens ?? false,
+      listenWithoutTls: options.listenWithoutTls ?? false,
+      limits,
+      leasesAtOnce: options.leasesAtOnce,
+      publicInspect: options.publicInspect ?? false,
+      strict: { connectionCountMax: options.connections },
+      // Where nobody is asked for a token, and strangers may come, nobody is told.
+      startedWith: admission.isForOperators
+        ? { store: describeStore(address), startedAtMs: Date.now(), settings }
+        : undefined,
+      tls: tls?.servers,
+    });
+    const url = await server.listen({ host, port });
+    for (const text of exposureOf(options, tls?.servers.material)) say(text);
+    say(`listening on ${url}, stop with Ctrl-C`);
+    say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
+    events.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    coordinator.startTouching();
+    const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
+    rotation?.start();
+    const reason = await Promise.race([untilStopped(), hungUp]);
+    say(`${reason}: finishing what is under way`);
+    await server.stop();
+    tls?.stop();
+    await rotation?.stop();
+    recent.close();
+    await coordinator.stopTouching();
+    events.info({ reason }, "stop");
+  } finally {
+    lines.close();
+    await opened.store.close();
+    await output.close();
+  }
+}
+
+/** Says which store this is; makes its first namespace when the store is new, and says so loudly. Answers what is served. */
+async function welcome(
+  coordinator: Coordinator,
+  { isNew }: OpenStore,
+  address: StoreAddress,
+  namespace: string,
+  say: Say,
+): Promise<readonly string[]> {
+  say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
+  if (!isNew) {
+    const namespaces = await coordinator.mustBeReady();
+    say(`namespaces: ${namespaces.join(", ")}`);
+    return namespaces;
+  }
+  say(`THIS IS A NEW STORE. ${announcement(await coordinator.initNamespace(namespace), describeStore(address))}`);
+  return [namespace];
+}
+
+/** Before a store is made or opened: nothing should begin that can't go on. */
+async function mustBeFree(host: string, port: number): Promise<void> {
+  const probe = createProbe();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", (error: NodeJS.ErrnoException) =>
+      reject(error.code === "EADDRINUSE" ? portTaken(host, port, error) : cannotListen(host, port, error)),
+    );
+    probe.listen(port, host, () => probe.close(() => resolve()));
+  });
+}
+
+function portTaken(host: string, port: number, cause: Error): Error {
+  const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
+  return Object.assign(new Error(message, { cause }), { code: "port_taken" });
+}
+
+/** What a start fails by, beside a port that is taken. */
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "this machine has no such address; say --host with one of its own, or 0.0.0.0 for all of them",
+  ENOTFOUND: "nobody knows that name; say --host with an address of this machine",
+  EACCES: "this user may not listen there; say --port with one above 1023",
+};
+
+function cannotListen(host: string, port: number, cause: NodeJS.ErrnoException): Error {
+  const { code = "" } = cause;
+  if (!Object.hasOwn(LISTEN_FAULTS, code)) return cause;
+  return new TypeError(`can't listen on ${host}, port ${port}: ${LISTEN_FAULTS[code]}`, { cause });
+}
