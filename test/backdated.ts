@@ -3,13 +3,12 @@
  * user has no way to date a store back.
  */
 import { randomBytes } from "node:crypto";
-import { CoordinatorError } from "../packages/coordinator/src/errors.js";
 import type { Store } from "../packages/coordinator/src/store.js";
 import { newStoreId } from "../packages/coordinator/src/store-id.js";
 import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js";
+import { unlessLate } from "./unless-late.js";
 
 const DAY_MS = 24 * 3_600_000;
-const INIT_TRIES_MAX = 100;
 
 export interface BackdatedOptions {
   readonly nodeCount?: number;
@@ -34,16 +33,8 @@ export async function initBackdated(
       nodeCount,
       receiptKey: randomBytes(32).toString("hex"),
     });
-  for (let tries = 1; ; tries++) {
-    try {
-      await init();
-      return storeId;
-    } catch (error) {
-      // On a busy machine the command can be on its way for longer than a test lets clocks differ.
-      const isLate = error instanceof CoordinatorError && error.code === "clocks_disagree";
-      if (!isLate || tries === INIT_TRIES_MAX) throw error;
-    }
-  }
+  await unlessLate(init);
+  return storeId;
 }
 
 /** As `initBackdated`, in the embedded store at `path`, which is made when there is none, and closed again. */

@@ -11,6 +11,7 @@ import { type Pause, pauseNamespace } from "../../packages/coordinator/src/opera
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/store.js";
 import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
+import { unlessLate } from "../unless-late.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** What is remembered of this world's store, or of another one, outside of it. */
@@ -18,9 +19,14 @@ export function witnessOf(world: World, storeUrl = world.storeUrl): Witness {
   return openWitness({ folder: world.witnessFolder, place: placeOf(parseStoreUrl(storeUrl)), namespace: NAMESPACE });
 }
 
+/** Types a verb, again when it was refused only because it came late. */
+function typed(world: World, verb: (store: Store) => Promise<void>): Promise<void> {
+  return unlessLate(() => world.onStore(verb));
+}
+
 /** @throws CoordinatorError as the verb does. */
 export async function advance(world: World): Promise<void> {
-  await world.onStore(async (store) => {
+  await typed(world, async (store) => {
     const witness = witnessOf(world);
     const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS };
     const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
@@ -45,7 +51,7 @@ export async function recover(
   world: World,
   { isClockChecked = false, storeId = world.storeId }: Given = {},
 ): Promise<void> {
-  await world.onStore(async (store) => {
+  await typed(world, async (store) => {
     const witness = witnessOf(world);
     const options = {
       store,
@@ -71,7 +77,8 @@ export async function recover(
 export async function whilePaused<T>(world: World, store: Store, work: (paused: Pause) => Promise<T>): Promise<T> {
   const witness = witnessOf(world);
   try {
-    return await work(await pauseNamespace({ store, namespace: NAMESPACE, witness, bounds: BOUNDS }));
+    const pause = () => pauseNamespace({ store, namespace: NAMESPACE, witness, bounds: BOUNDS });
+    return await work(await unlessLate(pause));
   } finally {
     witness.close();
   }
