@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve, serveOnTerminal, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
@@ -387,6 +387,23 @@ describe("mistakes", () => {
     const refused = await callnumber(["serve", "--store", store, "--create", "--port", new URL(url).port]);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("port_taken") });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("serve reports the misuse and not the port when the port is in use too", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    onTestFinished(() => void other.close());
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    for (const [parameters, code, reported] of [
+      [["--store", "postgres://x"], 2, "is no kind of store"],
+      [["--store", "sqlite:store.db", "--create", "--witness-folder", "."], 2, "the store's own folder"],
+      [["--store", "memory:", "--tls-certificate", "/none", "--tls-key", "/none"], 2, "ENOENT"],
+      [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_unusable"],
+      [["--store", "memory:"], 1, "port_taken"],
+    ] as const) {
+      const refused = await callnumber(["serve", "--port", String(port), ...parameters]);
+      expect(refused).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(reported) });
+    }
   });
 
   test("with --json misuse is JSON too", async () => {

@@ -26,6 +26,8 @@ export interface AdmissionOptions {
 
 /** What the server needs to know of it. */
 export interface Admission {
+  /** For the operator at the terminal: which tokens are accepted. */
+  readonly greeting: string;
   readonly door: Door;
   /** With which one signs in at the console; undefined where nobody is asked for a token. */
   readonly signInTokens: SignInTokens | undefined;
@@ -88,25 +90,28 @@ export async function admissionOf(
   say: (text: string) => void,
 ): Promise<Admission> {
   if (tokensFile === undefined) {
-    say(
-      listenWithoutTokens
-        ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
-        : "nobody is asked for a token: only this machine is listened to",
-    );
+    const greeting = listenWithoutTokens
+      ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
+      : "nobody is asked for a token: only this machine is listened to";
     const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
     const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
-    return { door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
+    return { greeting, door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
-  say(inWords(records, tokensFile));
   let reread: Promise<void> = Promise.resolve();
   // To the end of the process: a SIGHUP that comes while it stops must not cut the stop short.
   process.on("SIGHUP", () => {
     // One after the other: the file as it was earlier must not win over a later one.
     reread = reread.then(() => readAgain(door, tokensFile, log, say));
   });
-  return { door, signInTokens: door, hostNames: undefined, isForOperators: true };
+  return {
+    greeting: inWords(records, tokensFile),
+    door,
+    signInTokens: door,
+    hostNames: undefined,
+    isForOperators: true,
+  };
 }
 
 async function readAgain(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {

@@ -57,7 +57,9 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
   const ledgerArchive = ledgerArchiveOf(options);
-  await mustBeFree(host, port);
+  const limits = limitsOf(options);
+  const address = parseStoreUrl(options.store);
+  const witnessOf = witnessesOf(address, options.witnessFolder);
   const output = new LogOutput({ file: 1, say });
   process.once("exit", () => output.flush());
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
@@ -66,10 +68,11 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   output.onLost((lost) => events.error(lost, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
-  const limits = limitsOf(options);
-  const address = parseStoreUrl(options.store);
-  const admission = await admissionOf(options, events, say);
+  const { greeting, ...admission } = await admissionOf(options, events, say);
   const tls = tlsPaths && startTls(tlsPaths, events);
+  // After every check of the options: a misuse is reported as such, whatever else uses the port.
+  await mustBeFree(host, port);
+  say(greeting);
   const hungUp = untilHungUp({ rereads: options.tokensFile !== undefined || tls !== undefined, log: events, say });
   const opened = await openStore(address, {
     create: options.create ?? stderr.isTTY,
@@ -80,7 +83,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       store: opened.store,
       name: options.name,
       log: events,
-      witnessOf: witnessesOf(address, options.witnessFolder),
+      witnessOf,
       overrides: options.accept,
       ledgerArchive,
       startLoops: (name) => limits.startLoops(name),
