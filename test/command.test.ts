@@ -13,6 +13,42 @@ import { sharedRedis } from "./redis/test-redis.js";
 
 const NOBODY = "http://127.0.0.1:1";
 
+/** What selects a store, a coordinator, a namespace, a directory or a token has the same meaning in every command. */
+const SHARED_VARIABLES = [
+  "CALLNUMBER_COORDINATOR",
+  "CALLNUMBER_LEDGER_FOLDER",
+  "CALLNUMBER_NAMESPACE",
+  "CALLNUMBER_STORE",
+  "CALLNUMBER_STORE_FILE",
+  "CALLNUMBER_TOKEN",
+  "CALLNUMBER_TOKENS_FILE",
+  "CALLNUMBER_TOKEN_FILE",
+  "CALLNUMBER_WITNESS_FOLDER",
+];
+const SERVE_VARIABLES = [
+  "CALLNUMBER_ACCEPT",
+  "CALLNUMBER_ALLOW_HOST",
+  "CALLNUMBER_ALLOW_NETWORK_FILE_SYSTEM",
+  "CALLNUMBER_CONNECTIONS",
+  "CALLNUMBER_HOLDER_BURST_RUNS",
+  "CALLNUMBER_HOLDER_RUNS_PER_SECOND",
+  "CALLNUMBER_HOST",
+  "CALLNUMBER_KEEP_DAYS",
+  "CALLNUMBER_KEEP_LEASES",
+  "CALLNUMBER_LEASES_AT_ONCE",
+  "CALLNUMBER_LISTEN_WITHOUT_TLS",
+  "CALLNUMBER_LISTEN_WITHOUT_TOKENS",
+  "CALLNUMBER_LOG_LEVEL",
+  "CALLNUMBER_NAME",
+  "CALLNUMBER_PORT",
+  "CALLNUMBER_PUBLIC_INSPECT",
+  "CALLNUMBER_TLS_CERTIFICATE",
+  "CALLNUMBER_TLS_CLIENT_CA",
+  "CALLNUMBER_TLS_KEY",
+  "CALLNUMBER_TOKEN_BURST_RUNS",
+  "CALLNUMBER_TOKEN_RUNS_PER_SECOND",
+];
+
 describe("help", () => {
   test("without arguments shows how to begin", async () => {
     const { code, stdout } = await callnumber([]);
@@ -21,18 +57,20 @@ describe("help", () => {
     for (const word of [...everyday, "pause", "resume", "recover", "To try it:"]) expect(stdout).toContain(word);
   });
 
-  test("of every command explains its settings, with their names in the environment", async () => {
+  test("of every command lists its environment variables, which are all settings", async () => {
     const { stdout } = await callnumber([]);
     const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
     expect(commands).toHaveLength(26);
+    const found = new Set<string>();
     for (const command of commands) {
       const help = await callnumber([command, "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
       expect(help.stdout).toContain("--json");
-      for (const [, flag] of help.stdout.matchAll(/--([a-z-]+) [<[]/g)) {
-        expect(help.stdout).toContain(`CALLNUMBER_${(flag as string).toUpperCase().replaceAll("-", "_")}`);
-      }
+      const variables = help.stdout.match(/CALLNUMBER_[A-Z_]+/g) ?? [];
+      for (const variable of variables) found.add(variable);
+      if (command !== "serve") expect(SHARED_VARIABLES).toEqual(expect.arrayContaining(variables));
     }
+    expect([...found].sort()).toEqual([...SHARED_VARIABLES, ...SERVE_VARIABLES].sort());
   });
 
   test("--version is the release of the package", async () => {
@@ -308,8 +346,11 @@ describe("mistakes", () => {
       2,
       /TLS certificate \/none can't be read: ENOENT/,
     ],
-    [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "no" }, 1, /store_missing/],
-    [["serve"], { CALLNUMBER_CREATE: "maybe" }, 2, /--create.*'maybe'.*CALLNUMBER_CREATE.*yes or no/s],
+    [["serve", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_missing/],
+    [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_missing/],
+    [["serve", "--create", "maybe"], {}, 2, /--create.*'maybe'.*yes or no/s],
+    [["serve"], { CALLNUMBER_PUBLIC_INSPECT: "maybe" }, 2, /'maybe'.*CALLNUMBER_PUBLIC_INSPECT.*yes or no/s],
+    [["move", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_TO: "redis://127.0.0.1:1" }, 2, /Pass --to URL/],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],
     [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_missing/],
     [["serve", "--store", "sqlite:~/store.db"], {}, 2, /the shell leaves "~"/],
@@ -404,6 +445,27 @@ describe("mistakes", () => {
       const refused = await callnumber(["serve", "--port", String(port), ...parameters]);
       expect(refused).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(reported) });
     }
+  });
+
+  test("recover and move change nothing when only the environment confirms them", async () => {
+    const folder = await folderForTest();
+    const store = ["--store", `sqlite:${join(folder, "store.db")}`];
+    const target = join(folder, "moved.db");
+    const env = { CALLNUMBER_APPLY: "yes", CALLNUMBER_YES: "yes", CALLNUMBER_FLOOR: "1000000000" };
+    await callnumber(["init", ...store]);
+    const before = JSON.parse((await callnumber(["recover", ...store, "--json"])).stdout);
+    for (const command of [
+      ["recover", ...store],
+      ["move", ...store, "--to", `sqlite:${target}`],
+    ]) {
+      expect(await callnumber(command, { env })).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining("Nothing was changed"),
+      });
+    }
+    const after = JSON.parse((await callnumber(["recover", ...store, "--json"], { env })).stdout);
+    expect(after).toMatchObject({ found: before.found, floors: before.floors });
+    expect(await readdir(folder)).not.toContain("moved.db");
   });
 
   test("with --json misuse is JSON too", async () => {

@@ -84,7 +84,7 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       run(typed(operatorUrl));
       run(["--json", ...typed(operatorUrl)]);
       run(typed(wrongUrl));
-      run(["--json"], { CALLNUMBER_STORE: wrongUrl, ...(isMove ? { CALLNUMBER_TO: wrongUrl } : {}) });
+      run(["--json", ...(isMove ? ["--to", wrongUrl] : [])], { CALLNUMBER_STORE: wrongUrl });
       for (const { port } of ONE_OF_EACH_KIND.has(name) ? echoing : echoing.slice(0, 1))
         run(["--json", ...typed(`redis://me:${WRONG}@127.0.0.1:${port}`)]);
       // Files are read, and what can't be read as an address is judged, by one function for all of them; a move has two addresses.
@@ -92,6 +92,7 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
         const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
         run(["--store-file", replaceFile(file, `${wrongUrl}\n`), ...typed(wrongUrl).slice(2)]);
         run(["--store-file", replaceFile(open, wrongUrl, 0o644), ...typed(wrongUrl).slice(2)]);
+        if (isMove) run(["--store", wrongUrl, "--to-file", file]);
         for (const [index, spoilt] of spoiltForms(WRONG).entries()) {
           const words = typed(spoilt);
           run(index % 2 === 0 ? words : ["--json", ...joined(words)]);

@@ -80,15 +80,20 @@ describe("create", () => {
     expect((await readFile(file, "utf8")).trimEnd().split("\n")).toHaveLength(8);
   });
 
-  test("takes the namespace from the environment, unless one is typed, or all", async () => {
+  test("takes the file from the environment, but never what the token may do", async () => {
     const file = await tokensFile();
-    const env = { CALLNUMBER_NAMESPACE: "lists", CALLNUMBER_ROLE: "lease", CALLNUMBER_TOKENS_FILE: file };
-    for (const typed of [[], ["--namespace", "main"], ["--all-namespaces"]]) {
-      expect((await callnumber(["token", "create", ...typed], { env })).code).toBe(0);
+    const env = { CALLNUMBER_TOKENS_FILE: file, CALLNUMBER_NAMESPACE: "lists", CALLNUMBER_ALL_NAMESPACES: "yes" };
+    const create = ["token", "create", "--role", "lease"];
+    expect(await callnumber(create, { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--all-namespaces"),
+    });
+    for (const given of [["--namespace", "main"], ["--all-namespaces"]]) {
+      expect((await callnumber([...create, ...given], { env })).code).toBe(0);
     }
     const listed = await callnumber(["token", "--json"], { env });
     const reaches = (JSON.parse(listed.stdout) as { namespaces: unknown }[]).map(({ namespaces }) => namespaces);
-    expect(reaches).toEqual([["lists"], ["main"], "all"]);
+    expect(reaches).toEqual([["main"], "all"]);
   });
 });
 

@@ -44,12 +44,11 @@ describe("a store that no line of the logs names", () => {
     });
   });
 
-  test("is recovered when the operator typed its id; an id that was only known is not enough", async () => {
+  test("is recovered when the operator gives its id", async () => {
     const world = await newWorld();
     const floors = [logged(OTHER_ID, 9_000_000)];
     const { storeId } = world;
-    await mustRefuse(world, asked(world, floors, { storeId }), "store_replaced", /run 9000000 of/);
-    const options = asked(world, floors, { storeId, isStoreIdTyped: true });
+    const options = asked(world, floors, { storeId });
     const plan = await planRecovery(options);
     expect([refusalOf(plan), leftAboveOf(plan)]).toEqual([undefined, floors[0]]);
     await recoverNamespace(options, plan);
@@ -91,7 +90,7 @@ describe("a store that nothing but the logs names", () => {
     const plan = await mustRefuse(world, options, "operator_needed", new RegExp(`"--store-id ${storeId}"$`));
     expect(refusalOf(plan)).toBeUndefined();
     expect(plan).toMatchObject({ storeId, isStoreIdFromLogs: true });
-    const typed = asked(world, floors, { storeId, isStoreIdTyped: true });
+    const typed = asked(world, floors, { storeId });
     await recoverNamespace(typed, await planRecovery(typed));
     expect((await leaseAfterJump(world, await guardOn(world))).firstRun).toBeGreaterThan(plan.target);
   });

@@ -7,7 +7,7 @@ import type { Option } from "commander";
 import { z } from "zod";
 import { readPrivateFile } from "../private-file.js";
 import { AskError } from "./ask-error.js";
-import { checkedOption } from "./options.js";
+import { checkedOption, setting } from "./options.js";
 
 /** What RFC 6750 lets a token have. */
 const BEARER_PATTERN = /^[\w.~+/-]+=*$/;
@@ -15,7 +15,7 @@ const BEARER_PATTERN = /^[\w.~+/-]+=*$/;
 export function tokenFileOption(): Option {
   const description =
     "file with the token that the coordinator asks for, which others may not read; read for each question; without it CALLNUMBER_TOKEN in the environment is taken";
-  return checkedOption("--token-file <file>", description, z.string().min(1, "must name a file"));
+  return setting(checkedOption("--token-file <file>", description, z.string().min(1, "must name a file")));
 }
 
 /**

@@ -49,13 +49,11 @@ export function filterQuery({ holder, host, label, state, from, to, fromRun, toR
 /** May be given several times. */
 function labelOption(): Option {
   const description = "only leases of holders with this label; may be given several times";
-  return new Option("--label <name=value>", description)
-    .env("CALLNUMBER_LABEL")
-    .argParser((text: string, before: readonly string[] = []) => {
-      const [name, value] = labelIn(text);
-      if (name === "" || value === "") throw new InvalidArgumentError("must be name=value");
-      return [...before, checked(z.string(), text)];
-    });
+  return new Option("--label <name=value>", description).argParser((text: string, before: readonly string[] = []) => {
+    const [name, value] = labelIn(text);
+    if (name === "" || value === "") throw new InvalidArgumentError("must be name=value");
+    return [...before, checked(z.string(), text)];
+  });
 }
 
 function stateSchema(): z.ZodType {

@@ -6,7 +6,7 @@ import { LedgerArchive } from "../ledger-archive/ledger-archive.js";
 import { LedgerRotation } from "../ledger-archive/ledger-rotation.js";
 import type { Log } from "../log.js";
 import type { Store } from "../store.js";
-import { checkedOption, wholeNumber } from "./options.js";
+import { checkedOption, setting, wholeNumber } from "./options.js";
 
 export interface LedgerOptions {
   readonly ledgerFolder?: string;
@@ -19,14 +19,12 @@ const KEEP_LEASES_MAX = 1_000_000_000;
 const KEEP_DAYS_MAX = 36_500;
 
 export function ledgerFolderOption(): Option {
-  return checkedOption(
-    "--ledger-folder <path>",
-    "where the older part of the ledger stands, for all coordinators of the store; it must be there",
-    z
-      .string()
-      .min(1)
-      .transform((path) => resolve(path)),
-  );
+  const path = z
+    .string()
+    .min(1)
+    .transform((text) => resolve(text));
+  const description = "where the older part of the ledger stands, for all coordinators of the store; it must be there";
+  return setting(checkedOption("--ledger-folder <path>", description, path));
 }
 
 export function keepLeasesOption(): Option {

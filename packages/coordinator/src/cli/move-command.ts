@@ -19,13 +19,14 @@ import {
   planInWords,
   type Way,
 } from "./move-words.js";
-import { acceptOption, checkedOption, nodesOption, storeOption, switchOption } from "./options.js";
+import { acceptOption, checkedOption, nodesOption, setting, storeOption, switchOption } from "./options.js";
 import { print, printJson } from "./print.js";
+import { takeTargetFromFile } from "./store-file.js";
 import { witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
-  readonly to: string;
+  readonly to?: string;
   readonly namespace: string;
   readonly nodes: number;
   readonly accept: readonly string[];
@@ -37,7 +38,7 @@ interface Options {
 const ALL = "all";
 
 export function moveCommand(): Command {
-  return new Command("move")
+  const command = new Command("move")
     .summary("take a store to another place")
     .description(
       "Takes namespaces from one store to another, such as from the embedded store to Redis: the same store id, the ledger, and what " +
@@ -45,15 +46,11 @@ export function moveCommand(): Command {
         "found and will do, and changes nothing without --apply. When it is cut short, type the same again: it goes on.",
     )
     .addOption(storeOption())
+    .addOption(checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)))
     .addOption(
-      checkedOption(
-        "--to <url>",
-        "the new store; nothing may be kept there yet",
-        z.string().min(1),
-      ).makeOptionMandatory(),
-    )
-    .addOption(
-      checkedOption("--namespace <name>", `which space of runs, or ${ALL}`, namespaceSchema).default(DEFAULT_NAMESPACE),
+      setting(checkedOption("--namespace <name>", `which space of runs, or ${ALL}`, namespaceSchema)).default(
+        DEFAULT_NAMESPACE,
+      ),
     )
     .addOption(
       nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
@@ -67,11 +64,14 @@ export function moveCommand(): Command {
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
     )
     .action(move);
+  takeTargetFromFile(command);
+  return command;
 }
 
 async function move(options: Options): Promise<void> {
-  const { json, nodes } = options;
-  const addresses = { from: movable(options.store), to: movable(options.to) };
+  const { json, nodes, to } = options;
+  if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
+  const addresses = { from: movable(options.store), to: movable(to) };
   if (placeOf(addresses.from) === placeOf(addresses.to)) {
     throw new TypeError(`--store and --to are the same place: ${describeStore(addresses.to)}`);
   }

@@ -93,12 +93,12 @@ export function namespacesCommand(): Command {
 
 /** Once for each label. */
 function labelOption(): Option {
-  return new Option("--label <name=value>", "a label of the namespace; may be given up to 8 times")
-    .env("CALLNUMBER_LABEL")
-    .argParser((text: string, before: Labels = {}) => {
+  return new Option("--label <name=value>", "a label of the namespace; may be given up to 8 times").argParser(
+    (text: string, before: Labels = {}) => {
       const [, name = "", value = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
       return checked(newLabelsSchema, { ...before, [name]: value });
-    });
+    },
+  );
 }
 
 async function list({ name, options, command }: Deed): Promise<void> {

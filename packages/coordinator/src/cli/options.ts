@@ -1,6 +1,6 @@
 /**
- * The flags that several commands share. Each can stand in the environment as CALLNUMBER_…, is checked by zod, and a bad one
- * is refused with its name and value.
+ * The options that several commands share. Each is checked by zod, and a bad one is rejected with its name and value. A setting may
+ * also be in the environment.
  */
 import { holderSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
@@ -25,15 +25,21 @@ const yesOrNo = z
   .refine((text) => Object.hasOwn(YES_OR_NO, text), "must be yes or no")
   .transform((text) => YES_OR_NO[text] === true);
 
-/** A flag whose value is checked by a schema; `--first-run` is also `CALLNUMBER_FIRST_RUN`. */
+/** An option whose value is checked by a schema. */
 export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
-  const option = new Option(flags, description);
-  return option
-    .env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`)
-    .argParser((text) => checked(schema, text));
+  return new Option(flags, description).argParser((text) => checked(schema, text));
 }
 
-/** A flag that is on when it is there; in the environment it must say which, so that `CALLNUMBER_CREATE=no` is no. */
+/**
+ * Makes an option readable from the environment: `--tls-key` as CALLNUMBER_TLS_KEY. For what selects a store, a coordinator, a
+ * namespace or a token, and for the settings of `serve`. Never for an argument or a confirmation: a variable set for one command
+ * would confirm another.
+ */
+export function setting(option: Option): Option {
+  return option.env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`);
+}
+
+/** A flag that is on when it is there; as a setting it must have a value, so that `CALLNUMBER_PUBLIC_INSPECT=no` is no. */
 export function switchOption(name: string, description: string): Option {
   return checkedOption(`--${name} [yes|no]`, description, yesOrNo).preset("yes");
 }
@@ -56,11 +62,13 @@ export function wholeNumber(min: number, max: number): z.ZodType<number> {
 
 export function storeOption(): Option {
   const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
-  return checkedOption("--store <url>", description, z.string().min(1)).default(defaultStoreUrl());
+  return setting(checkedOption("--store <url>", description, z.string().min(1))).default(defaultStoreUrl());
 }
 
 export function namespaceOption(): Option {
-  return checkedOption("--namespace <name>", "which space of runs", namespaceSchema).default(DEFAULT_NAMESPACE);
+  return setting(checkedOption("--namespace <name>", "which space of runs", namespaceSchema)).default(
+    DEFAULT_NAMESPACE,
+  );
 }
 
 /** As many as the record can hold. */
@@ -83,7 +91,7 @@ export function acceptOption(): Option {
 
 export function coordinatorOption(): Option {
   const schema = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
-  return checkedOption("--coordinator <url>", "address of the coordinator", schema).default(
+  return setting(checkedOption("--coordinator <url>", "address of the coordinator", schema)).default(
     `http://127.0.0.1:${DEFAULT_PORT}`,
   );
 }

@@ -13,7 +13,7 @@ const EXIT_MISUSED = 2;
 
 const PASSWORD_TYPED =
   "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
-  "Put a store's URL into a file (--store-file), or into CALLNUMBER_STORE";
+  "Put a store's URL into a file (--store-file; --to-file of move), or into CALLNUMBER_STORE";
 
 const TOKEN_TYPED =
   "callnumber: a token on the command line can be read by every user of this machine and stays in the shell's history. " +
@@ -64,7 +64,7 @@ To try it:
   $ callnumber next -n 3                 in another terminal: three call numbers
   $ callnumber inspect 2VznWE2i          what is this number, who made it?
 
-Every setting can also stand in the environment: --store is CALLNUMBER_STORE, and so on.
+Settings can also be in the environment: --store is CALLNUMBER_STORE. The help of a command names its variables.
 Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused;
 those of status --check are its own.`,
     );

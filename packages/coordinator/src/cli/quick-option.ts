@@ -1,13 +1,11 @@
 /**
- * Flags of the commands that need no coordinator, and start at once: as in `options.ts` each can stand in the environment as
- * CALLNUMBER_…, but no schema library is loaded for them.
+ * Options of the commands that need no coordinator, and start at once: no schema library is loaded for them.
  */
 import { InvalidArgumentError, Option } from "commander";
 
 /** `read` throws a RangeError whose message ends the sentence "is invalid". A flag that may be given again gets what came before. */
 export function quickOption<T>(flags: string, description: string, read: (text: string, before?: T) => T): Option {
-  const option = new Option(flags, description);
-  return option.env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`).argParser<T>((text, before) => {
+  return new Option(flags, description).argParser<T>((text, before) => {
     try {
       return read(text, before);
     } catch (error) {

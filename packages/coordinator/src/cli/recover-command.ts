@@ -91,8 +91,6 @@ async function recover(options: Options, command: Command): Promise<void> {
     namespace,
     witness,
     storeId,
-    // What stands in an environment was said for all recoveries, and not of this one.
-    isStoreIdTyped: command.getOptionValueSource("storeId") === "cli",
     floors,
     nodeCount: nodes,
     isClockChecked: clockIsRight ?? false,

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { stdout } from "node:process";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
-import { Command } from "commander";
+import { Command, type Option } from "commander";
 import { z } from "zod";
 import { holdsToken } from "../tokens-in-text.js";
 import { keepDaysOption, keepLeasesOption, ledgerFolderOption } from "./ledger-option.js";
@@ -11,6 +11,7 @@ import {
   checkedOption,
   DEFAULT_PORT,
   namespaceOption,
+  setting,
   storeOption,
   switchOption,
   wholeNumber,
@@ -33,49 +34,6 @@ export function serveCommand(): Command {
       "Leases runs to importers over HTTP until it is told to stop (Ctrl-C, SIGTERM). What it says for people goes to standard " +
         "error, its log (JSON, a line for each event) to standard output.",
     )
-    .addOption(storeOption())
-    .addOption(namespaceOption())
-    .addOption(checkedOption("--host <address>", "address to listen on", z.string().min(1)).default("127.0.0.1"))
-    .addOption(
-      checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
-        DEFAULT_PORT,
-      ),
-    )
-    .addOption(
-      checkedOption("--name <name>", "how this coordinator is called in the ledger", nameSchema()).default(hostname()),
-    )
-    .addOption(
-      checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
-        defaultLogLevel(),
-      ),
-    )
-    .addOption(witnessFolderOption())
-    .addOption(ledgerFolderOption())
-    .addOption(keepLeasesOption())
-    .addOption(keepDaysOption())
-    .addOption(acceptOption())
-    .addOption(connectionsOption())
-    .addOption(
-      switchOption(
-        "allow-network-file-system",
-        "keep an embedded store on a file system that other machines could use too: none of them ever may",
-      ),
-    )
-    .addOption(switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"))
-    .addOption(tokensFileOption())
-    .addOption(
-      switchOption(
-        "listen-without-tokens",
-        "ask nobody for a token, on any address: whoever reaches the port may do everything",
-      ),
-    )
-    .addOption(allowHostOption())
-    .addOption(
-      switchOption(
-        "public-inspect",
-        "answer under /v1/public/ whether a call number can exist, and nothing else: for an archive's page about missing messages",
-      ),
-    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
@@ -86,8 +44,47 @@ export function serveCommand(): Command {
       const mustServeNamespace = command.getOptionValueSource("namespace") !== "default";
       return serve(options, { mustServeNamespace, settings: settingsIn(command) });
     });
-  for (const option of [...tlsOptions(), ...limitOptions()]) command.addOption(option);
-  return command;
+  for (const option of settings()) command.addOption(setting(option));
+  return command.addOption(
+    switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"),
+  );
+}
+
+function settings(): readonly Option[] {
+  return [
+    storeOption(),
+    namespaceOption(),
+    checkedOption("--host <address>", "address to listen on", z.string().min(1)).default("127.0.0.1"),
+    checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
+      DEFAULT_PORT,
+    ),
+    checkedOption("--name <name>", "how this coordinator is called in the ledger", nameSchema()).default(hostname()),
+    checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
+      defaultLogLevel(),
+    ),
+    witnessFolderOption(),
+    ledgerFolderOption(),
+    keepLeasesOption(),
+    keepDaysOption(),
+    acceptOption(),
+    connectionsOption(),
+    switchOption(
+      "allow-network-file-system",
+      "keep an embedded store on a file system that other machines could use too: none of them ever may",
+    ),
+    tokensFileOption(),
+    switchOption(
+      "listen-without-tokens",
+      "ask nobody for a token, on any address: whoever reaches the port may do everything",
+    ),
+    allowHostOption(),
+    switchOption(
+      "public-inspect",
+      "answer under /v1/public/ whether a call number can exist, and nothing else: for an archive's page about missing messages",
+    ),
+    ...tlsOptions(),
+    ...limitOptions(),
+  ];
 }
 
 function nameSchema(): z.ZodType<string> {

@@ -1,23 +1,38 @@
-/** `--store-file`: the store's URL out of a file, for whoever may not write its password on a command line or into an environment. */
-import type { Command } from "commander";
+/** `--store-file`, and `--to-file` of `move`: a store's URL out of a file, which keeps its password off the command line. */
+import type { Command, Option } from "commander";
 import { z } from "zod";
 import { readPrivateFile } from "../private-file.js";
-import { checkedOption } from "./options.js";
+import { checkedOption, setting } from "./options.js";
 
-/** For a command with `--store`: the file stands in for it before the command begins. */
+/** For a command with `--store`, which can also be a setting. */
 export function takeStoreFromFile(command: Command): void {
-  const description = "a file that holds the URL of --store; others may not read it";
-  command.addOption(checkedOption("--store-file <path>", description, z.string().min(1)));
+  command.addOption(setting(fileOption("store")));
+  readBefore(command, "store");
+}
+
+/** For `move`. */
+export function takeTargetFromFile(command: Command): void {
+  command.addOption(fileOption("to"));
+  readBefore(command, "to");
+}
+
+function fileOption(name: string): Option {
+  const description = `a file that holds the URL of --${name}; others may not read it`;
+  return checkedOption(`--${name}-file <path>`, description, z.string().min(1, "must name a file"));
+}
+
+/** The URL in the file replaces the option before the command begins. */
+function readBefore(command: Command, name: string): void {
   command.hook("preAction", (_, action) => {
-    const path: unknown = action.getOptionValue("storeFile");
+    const path: unknown = action.getOptionValue(`${name}File`);
     if (typeof path !== "string") return;
-    const [fileSource, urlSource] = [action.getOptionValueSource("storeFile"), action.getOptionValueSource("store")];
+    const [fileSource, urlSource] = [action.getOptionValueSource(`${name}File`), action.getOptionValueSource(name)];
     if (fileSource === urlSource) {
-      throw new TypeError("--store and --store-file both say where the store is: give one of them");
+      throw new TypeError(`--${name} and --${name}-file both name the store: give one of them`);
     }
-    // What is typed stands above what the environment says.
+    // The command line takes precedence over the environment.
     if (urlSource === "cli") return;
-    action.setOptionValueWithSource("store", storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
+    action.setOptionValueWithSource(name, storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
   });
 }
 

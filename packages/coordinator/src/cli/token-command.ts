@@ -93,15 +93,15 @@ function roleSchema(): z.ZodType<Role> {
 }
 
 function namespacesOption(): Option {
-  return new Option("--namespace <names...>", "create: good for these namespaces, and no others")
-    .env("CALLNUMBER_NAMESPACE")
-    .argParser((text: string, before: readonly string[] = []) => [...before, checked(namespaceSchema, text)]);
+  return new Option("--namespace <names...>", "create: good for these namespaces, and no others").argParser(
+    (text: string, before: readonly string[] = []) => [...before, checked(namespaceSchema, text)],
+  );
 }
 
-async function create({ file, options, command }: Deed): Promise<void> {
+async function create({ file, options }: Deed): Promise<void> {
   const { role, note, json } = options;
   if (role === undefined) throw new TypeError(`what may the token do? Say --role ${ROLES.join(" | ")}`);
-  const namespaces = namespacesIn(options, command);
+  const namespaces = namespacesIn(options);
   let made: MadeToken | undefined;
   await changeTokensFile(file, (records) => {
     const taken = new Set(records.map(({ id }) => id));
@@ -156,8 +156,8 @@ function told(record: TokenRecord): Omit<TokenRecord, "sha256"> {
 }
 
 /** The environment names the namespace of those who always mean it; whoever types that all are meant is believed. */
-function namespacesIn({ namespace, allNamespaces = false }: Options, command: Command): TokenRecord["namespaces"] {
-  if (allNamespaces && command.getOptionValueSource("namespace") === "cli") {
+function namespacesIn({ namespace, allNamespaces = false }: Options): TokenRecord["namespaces"] {
+  if (allNamespaces && namespace !== undefined) {
     throw new TypeError("--namespace and --all-namespaces exclude each other");
   }
   if (allNamespaces) return "all";

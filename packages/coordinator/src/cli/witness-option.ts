@@ -6,14 +6,13 @@ import { NO_WITNESS, type Witness } from "../guard/witness.js";
 import { openWitness } from "../guard/witness-folder.js";
 import { placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
-import { checkedOption } from "./options.js";
+import { checkedOption, setting } from "./options.js";
 
 export function witnessFolderOption(): Option {
-  return checkedOption(
-    "--witness-folder <path>",
-    "where to remember, outside the store, what was leased from it; not in the store's folder",
-    z.string().min(1),
-  ).default(defaultWitnessFolder());
+  const description = "where to remember, outside the store, what was leased from it; not in the store's folder";
+  return setting(checkedOption("--witness-folder <path>", description, z.string().min(1))).default(
+    defaultWitnessFolder(),
+  );
 }
 
 /**

@@ -25,7 +25,7 @@ export interface RecoverPlan {
   readonly floors: readonly Floor[];
   /** What the logs tell of this namespace in other stores. */
   readonly notTaken: readonly Floor[];
-  readonly isStoreIdTyped: boolean;
+  readonly isStoreIdGiven: boolean;
   /** Whether nothing but the logs says which store it was: they may be another one's. */
   readonly isStoreIdFromLogs: boolean;
   /** Where the mark will be at least: the clock line a moment from now. */

@@ -12,9 +12,9 @@ import { type Floor, greatestOf, markOf, type RecoverPlan } from "./recover-plan
  * would set. Undefined when they don't, or when the operator typed the store id.
  */
 export function strangeRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, storeId, floors, notTaken, isStoreIdTyped } = plan;
+  const { namespace, storeId, floors, notTaken, isStoreIdGiven } = plan;
   const strange = greatestOf(notTaken);
-  if (strange === undefined || isStoreIdTyped) return undefined;
+  if (strange === undefined || isStoreIdGiven) return undefined;
   const isAbove = strange.ledgerId > markOf(plan);
   if (!isAbove && floors.some((floor) => floor.storeId !== undefined)) return undefined;
   const compared = isAbove

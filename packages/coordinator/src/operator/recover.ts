@@ -19,10 +19,11 @@ import { lineRefusalOf } from "./recover-refusals.js";
 import { strangeRefusalOf, unnamedRefusalOf } from "./recover-stores.js";
 
 export interface RecoverOptions extends VerbOptions {
-  /** The store that is recovered, where neither the record nor a witness can tell. */
+  /**
+   * The store that is recovered, as the operator gave it for this recovery. Needed where neither the record nor a witness can tell;
+   * with it, what the logs say of other stores does not stop the recovery.
+   */
   readonly storeId: string | undefined;
-  /** Whether the operator typed `storeId` for this recovery: then what the logs tell of other stores stands in nobody's way. */
-  readonly isStoreIdTyped?: boolean;
   /** Ledger ids below or at which everything may be leased, with where each comes from, for people. */
   readonly floors: readonly Floor[];
   readonly nodeCount: number | undefined;
@@ -40,7 +41,6 @@ export interface RecoverOptions extends VerbOptions {
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
-  const { isStoreIdTyped = false } = options;
   const first = await found(store, namespace);
   await pause(watchMs);
   const second = await found(store, namespace);
@@ -70,7 +70,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     witnessed,
     floors,
     notTaken: options.floors.filter((floor) => floor.storeId !== undefined && floor.storeId !== storeId),
-    isStoreIdTyped,
+    isStoreIdGiven: options.storeId !== undefined,
     isStoreIdFromLogs: known === undefined,
     target,
     skippedRunCount: Math.max(target - run, 0),
