@@ -54,13 +54,13 @@ describe("help", () => {
     const { code, stdout } = await callnumber([]);
     expect(code).toBe(0);
     const everyday = ["serve", "next", "inspect", "encode", "decode", "runs", "status", "init"];
-    for (const word of [...everyday, "pause", "resume", "recover", "To try it:"]) expect(stdout).toContain(word);
+    for (const word of [...everyday, "recover", "To try it:"]) expect(stdout).toContain(word);
   });
 
   test("of every command lists its environment variables, which are all settings", async () => {
     const { stdout } = await callnumber([]);
     const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(26);
+    expect(commands).toHaveLength(24);
     const found = new Set<string>();
     for (const command of commands) {
       const help = await callnumber([command, "--help"]);
@@ -361,7 +361,6 @@ describe("mistakes", () => {
     [["init", "--first-run", "0"], {}, 2, /--first-run.*from 1 to 1073741823/s],
     [["init", "--rate", "17"], {}, 2, /--rate.*from 1 to 16/s],
     [["init", "--nodes", "0"], {}, 2, /--nodes.*from 1 to 99/s],
-    [["pause", "--store", "memory:"], {}, 2, /only a store in Redis is paused.*callnumber serve/s],
     [["recover", "--store", "memory:"], {}, 2, /memory store ends with its process/],
     [["init", "--namespace", "Main"], {}, 2, /--namespace.*Main.*a-z/s],
     [["runs", "--from", "yesterday"], {}, 2, /--from.*yesterday.*2026-11-21/s],

@@ -34,8 +34,6 @@ const COMMANDS: Readonly<
   run: { words: ["1"], asks: "coordinator" },
   status: { words: [], asks: "coordinator" },
   capacity: { words: [], asks: "coordinator" },
-  pause: { words: [] },
-  resume: { words: [] },
   recover: { words: [] },
   "advance-version": { words: ["--before-its-end"] },
   doctor: { words: [] },

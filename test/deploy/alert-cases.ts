@@ -126,7 +126,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberClocksDisagree",
     fires: { [refusals("clocks_disagree")]: "0x20 1x20" },
-    silent: { [refusals("clocks_disagree")]: "0 1x40", [refusals("store_sealed")]: "_x5 1+9x40" },
+    silent: { [refusals("clocks_disagree")]: "0 1x40", [refusals("store_forked")]: "_x5 1+9x40" },
   },
   {
     alert: "CallnumberClocksDisagree",

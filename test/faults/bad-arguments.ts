@@ -4,24 +4,18 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
+import { NO_WITNESS } from "../../packages/coordinator/src/guard/witness.js";
+import { openGuard } from "../../packages/coordinator/src/operator/open-guard.js";
 import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis-scripts.js";
 import { initBackdated } from "../backdated.js";
 import { watchCommands } from "../redis/watch-commands.js";
 import type { RedisWorld } from "./redis-world.js";
-import { recover, whilePaused } from "./verbs.js";
+import { recover } from "./verbs.js";
+import { BOUNDS, NAMESPACE } from "./world.js";
 
 const BAD_NUMBERS = ["NaN", "1e3", "-1", "9007199254740993"];
-const WATCHED: readonly ScriptName[] = [
-  "lease",
-  "touch",
-  "claim",
-  "confirm",
-  "seal",
-  "resume",
-  "recover",
-  "init",
-  "report",
-];
+const WATCHED: readonly ScriptName[] = ["lease", "touch", "claim", "confirm", "seal", "recover", "init", "report"];
 
 /** The words of one call of each script, by its name. */
 type Calls = ReadonlyMap<ScriptName, readonly string[]>;
@@ -71,8 +65,11 @@ async function watchedCalls(world: RedisWorld): Promise<Calls> {
 /** Whatever makes somebody send each of the scripts. */
 async function everyStep(world: RedisWorld): Promise<void> {
   await world.onStore((store) => initBackdated(store, `other-${randomBytes(6).toString("hex")}`));
-  await world.onStore((store) => whilePaused(world, store, (paused) => paused.resume({ nodeCount: undefined })));
   await world.killCoordinators();
+  await world.onStore(async (store) => {
+    const guard = await openGuard({ store, namespace: NAMESPACE, witness: NO_WITNESS, bounds: BOUNDS });
+    await guard.seal(FORKED_SEAL);
+  });
   await recover(world);
   await world.startCoordinators();
 }

@@ -7,7 +7,6 @@ import {
   advanceVersion,
   planAdvance,
 } from "../../packages/coordinator/src/operator/advance-version.js";
-import { type Pause, pauseNamespace } from "../../packages/coordinator/src/operator/pause.js";
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 import type { Store } from "../../packages/coordinator/src/store.js";
 import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
@@ -44,12 +43,13 @@ export async function advance(world: World): Promise<void> {
 interface Given {
   readonly isClockChecked?: boolean;
   readonly storeId?: string;
+  readonly nodeCount?: number;
 }
 
 /** @throws CoordinatorError as the verb does. */
 export async function recover(
   world: World,
-  { isClockChecked = false, storeId = world.storeId }: Given = {},
+  { isClockChecked = false, storeId = world.storeId, nodeCount }: Given = {},
 ): Promise<void> {
   await typed(world, async (store) => {
     const witness = witnessOf(world);
@@ -60,7 +60,7 @@ export async function recover(
       bounds: BOUNDS,
       storeId,
       floors: [],
-      nodeCount: undefined,
+      nodeCount,
       isClockChecked,
       watchMs: 3 * BOUNDS.touchEveryMs,
       pause: async (pauseMs: number) => void (await delay(pauseMs)),
@@ -71,17 +71,6 @@ export async function recover(
       witness.close();
     }
   });
-}
-
-/** Pauses, does the planned work, and answers what that answers. */
-export async function whilePaused<T>(world: World, store: Store, work: (paused: Pause) => Promise<T>): Promise<T> {
-  const witness = witnessOf(world);
-  try {
-    const pause = () => pauseNamespace({ store, namespace: NAMESPACE, witness, bounds: BOUNDS });
-    return await work(await unlessLate(pause));
-  } finally {
-    witness.close();
-  }
 }
 
 /** The code that something was refused with. @throws Error when it was not refused, or without a code. */

@@ -9,7 +9,7 @@
  * - A6: an edit by hand changes a field and not the checksum.
  * - R3: a record is put back into a running server, younger than the gap, only while every coordinator remembers more than it
  *   holds; see `everyoneRemembers`.
- * - A7, R7: nobody sets a server's statistics back; see `OUTSIDE_THE_PROMISES`.
+ * - A7, R6: nobody sets a server's statistics back; see `OUTSIDE_THE_PROMISES`.
  *
  * A coordinator's witness is lost only together with the coordinator's memory. With the witness kept, a kill at any await is the
  * same as giving up, which the coordinator's own steps do.

@@ -178,7 +178,7 @@ export const FAULTS = {
   },
 } satisfies Record<string, Fault>;
 
-/** What docs/guarantees.md does not promise to survive: R7. */
+/** What docs/guarantees.md does not promise to survive: R6. */
 const OUTSIDE_THE_PROMISES: ReadonlySet<FaultKind> = new Set(["followUnseen"]);
 
 /** What happens unless a search names its kinds. */

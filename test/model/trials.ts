@@ -158,7 +158,7 @@ export const BEYOND_THE_PROMISES: readonly Trial[] = [
       everyoneRemembers: false,
     },
   ),
-  variant("statistics-reset", "by the full design when a server's statistics are set back (R7)", {}, "failedOver", {
+  variant("statistics-reset", "by the full design when a server's statistics are set back (R6)", {}, "failedOver", {
     ...SHORT,
     kinds: ["followUnseen"],
   }),

@@ -83,7 +83,6 @@ export class Calls {
       group.spread(server);
       return call.reply({ refusal: decision, counter });
     }
-    if (!limits.mayDo(command)) return call.reply({ isLost: true });
     const { record, runCount } = decision;
     server.execute(decision, command.step === "lease", markIdOf(record));
     group.spread(server);

@@ -19,8 +19,6 @@ export const LIMITS = {
   "rollback-nobody-remembers":
     "R3: from a store that was rolled back inside one server process, to a state younger than the gap, nobody leases who " +
     "remembers no more than what came back, until one who does has settled it.",
-  "seal-forgotten":
-    "R6: a pause that the store forgot, and under which it leased, is not resumed once the paused state has been brought back.",
 } as const;
 
 export type LimitName = keyof typeof LIMITS;
@@ -30,8 +28,6 @@ export interface LimitsOptions {
   readonly bounds: { readonly epsMs: number; readonly gapMs: number };
   readonly lifted: ReadonlySet<LimitName>;
   readonly hosts: () => readonly Host[];
-  /** The greatest run that anybody was given. */
-  readonly greatestRun: () => number;
 }
 
 /** In one life of a server, a state that was put back in place of a later one. */
@@ -47,12 +43,6 @@ export class Limits {
 
   constructor(options: LimitsOptions) {
     this.#options = options;
-  }
-
-  /** Whether a step that the server would do may be done; else its call is lost. */
-  mayDo(command: StepCommand): boolean {
-    const { lifted, greatestRun } = this.#options;
-    return command.step !== "resume" || lifted.has("seal-forgotten") || greatestRun() <= command.mark;
   }
 
   /** Whether a call may reach this server now; else it is lost. `clockAheadMs`: how wrong the caller's clock was when it sent it. */

@@ -1,29 +1,18 @@
 /**
- * The operator: types recover, pause and resume, with the product's own verbs and guard, from a machine with a right clock. Knows the store id,
+ * The operator: types recover and advance-version, with the product's own verbs, from a machine with a right clock. Knows the store id,
  * which is kept beside the archive, and how many data nodes there are.
  */
 import {
   advanceVersion,
   CoordinatorError,
   ledgerIdOf,
-  NamespaceGuard,
   planAdvance,
   planRecovery,
   recoverNamespace,
-  SILENT_LOG,
-  sealOf,
   type Witness,
 } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
-
-interface Held {
-  /** Undefined once it was sent: it is sent once. */
-  secret: string | undefined;
-  readonly mark: number;
-  readonly generation: number;
-  readonly guard: NamespaceGuard;
-}
 
 export interface OperatorOptions {
   readonly namespace: string;
@@ -32,7 +21,6 @@ export interface OperatorOptions {
   readonly openStore: () => SimulatedStore;
   readonly storeId: () => string;
   readonly nodeCount: number;
-  readonly random: () => number;
   readonly wakes: () => void;
   readonly refuses: (error: unknown) => void;
   readonly tell: (words: () => string) => void;
@@ -44,12 +32,9 @@ const BLANK: Witness = { read: () => undefined, note: () => {}, close: () => {} 
 export class Operator {
   readonly #options: OperatorOptions;
   #store: SimulatedStore | undefined;
-  #held: Held | undefined;
   #isBusy = false;
   /** The refusal of the last verb; undefined when it succeeded. */
   #refusedWith: CoordinatorError | undefined;
-  /** Counts the pauses, each with a secret of its own. */
-  #pauses = 0;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -61,10 +46,6 @@ export class Operator {
 
   get refusedWith(): CoordinatorError | undefined {
     return this.#refusedWith;
-  }
-
-  get holdsPause(): boolean {
-    return this.#held !== undefined;
   }
 
   /**
@@ -104,45 +85,10 @@ export class Operator {
     });
   }
 
-  /** As `callnumber pause` does, whose memory then holds the secret. */
-  pause(): void {
-    const { namespace, bounds, time, random } = this.#options;
-    void this.#type("pause", async () => {
-      const guard = await NamespaceGuard.open({
-        store: this.#openStore(),
-        namespace,
-        bounds,
-        now: () => time.nowMs,
-        log: SILENT_LOG,
-        witness: BLANK,
-        pause: (pauseMs) => this.#pause(pauseMs),
-        random,
-      });
-      const secret = `secret-${++this.#pauses}`;
-      const { after } = await guard.seal(sealOf(secret));
-      const { highWaterMark: mark, generation } = after;
-      this.#held = { secret, mark, generation, guard };
-      return `mark ${mark}, generation ${generation}`;
-    });
-  }
-
-  /** As `callnumber resume` does: the secret leaves the memory before it is sent. */
-  resume(): void {
-    const held = this.#held;
-    if (held?.secret === undefined) return;
-    const { secret, mark, generation, guard } = held;
-    this.#held = undefined;
-    void this.#type("resume", async () => {
-      const { after } = await guard.resume({ secret, mark, generation, nodeCount: undefined });
-      return `mark ${after.highWaterMark}, generation ${after.generation}`;
-    });
-  }
-
-  /** The verb's process is ended, at whatever await it stands; a pause that it holds is lost. */
+  /** The verb's process is ended, at whatever await it stands. */
   giveUp(): void {
     this.#store?.kill();
     this.#store = undefined;
-    this.#held = undefined;
     this.#isBusy = false;
   }
 

@@ -7,11 +7,10 @@ export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
 export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
-export { decide, sealOf, type Written } from "../../packages/coordinator/src/guard/decisions.js";
+export { decide, type Written } from "../../packages/coordinator/src/guard/decisions.js";
 export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/doubts.js";
 export type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
 export { lineAt } from "../../packages/coordinator/src/guard/line.js";
-export { NamespaceGuard } from "../../packages/coordinator/src/guard/namespace-guard.js";
 export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
 export {
   checksumOf,
@@ -22,7 +21,6 @@ export {
 } from "../../packages/coordinator/src/guard/record.js";
 export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
 export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
-export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";

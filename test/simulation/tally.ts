@@ -28,7 +28,6 @@ export class Tally {
   readonly leases: Received[] = [];
   violation: Violation | undefined;
   runCount = 0;
-  greatestRun = 0;
   /** How often the plain counter gave a number that it had given before; and the counter whose writes are waited for. */
   controlRepeats = 0;
   waitedControlRepeats = 0;
@@ -60,7 +59,6 @@ export class Tally {
     }
     this.leases.push(received);
     this.runCount += runCount;
-    this.greatestRun = Math.max(this.greatestRun, received.lastRun);
   }
 
   receiveCounter(counter: number, isAcknowledged: boolean): void {

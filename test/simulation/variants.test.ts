@@ -4,7 +4,6 @@ import { brokenBy, runCampaign, STEP_COUNT } from "./campaign.js";
 import type { History } from "./history.js";
 import { LIMITS, type LimitName } from "./limits.js";
 import { play } from "./play.js";
-import { PAUSE_FORGOTTEN } from "./remaining/pause-forgotten.js";
 import { VARIANTS } from "./variants/all.js";
 import { NO_EPOCH } from "./variants/no-epoch.js";
 import { THE_GUARD, type Variant } from "./variants/variant.js";
@@ -50,13 +49,6 @@ describe("the simulation", () => {
 });
 
 describe("what remains impossible", () => {
-  test("is a pause that the store forgot, brought back and resumed (R6)", async () => {
-    const { violation } = await brokenBy(PAUSE_FORGOTTEN, { variant: THE_GUARD, lifted: new Set(["seal-forgotten"]) });
-    expect(violation.promise).toBe("no run is leased twice");
-    const { violation: within } = await play(PAUSE_FORGOTTEN, { variant: THE_GUARD, lifted: NONE });
-    expect(within).toBeUndefined();
-  });
-
   test.for(["clocks-wrong-together", "rollback-nobody-remembers"] as const)(
     "is found where %s is not kept from happening: the limit is no empty word",
     { timeout: PATIENCE_MS },

@@ -78,7 +78,6 @@ export class World {
       bounds: BOUNDS,
       lifted: rules.lifted,
       hosts: () => this.hosts,
-      greatestRun: () => this.tally.greatestRun,
     });
     this.calls = new Calls({
       group: this.group,
@@ -120,7 +119,6 @@ export class World {
       },
       storeId: () => this.storeId,
       nodeCount: setting.serverCount,
-      random,
       wakes,
       refuses: (error) => this.tally.refuse("the operator", error),
       tell: (words) => this.tell(words),

@@ -117,18 +117,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     "It is of an earlier generation than one that was seen: it was copied back.",
     { say: "Find out who copied what." },
   ),
-  claim_raced: ({ namespace }) => ({
-    kind: "waits",
-    title: "Another coordinator was faster",
-    meaning: "It settled the doubt first; or, after a pause, the store is not as it was when it was paused.",
-    steps: [
-      SETTLES,
-      {
-        say: "Only after a pause, when it stays: stop the coordinators, then look, and add --apply.",
-        type: recover(namespace),
-      },
-    ],
-  }),
+  claim_raced: waits("Another coordinator was faster", "It settled the doubt first."),
   quorum_missing: mend(
     "Too few replicas answer",
     "Not enough of them acknowledged a write within a second. This server may be alone on its side of a cut; leasing goes on where the majority is.",
@@ -148,21 +137,6 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     { say: "Set them right.", type: "chronyc tracking || timedatectl" },
     { say: "If they were far ahead before and are right now, leasing goes on when they have passed that time." },
   ),
-  store_sealed: ({ namespace }) => ({
-    kind: "type",
-    title: "Leasing is paused",
-    meaning: "An operator paused this namespace, for planned work on the store.",
-    steps: [
-      {
-        say: "When the work is done, on the machine where it was paused:",
-        type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)}`,
-      },
-      {
-        say: "If the process that paused it has ended: stop the coordinators; look first, then the same with --apply.",
-        type: recover(namespace),
-      },
-    ],
-  }),
   store_moved: mend("The namespace was moved", "It lives in another store now; this one leases no more, for good.", {
     say: "Point the coordinator at the new store (serve --store) and start it again.",
   }),
@@ -174,14 +148,14 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     title: "More replicas than the record knows",
     meaning: "One that nobody counts could be promoted and lease again what it missed, because nobody waits for it.",
     steps: [
+      { say: "Detach those that are not meant to be there; leasing then continues automatically. Or count them:" },
+      STOP_COORDINATORS,
       {
-        say: "Detach those that are not meant to be there. Or count them, N being all data nodes:",
-        type: `callnumber pause --store ${STORE_URL}${inNamespace(namespace)}`,
+        say: "See what recovering would do. N is the number of all data nodes:",
+        type: `${recover(namespace)} --nodes N`,
       },
-      {
-        say: "then, in another terminal of the same machine:",
-        type: `callnumber resume --store ${STORE_URL}${inNamespace(namespace)} --nodes N`,
-      },
+      { say: "Do it:", type: `${recover(namespace)} --nodes N --apply` },
+      START_COORDINATORS,
     ],
   }),
   store_forked: ({ namespace }) => ({

@@ -35,7 +35,7 @@ describe("the advice", () => {
     const text = readFileSync(join(REPOSITORY, "docs", "errors.md"), "utf8");
     for (const code of advisedCodes()) {
       const section = new RegExp(`^### \`${code}\`\n([^#]+)`, "m").exec(text)?.[1] ?? "";
-      for (const [, verb] of section.matchAll(/`callnumber (recover|resume|pause|init|advance-version)\b/g)) {
+      for (const [, verb] of section.matchAll(/`callnumber (recover|init|advance-version)\b/g)) {
         const typed = (adviceFor(code, circumstances)?.steps ?? []).map(({ type }) => type ?? "");
         expect(
           typed.some((command) => command.startsWith(`callnumber ${verb} `)),
@@ -46,7 +46,7 @@ describe("the advice", () => {
   });
 
   test("names only verbs and flags that the command has", () => {
-    const sources = ["recover", "pause", "init", "status", "doctor", "advance-version"].map((name) =>
+    const sources = ["recover", "init", "status", "doctor", "advance-version"].map((name) =>
       readFileSync(join(REPOSITORY, "packages", "coordinator", "src", "cli", `${name}-command.ts`), "utf8"),
     );
     const options = readFileSync(join(REPOSITORY, "packages", "coordinator", "src", "cli", "options.ts"), "utf8");
@@ -59,9 +59,7 @@ describe("the advice", () => {
   });
 
   test("names the namespace in each command that acts on one", () => {
-    for (const command of commands.filter((text) =>
-      /^callnumber (recover|resume|pause|init|status|advance-version)\b/.test(text),
-    ))
+    for (const command of commands.filter((text) => /^callnumber (recover|init|status|advance-version)\b/.test(text)))
       expect(command).toContain("--namespace lists");
   });
 

@@ -8,7 +8,7 @@
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
 local version = whole(ARGV[10], VERSION_MAX)
 if not floor or not generationMin or not version then return refuse('MISUSE', 'advance takes numbers') end
-local record, word, detail = ours(false)
+local record, word, detail = ours()
 if not record then return refuse(word, detail) end
 if record.ver ~= version then return refuse('RACED', digits(record.g)) end
 if version >= VERSION_MAX then return refuse('EXHAUSTED', digits(version)) end

@@ -6,7 +6,7 @@
 ]]
 local seen, generationMin = whole(ARGV[8], NUMBER_MAX), whole(ARGV[9], NUMBER_MAX)
 if not seen or not generationMin then return refuse('MISUSE', 'claim takes numbers') end
-local record, word, detail = ours(false)
+local record, word, detail = ours()
 if not record then return refuse(word, detail) end
 if record.g ~= seen then return refuse('RACED', digits(record.g)) end
 local generation = math.max(record.g, generationMin) + 1

@@ -6,7 +6,7 @@
 ]]
 local claimed, floor = whole(ARGV[8], NUMBER_MAX), whole(ARGV[9], (VERSION_MAX + 1) * VERSION_WEIGHT)
 if not claimed or not floor then return refuse('MISUSE', 'confirm takes numbers') end
-local record, word, detail = ours(false)
+local record, word, detail = ours()
 if not record then return refuse(word, detail) end
 if record.p ~= CLAIMED or record.g ~= claimed or record.ep ~= server.epoch then return refuse('RACED', digits(record.g)) end
 local mark

@@ -6,7 +6,7 @@
        now on · then for each lease: ledger id of its last run, time of the last report on it (ms), "-" for none; one that was
        reported on at another time stays
   Answers { 1, or 0 when it was archived up to another id: then nothing is changed; ledger id up to which it is; leases that are gone }
-  Refuses before it writes anything: CORRUPT, VERSION, FOREIGN, SEALED, MOVED, FORKED, MISUSE.
+  Refuses before it writes anything: CORRUPT, VERSION, FOREIGN, MOVED, FORKED, MISUSE.
 ]]
 local leaseMax, expected, through = whole(ARGV[2], NUMBER_MAX), whole(ARGV[4], LEDGER_ID_MAX), whole(ARGV[5], LEDGER_ID_MAX)
 local isSound = leaseMax and expected and through and expected <= through and #ARGV % 2 == 1 and #ARGV <= 5 + 2 * leaseMax

@@ -85,20 +85,20 @@ local function faultOfSilence(record)
   if latestMs - record.t > SILENCE_MAX_MS and not isSilenceAccepted then return 'OPERATOR', 'silence' end
 end
 
--- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that bears
+-- The record, when it is ours, the server is the one to ask, and no clock lies; or nil, word and detail. A record that has
 -- `ownSeal` passes, however long it was silent.
-local function ours(mayBeSealed, nodeCount, ownSeal)
+local function ours(ownSeal)
   local record, word, detail = readRecord(KEYS[1], NAMESPACE)
   if not record then return nil, word, detail end
   word, detail = faultOfLedger()
   if word then return nil, word, detail end
   if record.sid ~= STORE_ID_ASKED then return nil, 'FOREIGN', record.sid end
-  word, detail = faultOfServer(nodeCount or record.n)
+  word, detail = faultOfServer(record.n)
   if not word then word, detail = faultOfClocks() end
   if word then return nil, word, detail end
   if record.p == SEALED then
     if record.ph == ownSeal then return record end
-    if not (mayBeSealed and not isMovedSeal(record.ph) and record.ph ~= 'forked') then return nil, refusalOfSeal(record) end
+    return nil, refusalOfSeal(record)
   end
   word, detail = faultOfSilence(record)
   if word then return nil, word, detail end
@@ -122,7 +122,7 @@ end
 
 -- The record, when the store still remembers everything; or nil, word and detail.
 local function undoubted(floor, generationMin)
-  local record, word, detail = ours(false)
+  local record, word, detail = ours()
   if not record then return nil, word, detail end
   word, detail = faultOfMemory(record, floor, generationMin, ledgerMark())
   if word then return nil, word, detail end

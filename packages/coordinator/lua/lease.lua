@@ -35,7 +35,7 @@ for at = 8, math.max(#ARGV, 8) do
   leases[#leases + 1] = lease
 end
 
-local record, word, detail = ours(false)
+local record, word, detail = ours()
 if not record then return refuse(word, detail) end
 local known = ledgerMark()
 

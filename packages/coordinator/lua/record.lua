@@ -13,7 +13,7 @@
     p    0 open, 1 claimed and not yet confirmed, 2 sealed
     n    number of data nodes, this one included
     rk   key of the receipts, 64 hex digits
-    ph   what lifts the seal: "-", "moved" and the place it moved to, "forked", or the SHA-1 of a secret
+    ph   the seal: "-" for none, "moved" and the place it moved to, or "forked"
     k    checksum: SHA-1 over all other fields, a line each, in this order
 
   A script refuses with one leading word, the caller's nonce and a detail, and changes nothing; the adapter reads no more:
@@ -92,8 +92,7 @@ end
 -- Word and detail for a record that is sealed.
 local function refusalOfSeal(record)
   if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
-  if record.ph == 'forked' then return 'FORKED', '0' end
-  return 'SEALED', ''
+  return 'FORKED', '0'
 end
 
 -- The fields of a store id, or nil.
@@ -143,7 +142,7 @@ local function recordIn(fields, namespace)
     and record.n >= 1
     and matchesWhole(fields.ep, '^[0-9a-zA-Z:-]+$', 1, 128)
     and matchesWhole(fields.rk, '^[0-9a-f]+$', 64, 64)
-    and (fields.ph == '-' or isMovedSeal(fields.ph) or fields.ph == 'forked' or matchesWhole(fields.ph, '^[0-9a-f]+$', 40, 40))
+    and (fields.ph == '-' or isMovedSeal(fields.ph) or fields.ph == 'forked')
   if not isSound then return nil, 'CORRUPT', "a field of the record is missing or can't be" end
   if fields.k ~= checksumOf(fields) then return nil, 'CORRUPT', 'the checksum of the record is wrong' end
   if record.ver == 0 and record.c < record.id.first - 1 then return nil, 'CORRUPT', 'the mark is below the first run' end

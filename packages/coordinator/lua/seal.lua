@@ -1,15 +1,14 @@
 --[[
-  Ends leasing until `resume` or `recover`.
-  ARGV 8 floor · 9 least generation · 10 seal: the SHA-1 of a secret, "moved" and the place it moves to, or "forked"
+  Ends leasing: permanently for a store that moves, until `recover` for one of two copies.
+  ARGV 8 floor · 9 least generation · 10 seal: "moved" and the place it moves to, or "forked"
   Refuses as `undoubted`. The seal of a move is set again where it is set already: only an answer to this very step tells that
   the quorum has it.
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
 local isMove = isMovedSeal(ARGV[10])
-local isSeal = isMove or ARGV[10] == 'forked' or matchesWhole(ARGV[10], '^[0-9a-f]+$', 40, 40)
-if not floor or not generationMin or not isSeal then return refuse('MISUSE', 'seal takes numbers and a seal') end
+if not floor or not generationMin or not (isMove or ARGV[10] == 'forked') then return refuse('MISUSE', 'seal takes numbers and a seal') end
 if isMove then
-  local moved = ours(false, nil, ARGV[10])
+  local moved = ours(ARGV[10])
   if moved and moved.p == SEALED then
     moved.ep = server.epoch
     return answer(save(moved), 0)

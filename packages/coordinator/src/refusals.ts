@@ -17,7 +17,6 @@ export type ScriptWord =
   | "REPLICA"
   | "NODES"
   | "CLOCK"
-  | "SEALED"
   | "MOVED"
   | "FORKED"
   | "CLOCKBACK"
@@ -84,8 +83,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   NODES: {
     code: "store_has_more_nodes",
     tell: (namespace, count) =>
-      `${count} replicas are attached to the server, more than the record of namespace "${namespace}" allows for: one of them could be ` +
-      'promoted and lease again what it missed. Detach them, or say how many data nodes there are: "callnumber pause", then "resume --nodes N"',
+      `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are there. Detach the replicas that it does not ` +
+      `count; or stop the coordinators and run "callnumber recover --namespace ${namespace} --nodes ${Number(count) + 1} --apply"`,
   },
   CLOCK: {
     code: "clocks_disagree",
@@ -94,11 +93,6 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
         ? "the clocks show a time before this release was made. Set them right"
         : `the store's clock is ${aheadMs} ms ahead of the coordinator's (behind, when negative): one of them lies, or the store took that long to begin. ` +
           "Set them right (NTP), and see what holds the store up",
-  },
-  SEALED: {
-    code: "store_sealed",
-    tell: (namespace) =>
-      `namespace "${namespace}" is paused by an operator. It goes on with "callnumber resume" where it was paused, or with "callnumber recover"`,
   },
   MOVED: {
     code: "store_moved",

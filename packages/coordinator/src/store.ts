@@ -57,21 +57,11 @@ export interface ConfirmStep extends StepBase {
   readonly floor: number;
 }
 
-/** Ends leasing until `resume` or `recover`. */
+/** Ends leasing. */
 export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
-  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal(place)`, which may be set again, or `FORKED_SEAL`. */
+  /** `movedSeal(place)`, which nothing lifts and which may be set again; or `FORKED_SEAL`, which `recover` lifts. */
   readonly seal: string;
-}
-
-/** Lifts a seal, if nothing has changed since. */
-export interface ResumeStep extends StepBase {
-  readonly step: "resume";
-  readonly secret: string;
-  /** Mark and generation as they were when it was sealed; the mark as ledger id. */
-  readonly mark: number;
-  readonly generation: number;
-  readonly nodeCount: number | undefined;
 }
 
 /** Makes the record anew on the line, to be claimed by the next coordinator. */
@@ -104,7 +94,6 @@ export type StepCommand =
   | ClaimStep
   | ConfirmStep
   | SealStep
-  | ResumeStep
   | RecoverStep
   | InitStep
   | AdvanceStep;
@@ -294,7 +283,7 @@ export interface Store {
 
   /**
    * Lets go of leases that stand in the archive, in one atomic step. A place that has no record yet takes over how much is archived.
-   * @throws CoordinatorError `store_replaced`, `store_sealed`, `store_moved`, `store_forked`: nothing is changed.
+   * @throws CoordinatorError `store_replaced`, `store_moved`, `store_forked`: nothing is changed.
    *   `store_unavailable`: not known whether it was done; to find the same leases again is harmless.
    */
   cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer>;

@@ -9,6 +9,7 @@ import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
 import { moveNamespace } from "../src/operator/move.js";
@@ -129,7 +130,7 @@ describe("advance-version", () => {
     await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "quorum_missing" });
   });
 
-  test("is refused in the last version, before a paused store, and by a witness of another store", async () => {
+  test("is refused in the last version, for a sealed store, and by a witness of another store", async () => {
     const world = await endedWorld();
     const plan = await planAdvance(asked(world));
     const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
@@ -138,8 +139,8 @@ describe("advance-version", () => {
     const other = await newWorld();
     witness.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
     await expect(advance(world, { witness })).rejects.toMatchObject({ code: "store_replaced" });
-    await (await guardOn(world)).seal("a".repeat(40));
-    await expect(advance(world)).rejects.toMatchObject({ code: "store_sealed" });
+    await (await guardOn(world)).seal(FORKED_SEAL);
+    await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
   });
 });

@@ -9,7 +9,6 @@ import type {
   LeaseStep,
   RecoverStep,
   ReportCommand,
-  ResumeStep,
   SealStep,
   StepCommand,
   TouchStep,
@@ -65,9 +64,6 @@ export function commandsFor(storeId: string) {
       seal,
       ...own,
     }),
-    resume: (own: Own<ResumeStep> & Pick<ResumeStep, "secret" | "mark" | "generation">): ResumeStep => {
-      return { ...base(), step: "resume", nodeCount: undefined, ...own };
-    },
     recover: (own: Own<RecoverStep> = {}): RecoverStep => {
       return { ...base(), ...remembered, step: "recover", nodeCount: undefined, receiptKey: RECEIPT_KEY, ...own };
     },

@@ -7,6 +7,7 @@ import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
 import { EPS_MS } from "../src/guard/bounds.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
@@ -251,8 +252,8 @@ describe("a coordinator that touches", () => {
         ),
     );
     const { storeId } = await store.readNamespace(NAMESPACE);
-    await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40)));
-    await untilRefused("store_sealed");
+    await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
+    await untilRefused("store_forked");
     await coordinator.stopTouching();
 
     async function untilRefused(code: string): Promise<void> {
@@ -294,16 +295,16 @@ describe("the status", () => {
     const store = new MemoryStore();
     const coordinator = await coordinatorOn(store);
     const { storeId } = await store.readNamespace(NAMESPACE);
-    await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40)));
+    await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
     const beforeMs = Date.now();
-    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_sealed" });
+    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_forked" });
     const { guard } = await coordinator.status(NAMESPACE);
     expect(guard).toMatchObject({
       state: "fenced",
-      code: "store_sealed",
-      explanation: expect.stringContaining("callnumber resume"),
+      code: "store_forked",
+      explanation: expect.stringContaining("callnumber recover"),
     });
     expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_sealed" });
+    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_forked" });
   });
 });

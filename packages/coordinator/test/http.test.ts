@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { receiptOf } from "../src/guard/receipt.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
@@ -388,16 +389,16 @@ describe("the surface", () => {
 
   test("is not ready while a namespace is fenced, and says why", async () => {
     const { storeId } = await store.readNamespace("main");
-    await store.step("main", commandsFor(storeId).seal("a".repeat(40)));
-    expect((await lease()).body.code).toBe("store_sealed");
+    await store.step("main", commandsFor(storeId).seal(FORKED_SEAL));
+    expect((await lease()).body.code).toBe("store_forked");
     const { status, body } = await get("/readyz");
     expect([status, body.code, body.message]).toEqual([
       503,
-      "store_sealed",
-      expect.stringContaining("callnumber resume"),
+      "store_forked",
+      expect.stringContaining("callnumber recover"),
     ]);
     const { guard } = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
-    expect(guard).toMatchObject({ state: "fenced", code: "store_sealed" });
+    expect(guard).toMatchObject({ state: "fenced", code: "store_forked" });
   });
 
   test.each(["/v1/namespaces/%zz/status", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`])(

@@ -5,6 +5,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { Ledger } from "../src/ledger.js";
 import { type ArchiveDisk, NODE_DISK } from "../src/ledger-archive/archive-disk.js";
@@ -321,9 +322,9 @@ describe("a rotation", () => {
     expect(left).toEqual(expect.arrayContaining([names[1], "notes.txt"]));
   });
 
-  test("changes nothing while the namespace is paused", async () => {
+  test("changes nothing while the namespace is sealed", async () => {
     const { store, folder, commands } = await leased(openMemory, 30);
-    await store.step(NAMESPACE, commands.seal("a".repeat(40)));
+    await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
     expect(await rotated(store, folder)).toEqual([]);
     expect((await store.readArchived(NAMESPACE)).through).toBe(0);
   });

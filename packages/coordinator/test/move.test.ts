@@ -25,8 +25,6 @@ import {
 import { expectWhole, rotated } from "./rotations.js";
 import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 
-const SECRET_SEAL = "a".repeat(40);
-
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
   readonly targetWitness?: Witness;
 }
@@ -213,7 +211,6 @@ describe("refused, with both stores as they were", () => {
   });
 
   test.each([
-    ["paused", SECRET_SEAL, "store_sealed"],
     ["one of two copies", FORKED_SEAL, "store_forked"],
     ["moved to another place", movedSeal("redis://10.0.0.9:6379/0"), "store_moved"],
     ["moved, and nobody knows where to", "moved", "store_moved"],

@@ -2,8 +2,10 @@
  * How a guard settles a doubt: claim, quorum, confirm; once for all who wait, and once for all coordinators.
  * Guarantees: G3, G10 (docs/guarantees.md).
  */
+
 import { describe, expect, test } from "vitest";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { MOVED_SEAL } from "../src/guard/record.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -205,8 +207,8 @@ describe("a refusal that no jump ends", () => {
     ["a silence of more than 30 days", "operator_needed", ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000)],
     [
       "a seal",
-      "store_sealed",
-      async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal("a".repeat(40))),
+      "store_moved",
+      async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal(MOVED_SEAL)),
     ],
   ])("(%s: %s) is passed on, kept as the state, and ends with its cause", async (_, code, arise) => {
     const { world, guard } = await guardAtRun10();

@@ -7,7 +7,7 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { whenLineReaches } from "../src/guard/line.js";
-import type { KeptFields } from "../src/guard/record.js";
+import { FORKED_SEAL, type KeptFields } from "../src/guard/record.js";
 import { NO_WITNESS } from "../src/guard/witness.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
@@ -57,9 +57,9 @@ test.each([
   ["is gone", (world: World) => world.store.restore(new Map()), "has no record that can be read to step from"],
   ["is corrupt", (world: World) => editMark(world), "has no record that can be read to step from"],
   [
-    "is sealed by a pause that nobody can resume",
-    async (world: World) => (await guardOn(world)).seal("a".repeat(40)),
-    "refuses a paused namespace",
+    "is sealed as one of two copies",
+    async (world: World) => (await guardOn(world)).seal(FORKED_SEAL),
+    "refuses a store of which two copies were met",
   ],
 ])("a record that %s goes on with the floor that the refusal names", async (_, befall, why) => {
   const { world, lastRun } = await endedWorld();

@@ -63,6 +63,7 @@ describe("keys that another hand has touched", () => {
     ["the schema is of the future", "store_unknown_schema", () => edit("v", "3")],
     ["the namespace is another", "store_replaced", () => edit("ns", "other")],
     ["the store is another", "store_replaced", () => edit("sid", storeIdFrom(1))],
+    ["the seal is a digest", "store_corrupt", () => edit("ph", "a".repeat(40))],
     ["the record is gone", "namespace_not_initialised", () => redis.del(key("record"))],
     ["the mark lies below the ledger", "store_went_back", () => edit("c", "4")],
   ];
@@ -156,9 +157,6 @@ describe("keys that another hand has touched", () => {
       ({ commands }) => commands.confirm(0, { floor: number }),
       ({ commands }) => commands.seal("moved", { floor: number }),
       ({ commands }) => commands.seal("moved", { generationMin: number }),
-      ({ commands }) => commands.resume({ secret: "s", mark: number, generation: 0 }),
-      ({ commands }) => commands.resume({ secret: "s", mark: 5, generation: number }),
-      ({ commands }) => commands.resume({ secret: "s", mark: 5, generation: 0, nodeCount: number }),
       ({ commands }) => commands.recover({ floor: number }),
       ({ commands }) => commands.recover({ generationMin: number }),
       ({ commands }) => commands.recover({ nodeCount: number }),
@@ -214,7 +212,7 @@ describe("keys that another hand has touched", () => {
       commands.recover({ nodeCount: 100 }),
       commands.seal("-"),
       commands.seal(""),
-      commands.seal("f".repeat(39)),
+      commands.seal("f".repeat(40)),
     ];
     for (const command of beyond) {
       await expect(store.step(NAMESPACE, command), JSON.stringify(command)).rejects.toMatchObject(misuse);

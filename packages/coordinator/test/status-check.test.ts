@@ -34,7 +34,7 @@ function statusOf(runsUsed: number, guard: Partial<GuardAnswer> = {}): StatusAns
 }
 
 const doubt = { state: "in_doubt", code: "store_silent", explanation: "why | and\n what" } as const;
-const fenced = { state: "fenced", code: "store_sealed", explanation: "resume it" } as const;
+const fenced = { state: "fenced", code: "store_forked", explanation: "recover it" } as const;
 
 test.each([
   ["it leases", statusOf(3), 0, "OK - namespace main leases: mark 3, 999,997 runs left of 1,000,000"],
@@ -45,7 +45,7 @@ test.each([
   ["the line is reached", statusOf(3, { roomRuns: 0 }), 1, "WARNING - namespace main has leased all runs up to"],
   ["in doubt", statusOf(3, doubt), 1, "WARNING - namespace main does not lease (store_silent): why / and what"],
   ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
-  ["fenced", statusOf(3, fenced), 2, "CRITICAL - namespace main does not lease (store_sealed): resume it"],
+  ["fenced", statusOf(3, fenced), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
 ])("%s", (_, status, exitCode, line) => {
   const verdict = verdictOf(status, []);
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);

@@ -8,7 +8,6 @@ import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS } from "../src/guard/bounds.js";
-import { sealOf } from "../src/guard/decisions.js";
 import { lineAt } from "../src/guard/line.js";
 import { FORKED_SEAL, MOVED_SEAL } from "../src/guard/record.js";
 import type { StepCommand, Store } from "../src/store.js";
@@ -19,7 +18,6 @@ import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 type Open = (options?: OpenOptions) => Promise<{ readonly store: Store }>;
 
-const SECRET = "what only the memory of the pausing process knows";
 const PHASE = { open: 0, claimed: 1, sealed: 2 } as const;
 
 export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
@@ -50,12 +48,12 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       }
     });
 
-    test("is refused while it is sealed, but for what lifts the seal", async () => {
+    test("is refused while it is sealed, except recover", async () => {
       const { store, commands } = await storeFrom();
-      await store.step(NAMESPACE, commands.seal(sealOf(SECRET)));
-      const steps = everyStepOf(commands).filter(({ step }) => step !== "resume" && step !== "recover");
+      await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+      const steps = everyStepOf(commands).filter(({ step }) => step !== "recover");
       expect(steps).toHaveLength(6);
-      for (const command of steps) await refusesAndKeeps(store, command, { code: "store_sealed" });
+      for (const command of steps) await refusesAndKeeps(store, command, { code: "store_forked" });
     });
 
     test("that makes a record wants a store id that can be", async () => {
@@ -213,59 +211,26 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     });
   });
 
-  describe("seal and resume", () => {
-    test("who knows the secret goes on where it was sealed, in a new generation", async () => {
-      const { store, commands, lease, read } = await storeFrom();
-      await lease({ runCount: 3 });
-      await store.step(NAMESPACE, commands.seal(sealOf(SECRET)));
-      expect(await read()).toMatchObject({ phase: PHASE.sealed, highWaterMark: 3, generation: 0 });
-      await store.step(NAMESPACE, commands.resume({ secret: SECRET, mark: 3, generation: 0 }));
-      expect(await read()).toMatchObject({ phase: PHASE.open, highWaterMark: 3, generation: 1, nodeCount: 1 });
-      expect((await lease()).firstRun).toBe(4);
-    });
-
-    test("with another secret, mark or generation it stays sealed, and nothing is lifted twice", async () => {
-      const { store, commands, lease } = await storeFrom();
-      await lease({ runCount: 3 });
-      const right = { secret: SECRET, mark: 3, generation: 0 };
-      await refusesAndKeeps(store, commands.resume(right), { code: "claim_raced" });
-      await store.step(NAMESPACE, commands.seal(sealOf(SECRET)));
-      for (const wrong of [{ secret: "-" }, { secret: sealOf(SECRET) }, { mark: 2 }, { mark: 4 }, { generation: 1 }]) {
-        const command = commands.resume({ ...right, ...wrong });
-        await refusesAndKeeps(store, command, { code: "claim_raced", generation: 0 });
-      }
-      await store.step(NAMESPACE, commands.resume(right));
-      await refusesAndKeeps(store, commands.resume(right), { code: "claim_raced", generation: 1 });
-    });
-
-    test("may say how many nodes there are from now on", async () => {
-      const { store, commands, read } = await storeFrom();
-      await store.step(NAMESPACE, commands.seal(sealOf(SECRET)));
-      const { after } = await store.step(
-        NAMESPACE,
-        commands.resume({ secret: SECRET, mark: 0, generation: 0, nodeCount: 3 }),
-      );
-      expect(after.nodeCount).toBe(3);
-      expect((await read()).nodeCount).toBe(3);
-    });
-
+  describe("seal", () => {
     test.each([
       [MOVED_SEAL, "store_moved"],
       [FORKED_SEAL, "store_forked"],
-    ])("no secret lifts the seal %s", async (seal, code) => {
-      const { store, commands } = await storeFrom();
+    ])("with %s ends leasing, and keeps mark and generation", async (seal, code) => {
+      const { store, commands, lease, read } = await storeFrom();
+      await lease({ runCount: 3 });
       await store.step(NAMESPACE, commands.seal(seal));
-      const resume = commands.resume({ secret: SECRET, mark: 0, generation: 0 });
-      for (const command of [resume, commands.lease(), commands.claim(0)]) {
+      expect(await read()).toMatchObject({ phase: PHASE.sealed, seal, highWaterMark: 3, generation: 0 });
+      for (const command of [commands.lease(), commands.touch(), commands.claim(0), commands.advance(0)]) {
         await refusesAndKeeps(store, command, { code });
       }
     });
 
-    test("are refused to whom a lease is refused", async () => {
+    test("is refused to whom a lease is refused", async () => {
       const { store, commands } = await storeFrom();
-      const seal = sealOf(SECRET);
-      await refusesAndKeeps(store, commands.seal(seal, { floor: 1 }), { code: "store_went_back" });
-      await refusesAndKeeps(store, commands.seal(seal, { generationMin: 1 }), { code: "store_generation_stale" });
+      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { floor: 1 }), { code: "store_went_back" });
+      await refusesAndKeeps(store, commands.seal(FORKED_SEAL, { generationMin: 1 }), {
+        code: "store_generation_stale",
+      });
     });
   });
 
@@ -273,7 +238,6 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test.each<[string, (store: StoreInHand) => Promise<unknown>]>([
       ["open", async () => {}],
       ["claimed", ({ store, commands }) => store.step(NAMESPACE, commands.claim(0))],
-      ["sealed by a pause", ({ store, commands }) => store.step(NAMESPACE, commands.seal(sealOf(SECRET)))],
       ["sealed as one of two copies", ({ store, commands }) => store.step(NAMESPACE, commands.seal(FORKED_SEAL))],
     ])("puts a namespace that is %s onto the line, to be claimed", async (_, bring) => {
       const inHand = await storeFrom(1, { initialisedAtMs: Date.now(), rate: 16 });
@@ -402,9 +366,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
 /** Every step that finds a record, none of which is refused by an open record of generation 0 that leased nothing. */
 function everyStepOf(commands: StoreInHand["commands"]): StepCommand[] {
-  const { lease, touch, claim, confirm, seal, resume, recover, advance } = commands;
-  const asSealed = { secret: SECRET, mark: 0, generation: 0 };
-  return [lease(), touch(), claim(0), confirm(0), seal(sealOf(SECRET)), resume(asSealed), recover(), advance(0)];
+  const { lease, touch, claim, confirm, seal, recover, advance } = commands;
+  return [lease(), touch(), claim(0), confirm(0), seal(FORKED_SEAL), recover(), advance(0)];
 }
 
 export async function refusesAndKeeps(store: Store, command: StepCommand, expected: object): Promise<void> {

@@ -113,7 +113,6 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           () => store.step("other", commands.confirm(0)),
           () => store.step("other", commands.seal("moved")),
           () => store.step("other", commands.advance(0)),
-          () => store.step("other", commands.resume({ secret: "s", mark: 0, generation: 0 })),
           () => store.report("other", 1, reportCommand()),
           () => store.findLease("other", 1),
           () => store.listLeases("other", { belowLedgerId: ABOVE_ALL, limit: 10 }),

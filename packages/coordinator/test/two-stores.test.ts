@@ -94,7 +94,6 @@ describe.each<[string, OpenForTest]>([
       "store_generation_stale",
       "store_moved",
       "store_replaced",
-      "store_sealed",
       "store_went_back",
       "version_not_ended",
     ]);

@@ -34,7 +34,6 @@ export type ErrorCode =
   | "lease_burnt"
   | "clocks_disagree"
   | "clock_went_back"
-  | "store_sealed"
   | "store_moved"
   | "store_is_replica"
   | "store_has_more_nodes"
@@ -99,7 +98,6 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   // Wrong now, and right again once somebody has mended it; nothing has to be typed.
   clocks_disagree: { httpStatus: 503, retry: "later" },
   clock_went_back: { httpStatus: 503, retry: "later" },
-  store_sealed: { httpStatus: 503, retry: "later" },
   store_is_replica: { httpStatus: 503, retry: "later" },
   store_has_more_nodes: { httpStatus: 503, retry: "later" },
   // A fence: nothing is leased until an operator has looked and typed.

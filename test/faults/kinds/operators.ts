@@ -13,7 +13,7 @@ import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-fault.js";
 import type { RedisWorld } from "../redis-world.js";
-import { mustRefuse, recover, refusalOf, whilePaused, witnessOf } from "../verbs.js";
+import { mustRefuse, recover, refusalOf, witnessOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 export const OPERATORS: readonly Fault[] = [
@@ -87,40 +87,19 @@ export const OPERATORS: readonly Fault[] = [
   }),
   redisFault({
     number: 40,
-    name: "paused, restarted, resumed twice",
-    expected: ["store_sealed", "claim_raced"],
+    name: "a replica counted by recover, and no more",
+    expected: ["quorum_missing"],
     inject: async (world) => {
-      await world.onStore((store) =>
-        whilePaused(world, store, async ({ resume }) => {
-          await world.untilSeen("store_sealed");
-          await world.server.kill("SIGKILL");
-          await world.server.start();
-          await world.until("the store answers", () => store.readNamespace(NAMESPACE).then(isThere, isAway));
-          await resume({ nodeCount: undefined });
-          await mustRefuse(world, "claim_raced", "a second resume", resume({ nodeCount: undefined }));
-        }),
-      );
-    },
-  }),
-  redisFault({
-    number: 40,
-    name: "paused, an older state restored, resumed",
-    expected: ["store_sealed", "claim_raced"],
-    inject: async (world) => {
-      const { server } = world;
-      const snapshot = await world.snapshot();
-      await world.work();
-      await world.onStore((store) =>
-        whilePaused(world, store, async ({ resume }) => {
-          await world.untilSeen("store_sealed");
-          await world.killCoordinators();
-          await server.kill("SIGKILL");
-          await world.restore(snapshot);
-          await server.start();
-          await world.until("the store answers", () => store.readNamespace(NAMESPACE).then(isThere, isAway));
-          await mustRefuse(world, "claim_raced", "resume on an older state", resume({ nodeCount: undefined }));
-        }),
-      );
+      await world.killCoordinators();
+      const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
+      await recover(world, { nodeCount: 2 });
+      await world.startCoordinators();
+      await world.untilLeasing();
+      await replica.kill("SIGKILL");
+      await world.untilSeen("quorum_missing");
+      await world.killCoordinators();
+      await world.removeServer(replica);
+      await recover(world, { nodeCount: 1 });
       await world.startCoordinators();
     },
   }),
@@ -140,9 +119,6 @@ export const OPERATORS: readonly Fault[] = [
     },
   }),
 ];
-
-const isThere = () => true;
-const isAway = () => false;
 
 /** `init` as the verb does it. */
 async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {

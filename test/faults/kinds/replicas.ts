@@ -7,7 +7,6 @@ import type { DisposableRedisServer } from "../../redis/redis-server.js";
 import type { Fault } from "../fault.js";
 import { type RedisFaultWords, redisFault } from "../redis-fault.js";
 import type { RedisWorld } from "../redis-world.js";
-import { mustRefuse, whilePaused } from "../verbs.js";
 
 /** A port on which nobody listens: whoever follows it lags. */
 const NOBODY = 1;
@@ -168,21 +167,6 @@ export const REPLICAS: readonly Fault[] = [
       await world.untilSeen("store_epoch_changed");
       await master.start();
       await follow(world, master, victim);
-    },
-  }),
-  withReplicas({
-    number: 40,
-    name: "pause on a master that is alone",
-    expected: ["quorum_missing"],
-    inject: async (world) => {
-      const { master, replicas } = await rolesIn(world);
-      const [next, other] = replicas as [DisposableRedisServer, DisposableRedisServer];
-      await promote(world, next);
-      await follow(world, other, next);
-      const pausing = world.onStore((store) => whilePaused(world, store, async () => {}), master);
-      await mustRefuse(world, "quorum_missing", "a pause that the quorum did not hear", pausing);
-      await world.untilLeasing();
-      await follow(world, master, next);
     },
   }),
 ];

@@ -84,7 +84,7 @@ export function askForLease(world: World, a: Choices, b: Choices): boolean {
 
 export function asksForOperator(code: string | undefined): boolean {
   if (code === undefined || code === "run_space_exhausted") return false;
-  return code === "store_sealed" || ERROR_RULES[code as keyof typeof ERROR_RULES].retry === "never";
+  return ERROR_RULES[code as keyof typeof ERROR_RULES].retry === "never";
 }
 
 async function pass(world: World, durationMs: number): Promise<boolean> {

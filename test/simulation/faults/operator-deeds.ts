@@ -1,4 +1,4 @@
-/** What an operator types, rightly or not: recover and advance-version at any time and on any server, pause, resume, and giving up half-way. */
+/** What an operator types, rightly or not: recover and advance-version at any time and on any server, and giving up half-way. */
 import type { Kind } from "./kind.js";
 
 /** As the command waits, and as somebody who calls the verb without waiting. */
@@ -27,32 +27,11 @@ export const OPERATOR_DEEDS = {
       return true;
     },
   },
-  pause: {
-    group: "operator",
-    weight: 3,
-    play: (world, a) => {
-      if (world.operator.isBusy || world.operator.holdsPause) return false;
-      world.operatorRoute = a.one(world.hosts).route;
-      world.tell(() => `the operator types pause at server ${world.operatorRoute + 1}`);
-      world.operator.pause();
-      return true;
-    },
-  },
-  resume: {
-    group: "operator",
-    weight: 3,
-    play: (world) => {
-      if (world.operator.isBusy || !world.operator.holdsPause) return false;
-      world.tell(() => `the operator types resume at server ${world.operatorRoute + 1}`);
-      world.operator.resume();
-      return true;
-    },
-  },
   giveUp: {
     group: "operator",
     weight: 1,
     play: (world) => {
-      if (!world.operator.isBusy && !world.operator.holdsPause) return false;
+      if (!world.operator.isBusy) return false;
       world.tell(() => "the operator's command is killed");
       world.operator.giveUp();
       return true;

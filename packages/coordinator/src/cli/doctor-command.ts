@@ -4,6 +4,7 @@ import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
+import { isMovedSeal, PHASES } from "../guard/record.js";
 import { endOfCertificateIn } from "../http/tls-files.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
@@ -123,18 +124,22 @@ async function findingsOfRecords(store: Store): Promise<readonly Finding[]> {
 async function findingsOf(store: Store, namespace: string): Promise<readonly Finding[]> {
   const about = { override: undefined, namespaces: [namespace] };
   try {
-    const { phase } = await store.readNamespace(namespace);
-    if (phase === 0) return [];
-    const code = phase === 1 ? "store_claimed" : "store_sealed";
-    const what = phase === 1 ? "a doubt was claimed and not yet settled" : "it is paused, moved or fenced";
-    return [{ code, what: `namespace ${namespace}: ${what}`, remedy: REMEDIES[code], ...about }];
+    const { phase, seal } = await store.readNamespace(namespace);
+    if (phase === PHASES.open) return [];
+    const code = phase === PHASES.claimed ? "store_claimed" : isMovedSeal(seal) ? "store_moved" : "store_forked";
+    const { what, remedy } = NOT_OPEN[code];
+    return [{ code, what: `namespace ${namespace}: ${what}`, remedy, ...about }];
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     return [{ code: error.code, what: error.message, remedy: "callnumber recover says what it finds", ...about }];
   }
 }
 
-const REMEDIES = {
-  store_claimed: "start a coordinator: it settles it",
-  store_sealed: "callnumber status says which; callnumber resume where it was paused, or callnumber recover",
+const NOT_OPEN = {
+  store_claimed: { what: "a doubt was claimed and not yet settled", remedy: "start a coordinator: it settles it" },
+  store_moved: { what: "it was moved to another store", remedy: "point the coordinator at the new store" },
+  store_forked: {
+    what: "two copies of the store were met",
+    remedy: "stop one of them permanently, then callnumber recover the other",
+  },
 } as const;

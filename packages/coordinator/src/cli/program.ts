@@ -33,8 +33,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run-command.js")).runCommand(),
   status: async () => (await import("./status-command.js")).statusCommand(),
   capacity: async () => (await import("./capacity-command.js")).capacityCommand(),
-  pause: async () => (await import("./pause-command.js")).pauseCommand(),
-  resume: async () => (await import("./pause-command.js")).resumeCommand(),
   recover: async () => (await import("./recover-command.js")).recoverCommand(),
   "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),

@@ -4,7 +4,6 @@
  * same for Redis, and random states are played on both and compared answer by answer.
  * Guarantees: G1, G12 (docs/guarantees.md).
  */
-import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type {
@@ -14,7 +13,6 @@ import type {
   InitStep,
   LeaseStep,
   RecoverStep,
-  ResumeStep,
   SealStep,
   StepCommand,
   TouchStep,
@@ -56,7 +54,6 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
   claim: decideClaim,
   confirm: decideConfirm,
   seal: decideSeal,
-  resume: decideResume,
   recover: decideRecover,
   init: decideInit,
   advance: decideAdvance,
@@ -87,7 +84,7 @@ function decideTouch(situation: Situation, step: TouchStep): Written | Refusal {
 
 /** The first half of a jump. The mark stays: before the quorum has the claim, another node may still lease. */
 function decideClaim(situation: Situation, step: ClaimStep): Written | Refusal {
-  const record = ours(situation, step, { mayBeSealed: false });
+  const record = ours(situation, step);
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
   const generation = Math.max(record.generation, step.generationMin) + 1;
@@ -97,7 +94,7 @@ function decideClaim(situation: Situation, step: ClaimStep): Written | Refusal {
 
 /** The second half: onto the line, past everything that could have been leased and forgotten. */
 function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refusal {
-  const record = ours(situation, step, { mayBeSealed: false });
+  const record = ours(situation, step);
   if (isRefusal(record)) return record;
   const isOurClaim =
     record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === situation.server.epoch;
@@ -110,37 +107,13 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
 /** The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. */
 function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
   if (isMovedSeal(step.seal)) {
-    const moved = ours(situation, step, { mayBeSealed: false, ownSeal: step.seal });
+    const moved = ours(situation, step, step.seal);
     if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, situation), runCount: 0 };
   }
   const record = undoubted(situation, step);
   if (isRefusal(record)) return record;
   return {
     record: { ...touched(record, situation), phase: PHASES.sealed, seal: step.seal },
-    runCount: 0,
-  };
-}
-
-/** Goes on densely after planned work: only who sealed knows the secret, and nothing may have moved meanwhile. */
-function decideResume(situation: Situation, step: ResumeStep): Written | Refusal {
-  const record = ours(situation, step, { mayBeSealed: true, nodeCount: step.nodeCount });
-  if (isRefusal(record)) return record;
-  const isAsSealed =
-    record.phase === PHASES.sealed &&
-    record.seal === sealOf(step.secret) &&
-    record.generation === step.generation &&
-    markIdOf(record) === step.mark;
-  if (!isAsSealed) return refusal("RACED", record.generation);
-  const generation = record.generation + 1;
-  if (generation > GENERATION_MAX) return refusalOfGeneration();
-  return {
-    record: {
-      ...inEpoch(record, situation),
-      generation,
-      phase: PHASES.open,
-      nodeCount: step.nodeCount ?? record.nodeCount,
-      seal: NO_SEAL,
-    },
     runCount: 0,
   };
 }
@@ -238,7 +211,7 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
  * have done so before, and leased: it is left to be claimed, and jumps onto the line of the next version.
  */
 function decideAdvance(situation: Situation, step: AdvanceStep): Written | Refusal {
-  const record = ours(situation, step, { mayBeSealed: false });
+  const record = ours(situation, step);
   if (isRefusal(record)) return record;
   const { id, version } = record;
   if (version !== step.version) return refusal("RACED", record.generation);
@@ -275,9 +248,4 @@ function touched(record: GuardRecord, situation: Situation): GuardRecord {
 
 function inEpoch(record: GuardRecord, situation: Situation): GuardRecord {
   return { ...touched(record, situation), epoch: situation.server.epoch ?? "" };
-}
-
-/** What the record keeps of a seal's secret. */
-export function sealOf(secret: string): string {
-  return createHash("sha1").update(secret).digest("hex");
 }

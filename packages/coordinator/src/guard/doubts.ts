@@ -6,7 +6,7 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { FoundKeys, FoundServer } from "./found.js";
-import { FORKED_SEAL, type GuardRecord, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
+import { type GuardRecord, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** All that a decision looks at. */
@@ -20,21 +20,13 @@ export interface Situation {
 }
 
 /**
- * The record, when it is ours, the server is the one to ask, and no clock lies. A record that bears `ownSeal` passes, however
+ * The record, when it is ours, the server is the one to ask, and no clock lies. A record that has `ownSeal` passes, however
  * long it was silent: nothing was leased from it meanwhile.
  */
 export function ours(
   situation: Situation,
   step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
-  {
-    mayBeSealed,
-    nodeCount,
-    ownSeal,
-  }: {
-    readonly mayBeSealed: boolean;
-    readonly nodeCount?: number | undefined;
-    readonly ownSeal?: string;
-  },
+  ownSeal?: string,
 ): GuardRecord | Refusal {
   const { keys, namespace } = situation;
   if (keys.record === "none") return refusal("EMPTY", "no record");
@@ -45,11 +37,10 @@ export function ours(
   const ledgerFault = faultOfLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
   if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
-  const unfit = faultOfServer(situation, nodeCount ?? record.nodeCount) ?? faultOfClocks(situation);
+  const unfit = faultOfServer(situation, record.nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
   if (record.phase === PHASES.sealed) {
-    if (record.seal === ownSeal) return record;
-    if (!(mayBeSealed && isLiftable(record))) return refusalOfSeal(record);
+    return record.seal === ownSeal ? record : refusalOfSeal(record);
   }
   return faultOfSilence(situation, record, step.isSilenceAccepted) ?? record;
 }
@@ -64,7 +55,7 @@ export function undoubted(
     readonly generationMin: number;
   },
 ): GuardRecord | Refusal {
-  const record = ours(situation, step, { mayBeSealed: false });
+  const record = ours(situation, step);
   return isRefusal(record) ? record : (faultOfMemory(situation, record, step) ?? record);
 }
 
@@ -119,12 +110,7 @@ export function faultOfSilence(situation: Situation, record: GuardRecord, isAcce
 
 function refusalOfSeal({ seal }: GuardRecord): Refusal {
   if (isMovedSeal(seal)) return refusal("MOVED", placeInSeal(seal));
-  if (seal === FORKED_SEAL) return refusal("FORKED", 0);
-  return refusal("SEALED", "");
-}
-
-function isLiftable({ seal }: GuardRecord): boolean {
-  return !isMovedSeal(seal) && seal !== FORKED_SEAL;
+  return refusal("FORKED", 0);
 }
 
 export function clocksOf({ server, nowMs }: Situation): { readonly earliestMs: number; readonly latestMs: number } {

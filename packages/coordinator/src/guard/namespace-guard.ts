@@ -15,7 +15,7 @@ import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
+import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
@@ -164,11 +164,6 @@ export class NamespaceGuard {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
       return this.#take({ step: "seal", floor, generationMin, seal });
     });
-  }
-
-  /** Lifts a seal that nothing has moved under. @throws CoordinatorError `claim_raced`: then only `recover` helps. */
-  async resume(step: Omit<ResumeStep, "step" | "storeId" | "nonce" | "isSilenceAccepted">): Promise<Outcome> {
-    return await this.#take({ step: "resume", ...step });
   }
 
   /** The record as it stands. @throws CoordinatorError; `store_emptied` when it is gone. */

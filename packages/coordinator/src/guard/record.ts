@@ -39,7 +39,7 @@ export interface GuardRecord {
   readonly phase: number;
   readonly nodeCount: number;
   readonly receiptKey: string;
-  /** SHA-1 of the secret that lifts the seal, or one of those above. */
+  /** One of those above. */
   readonly seal: string;
 }
 
@@ -51,7 +51,6 @@ export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
 /** A place's characters, without spaces, in the seal of a move. */
 export const MOVED_PLACE_LENGTH_MAX = 400;
 const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_PLACE_LENGTH_MAX}}))?$`);
-const SEAL_PATTERN = /^(?:-|forked|[0-9a-f]{40})$/;
 export const GENERATION_MAX = 1e15 - 1;
 
 /** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
@@ -106,7 +105,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
     nodeCount < 1 ||
     !EPOCH_PATTERN.test(ep) ||
     !RECEIPT_KEY_PATTERN.test(rk) ||
-    !(SEAL_PATTERN.test(ph) || isMovedSeal(ph))
+    !(ph === NO_SEAL || ph === FORKED_SEAL || isMovedSeal(ph))
   ) {
     return refusal("CORRUPT", "a field of the record is missing or can't be");
   }

@@ -15,7 +15,6 @@ const DOUBTS: ReadonlySet<ErrorCode> = new Set([
 
 /** Refusals that nothing but an operator ends. */
 const FENCES: ReadonlySet<ErrorCode> = new Set([
-  "store_sealed",
   "store_moved",
   "store_forked",
   "store_replaced",

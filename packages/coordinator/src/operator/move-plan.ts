@@ -9,7 +9,7 @@
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { FORKED_SEAL, isMovedSeal, movedSeal, PHASES, placeInSeal } from "../guard/record.js";
+import { isMovedSeal, movedSeal, PHASES, placeInSeal } from "../guard/record.js";
 import { DAMAGED, type Remembrance, type Witness } from "../guard/witness.js";
 import { refused } from "../refusals.js";
 import type { NamespaceRecord, Store } from "../store.js";
@@ -52,7 +52,7 @@ const PAGE_LEASE_COUNT = 500;
 
 /**
  * Looks at both stores.
- * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place, `store_sealed`,
+ * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place,
  *   `store_forked` (the target is a copy of the source), `store_replaced` (it holds another store),
  *   `namespace_already_initialised` (its record was made by another hand).
  */
@@ -96,7 +96,7 @@ function stageOf({ phase }: NamespaceRecord, found: NamespaceRecord | undefined)
 function mustBeMovable({ namespace, phase, seal }: NamespaceRecord, place: string): void {
   if (phase !== PHASES.sealed || seal === movedSeal(place)) return;
   if (isMovedSeal(seal)) throw refused("MOVED", placeInSeal(seal), namespace);
-  throw seal === FORKED_SEAL ? refused("FORKED", "0", namespace) : refused("SEALED", "", namespace);
+  throw refused("FORKED", "0", namespace);
 }
 
 async function recordIn(store: Store, namespace: string): Promise<NamespaceRecord | undefined> {

@@ -21,13 +21,16 @@ function endRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   );
 }
 
-/** The verb steps from a record that it can read, and that nobody paused; else a floor says where to go on. */
+/** The verb steps from a record that it can read, and that is not sealed; else a floor says where to go on. */
 function wayOnFrom(version: number, { found }: RecoverPlan): string {
   if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
   const next = version + 1;
   if (found !== undefined && found.phase !== PHASES.sealed)
     return `"callnumber advance-version" goes on in version ${next}`;
-  const why = found === undefined ? "has no record that can be read to step from" : "refuses a paused namespace";
+  const why =
+    found === undefined
+      ? "has no record that can be read to step from"
+      : "refuses a store of which two copies were met";
   return (
     `"callnumber advance-version" ${why}: the same with "--floor ${ledgerIdOf(next, 0)}" goes on in version ${next}, on its clock line, above ` +
     "all that it may have leased"

@@ -70,8 +70,6 @@ function ownParametersOf(command: StepCommand): readonly (string | number)[] {
       return [command.generation, command.floor];
     case "seal":
       return [command.floor, command.generationMin, command.seal];
-    case "resume":
-      return [command.secret, command.mark, command.generation, command.nodeCount ?? 0];
     case "recover":
       return [command.floor, command.generationMin, command.nodeCount ?? 0, command.receiptKey];
     case "init":

@@ -84,7 +84,9 @@ const REFUSALS: readonly Rule[] = [
         what:
           `${replicas} replicas are attached to it, more than are counted for ${uncounted.map(({ namespace }) => namespace).join(", ")}: ` +
           "one of them could be promoted without what it missed",
-        remedy: `callnumber pause --namespace …, then callnumber resume --namespace … --nodes ${replicas + 1}`,
+        remedy: `detach them; or stop the coordinators, then ${uncounted
+          .map(({ namespace }) => `callnumber recover --namespace ${namespace} --nodes ${replicas + 1} --apply`)
+          .join("; ")}`,
         override: undefined,
         namespaces: uncounted.map(({ namespace }) => namespace),
       }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 /** Steps of the guard: they share lua/guard.lua besides lua/record.lua. */
-const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "resume", "recover", "init", "advance"] as const;
+const STEP_SCRIPTS = ["lease", "touch", "claim", "confirm", "seal", "recover", "init", "advance"] as const;
 /** What stands in front of the other scripts besides lua/record.lua. */
 const SHARED_PARTS = {
   check: [],
