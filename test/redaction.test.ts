@@ -299,6 +299,21 @@ describe("--store-file", () => {
     }
   });
 
+  test("of the new store is --to-file of move", async () => {
+    const folder = await folderForTest();
+    const file = replaceFile(join(folder, "new-url"), `sqlite:${folder}/new.db\n`);
+    const from = ["--store", `sqlite:${folder}/old.db`];
+    await callnumber(["init", ...from]);
+    expect(await callnumber(["move", ...from, "--to-file", file, "--json"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`"to": "sqlite:${folder}/new.db"`),
+    });
+    expect(await callnumber(["move", ...from, "--to-file", file, "--to", "sqlite:x"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--to and --to-file .*give one of them/),
+    });
+  });
+
   test.each([
     ["that others may read", "memory:\n", 0o604, /mode is 0604; .*chmod 600/],
     ["that is empty", "\n", 0o600, /must hold one line/],
