@@ -60,7 +60,7 @@ export interface ConfirmStep extends StepBase {
 /** Ends leasing until `resume` or `recover`. */
 export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
-  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal(place)`, which may be set again, or `FORKED_SEAL`. */
+  /** `sealOf(secret)`, or one that no secret lifts: `movedSeal`, which may be set again, or `FORKED_SEAL`. */
   readonly seal: string;
 }
 
@@ -146,7 +146,8 @@ export interface NamespaceRecord {
   readonly namespace: string;
   readonly storeId: string;
   readonly version: number;
-  /** The first run that this store leases. */
+  /** Version and run that this store begins with. */
+  readonly firstVersion: number;
   readonly firstRun: number;
   /** The greatest run ever leased; `firstRun - 1` when none was. Only rises. */
   readonly highWaterMark: number;

@@ -34,7 +34,16 @@ import {
   undoubted,
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
-import { GENERATION_MAX, type GuardRecord, isMovedSeal, NO_SEAL, PHASES, placeInSeal, readRecord } from "./record.js";
+import {
+  GENERATION_MAX,
+  type GuardRecord,
+  isMovedSeal,
+  movedToIn,
+  NO_SEAL,
+  PHASES,
+  textOfMove,
+  readRecord,
+} from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
@@ -107,7 +116,10 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
   return { record: { ...touched(record, situation), mark, phase: PHASES.open }, runCount: 0 };
 }
 
-/** The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. */
+/**
+ * The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. The
+ * store that it names leases no version that this one has reached.
+ */
 function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
   if (isMovedSeal(step.seal)) {
     const moved = ours(situation, step, { mayBeSealed: false, ownSeal: step.seal });
@@ -115,6 +127,8 @@ function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
   }
   const record = undoubted(situation, step);
   if (isRefusal(record)) return record;
+  const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
+  if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
   return {
     record: { ...touched(record, situation), phase: PHASES.sealed, seal: step.seal },
     runCount: 0,
@@ -164,7 +178,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
-  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", placeInSeal(kept.seal));
+  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", textOfMove(kept.seal));
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
@@ -175,8 +189,8 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     namespace: situation.namespace,
     storeId: step.storeId,
     id,
-    version: versionKnown,
-    mark: versionKnown === 0 ? id.firstRun - 1 : 0,
+    version: Math.max(versionKnown, id.firstVersion),
+    mark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
     changedAtMs: 0,
     epoch: NO_SEAL,
     generation: 0,
@@ -218,7 +232,7 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
       namespace: situation.namespace,
       storeId: step.storeId,
       id,
-      version: 0,
+      version: id.firstVersion,
       mark: id.firstRun - 1,
       changedAtMs: clocksOf(situation).latestMs,
       epoch: server.epoch ?? "",

@@ -6,7 +6,7 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { FoundKeys, FoundServer } from "./found.js";
-import { FORKED_SEAL, type GuardRecord, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
+import { FORKED_SEAL, type GuardRecord, isMovedSeal, PHASES, textOfMove, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** All that a decision looks at. */
@@ -118,7 +118,7 @@ export function faultOfSilence(situation: Situation, record: GuardRecord, isAcce
 }
 
 function refusalOfSeal({ seal }: GuardRecord): Refusal {
-  if (isMovedSeal(seal)) return refusal("MOVED", placeInSeal(seal));
+  if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
   if (seal === FORKED_SEAL) return refusal("FORKED", 0);
   return refusal("SEALED", "");
 }

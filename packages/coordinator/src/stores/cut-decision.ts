@@ -1,5 +1,5 @@
 /** Whether a store lets go of archived leases, as a pure function; lua/cut.lua says the same for Redis. */
-import { FORKED_SEAL, type FoundFields, isMovedSeal, PHASES, placeInSeal, readRecord } from "../guard/record.js";
+import { FORKED_SEAL, type FoundFields, isMovedSeal, PHASES, textOfMove, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { refused } from "../refusals.js";
 import { LEDGER_CUT_LEASES_MAX, type LedgerCut } from "../store.js";
@@ -29,7 +29,7 @@ export function decideCut({ namespace, fields, archivedThrough, newestLedgerId }
   if (record !== undefined) {
     const { storeId, phase, seal } = record;
     if (storeId !== cut.storeId) throw refused("FOREIGN", storeId, namespace);
-    if (phase === PHASES.sealed && isMovedSeal(seal)) throw refused("MOVED", placeInSeal(seal), namespace);
+    if (phase === PHASES.sealed && isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
     if (phase === PHASES.sealed)
       throw seal === FORKED_SEAL ? refused("FORKED", "0", namespace) : refused("SEALED", "", namespace);
   }
