@@ -1,16 +1,18 @@
 /**
- * The operator: types recover, pause and resume, with the product's own verbs and guard, from a machine with a right clock. Knows the store id,
+ * The operator: runs recover, advance-version, move, pause and resume, with the product's own verbs and guard, from a machine with a right clock. Knows the store id,
  * which is kept beside the archive, and how many data nodes there are.
  */
 import {
   advanceVersion,
   CoordinatorError,
   ledgerIdOf,
+  moveNamespace,
   NamespaceGuard,
   planAdvance,
   planRecovery,
   recoverNamespace,
   SILENT_LOG,
+  type Store,
   sealOf,
   type Witness,
 } from "./product.js";
@@ -30,6 +32,7 @@ export interface OperatorOptions {
   readonly time: Time;
   readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
   readonly openStore: () => SimulatedStore;
+  readonly newPlace: Store;
   readonly storeId: () => string;
   readonly nodeCount: number;
   readonly random: () => number;
@@ -101,6 +104,25 @@ export class Operator {
       const options = { ...common, isBeforeItsEnd: true, isClockChecked: true };
       const { after } = await advanceVersion(options, await planAdvance(options));
       return `version ${after.version}, generation ${after.generation}`;
+    });
+  }
+
+  /** To the new place, and again where it was cut short. */
+  move(): void {
+    const { namespace, bounds, time, random, newPlace } = this.#options;
+    void this.#type("move", async () => {
+      const { storeId, record } = await moveNamespace({
+        store: this.#openStore(),
+        namespace,
+        witness: BLANK,
+        bounds,
+        now: () => time.nowMs,
+        pause: (pauseMs) => this.#pause(pauseMs),
+        random,
+        nodeCount: 1,
+        target: { store: newPlace, place: "new-place", witness: BLANK },
+      });
+      return `store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
     });
   }
 

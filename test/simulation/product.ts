@@ -24,9 +24,11 @@ export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/re
 export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
 export { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
+export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
 export type {
+  ArchivedPart,
   ConfirmStep,
   NamespaceRecord,
   Outcome,
@@ -34,4 +36,5 @@ export type {
   Store,
 } from "../../packages/coordinator/src/store.js";
 export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+export { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
 export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";
