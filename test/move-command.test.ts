@@ -120,7 +120,7 @@ describe("move", () => {
     await done("init", "--store", other);
     expect(await callnumber(["move", "--store", from, "--to", other, "--apply"])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/it holds store .*another "\?prefix=".*namespace_already_initialised/s),
+      stderr: expect.stringMatching(/it holds store .*another file or "\?prefix=".*namespace_already_initialised/s),
     });
     await done("move", "--store", from, "--to", to, "--apply");
     const refused = await callnumber(["move", "--store", from, "--to", redisPlace(), "--apply"]);

@@ -5,7 +5,7 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
-import { movedToIn } from "./guard/record.js";
+import { movedToIn } from "./guard/moved-seal.js";
 import { shown } from "./shown-text.js";
 
 /** Every word that guard/decisions.ts and the scripts of lua/ refuse with. */

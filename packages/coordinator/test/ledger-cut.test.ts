@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
-import { MOVED_SEAL } from "../src/guard/record.js";
+import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { LEDGER_CUT_LEASES_MAX, type Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";

@@ -1,6 +1,7 @@
 /**
  * A move that is killed: wherever that happens, at most one of the two stores leases, the same move goes on, and no run is
  * leased twice.
+ * Guarantees: G13 (docs/guarantees.md).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

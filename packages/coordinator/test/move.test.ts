@@ -1,4 +1,7 @@
-/** `move`: a namespace goes on in another store, in the next version; and every refusal, before anything is changed. */
+/**
+ * `move`: a namespace goes on in another store, in the next version; and every refusal, before anything is changed.
+ * Guarantees: G13 (docs/guarantees.md).
+ */
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
@@ -6,7 +9,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
-import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
+import { movedSeal } from "../src/guard/moved-seal.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
@@ -216,7 +220,7 @@ describe("a move is refused, with both stores as they were", () => {
       code: "namespace_already_initialised",
       message: expect.stringMatching(
         new RegExp(
-          `it still holds store ${storeId}, which was moved away.*Move to an empty place: .*another "\\?prefix="`,
+          `it holds store ${storeId}, which was moved away. Move to an empty place: another file or "\\?prefix="`,
         ),
       ),
     });
@@ -357,7 +361,11 @@ describe("after a move", () => {
     await recover(restored, storeId, { floor: 13 });
     const [old, current] = [coordinatorOf(restored), coordinatorOf(target)];
     const both: Lease[] = [...leases];
-    for (let count = 0; count < 3; count++) both.push(await leaseOf(old), await leaseOf(current));
+    for (let count = 0; count < 3; count++) {
+      const [oldLease, newLease] = [await leaseOf(old), await leaseOf(current)];
+      expect([oldLease.version, newLease.version]).toEqual([0, 1]);
+      both.push(oldLease, newLease);
+    }
     const runs = runsOf(both);
     expect(new Set(runs).size).toBe(runs.length);
     await expect(moveNamespace(moving(restored, to, target))).rejects.toMatchObject({

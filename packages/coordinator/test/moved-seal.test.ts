@@ -7,9 +7,9 @@ import {
   movedSeal,
   movedToIn,
   textOfMove,
-} from "../src/guard/record.js";
-import { NAMESPACE } from "./commands-for-test.js";
+} from "../src/guard/moved-seal.js";
 import { nextStoreId } from "../src/store-id.js";
+import { NAMESPACE } from "./commands-for-test.js";
 import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";

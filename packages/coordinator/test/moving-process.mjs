@@ -51,7 +51,7 @@ function die() {
 
 const [store, target] = [await open(sourceUrl), await open(targetUrl)];
 writeSync(1, "ready\n");
-const moved = await moveNamespace({
+await moveNamespace({
   store,
   namespace: "main",
   witness: NO_WITNESS,

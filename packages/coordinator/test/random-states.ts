@@ -9,7 +9,8 @@ import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js"
 import { sealOf } from "../src/guard/decisions.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { checksumOf, GENERATION_MAX, MOVED_TEXT_LENGTH_MAX, movedSeal, SCHEMA } from "../src/guard/record.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/moved-seal.js";
+import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
 import type { StepCommand } from "../src/store.js";
 import { newStoreId, type StoreIdFields } from "../src/store-id.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";

@@ -1,7 +1,7 @@
 /**
  * What operators do, rightly and wrongly, and what a server is set to: verbs in the wrong place, twice, beside each other; settings
  * that would lose or hide what the guard needs.
- * Guarantees: G3, G5 (docs/guarantees.md).
+ * Guarantees: G3, G5, G13 (docs/guarantees.md).
  */
 import type { Redis } from "ioredis";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";

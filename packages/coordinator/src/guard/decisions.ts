@@ -2,7 +2,7 @@
  * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
  * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
  * same for Redis, and random states are played on both and compared answer by answer.
- * Guarantees: G1, G12 (docs/guarantees.md).
+ * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -34,16 +34,8 @@ import {
   undoubted,
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
-import {
-  GENERATION_MAX,
-  type GuardRecord,
-  isMovedSeal,
-  movedToIn,
-  NO_SEAL,
-  PHASES,
-  textOfMove,
-  readRecord,
-} from "./record.js";
+import { isMovedSeal, movedToIn, textOfMove } from "./moved-seal.js";
+import { GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */

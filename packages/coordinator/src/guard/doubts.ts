@@ -6,7 +6,8 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { FoundKeys, FoundServer } from "./found.js";
-import { FORKED_SEAL, type GuardRecord, isMovedSeal, PHASES, textOfMove, readRecord } from "./record.js";
+import { isMovedSeal, textOfMove } from "./moved-seal.js";
+import { FORKED_SEAL, type GuardRecord, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** All that a decision looks at. */

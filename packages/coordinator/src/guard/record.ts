@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { parseStoreId, type StoreIdFields } from "../store-id.js";
+import { isMovedSeal } from "./moved-seal.js";
 import { type Refusal, refusal } from "./refusal.js";
 
 export const SCHEMA = "2";
@@ -21,9 +22,8 @@ export type KeptFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", s
 export type FoundFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
-/** In `ph`: no seal · sealed permanently, by `move` · sealed because two copies of the store were met. `movedSeal` names where to. */
+/** In `ph`: no seal · sealed because two copies of the store were met. `movedSeal` makes the third. */
 export const NO_SEAL = "-";
-export const MOVED_SEAL = "moved";
 export const FORKED_SEAL = "forked";
 
 export interface GuardRecord {
@@ -49,9 +49,6 @@ const TIME_MAX_MS = 1e15 - 1;
 export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
-/** Characters of store id and place, without spaces, in the seal of a move. */
-export const MOVED_TEXT_LENGTH_MAX = 480;
-const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_TEXT_LENGTH_MAX}}))?$`);
 const SEAL_PATTERN = /^(?:-|forked|[0-9a-f]{40})$/;
 export const GENERATION_MAX = 1e15 - 1;
 
@@ -65,35 +62,6 @@ function wholeIn(text: string | undefined, max: number): number | undefined {
 export function checksumOf(fields: FoundFields): string {
   const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
   return createHash("sha1").update(text).digest("hex");
-}
-
-/** Where a moved store went, and the store id that it goes on as there. */
-export interface MovedTo {
-  readonly storeId: string;
-  readonly place: string;
-}
-
-/**
- * The seal of a store that was moved, of printable ASCII without spaces. It keeps what the first try decided: every further try
- * goes on to the same place as the same store.
- */
-export function movedSeal({ storeId, place }: MovedTo): string {
-  return `${MOVED_SEAL} ${storeId}@${place}`;
-}
-
-export function isMovedSeal(seal: string): boolean {
-  return MOVED_PATTERN.test(seal);
-}
-
-/** What follows "moved", for a refusal; empty for none. */
-export function textOfMove(seal: string): string {
-  return MOVED_PATTERN.exec(seal)?.[1] ?? "";
-}
-
-/** Undefined for a text that no `movedSeal` holds. */
-export function movedToIn(text: string): MovedTo | undefined {
-  const [storeId = ""] = text.split("@", 1);
-  return parseStoreId(storeId) && { storeId, place: text.slice(storeId.length + 1) };
 }
 
 /** The record in what was found, or the refusal. */

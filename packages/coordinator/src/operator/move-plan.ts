@@ -4,10 +4,13 @@
  *   source open, target empty                         nothing was done yet
  *   source sealed for this target, target empty       a move was cut short: it goes on
  *   source sealed for this target, target has record  it is done
+ *
+ * Guarantees: G13 (docs/guarantees.md).
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { FORKED_SEAL, isMovedSeal, type MovedTo, movedSeal, movedToIn, PHASES, textOfMove } from "../guard/record.js";
+import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/moved-seal.js";
+import { FORKED_SEAL, PHASES } from "../guard/record.js";
 import { DAMAGED, type Witness } from "../guard/witness.js";
 import { refused } from "../refusals.js";
 import type { NamespaceRecord, Store } from "../store.js";
@@ -97,11 +100,10 @@ function mustBeFree({ namespace, target }: MoveOptions, storeId: string, found: 
   const kept =
     found === undefined
       ? `the witness folder remembers store ${known} there`
-      : `it ${isMovedSeal(found.seal) ? "still " : ""}holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
+      : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
   throw new CoordinatorError(
     "namespace_already_initialised",
-    `namespace "${namespace}" can't move to ${target.place}: ${kept}. Nothing was changed. Move to an empty place: another file, or ` +
-      'the same server with another "?prefix="',
+    `namespace "${namespace}" can't move to ${target.place}: ${kept}. Move to an empty place: another file or "?prefix="`,
   );
 }
 
@@ -117,8 +119,8 @@ async function recordIn(store: Store, namespace: string): Promise<NamespaceRecor
 function lastVersion(namespace: string, version: number): CoordinatorError {
   return new CoordinatorError(
     "run_space_exhausted",
-    `namespace "${namespace}" can't move: it is at version ${version}, the last, and a move takes the next one. Between Redis servers, ` +
-      "replicate and promote the replica: version and store id stay",
+    `namespace "${namespace}" can't move: version ${version} is the last, and a move takes the next one. Between Redis servers, replicate and ` +
+      "promote instead: version and store id stay",
   );
 }
 

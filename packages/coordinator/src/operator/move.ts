@@ -14,7 +14,7 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import { mustCount } from "../guard/judge.js";
-import { movedSeal } from "../guard/record.js";
+import { movedSeal } from "../guard/moved-seal.js";
 import type { NamespaceRecord, RecoverStep } from "../store.js";
 import { compareLedgers, copyArchivedPart, copyLedger } from "./ledger-copy.js";
 import { ledgersOf, type MoveOptions, planMove } from "./move-plan.js";

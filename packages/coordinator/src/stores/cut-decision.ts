@@ -1,5 +1,6 @@
 /** Whether a store lets go of archived leases, as a pure function; lua/cut.lua says the same for Redis. */
-import { FORKED_SEAL, type FoundFields, isMovedSeal, PHASES, textOfMove, readRecord } from "../guard/record.js";
+import { isMovedSeal, textOfMove } from "../guard/moved-seal.js";
+import { FORKED_SEAL, type FoundFields, PHASES, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { refused } from "../refusals.js";
 import { LEDGER_CUT_LEASES_MAX, type LedgerCut } from "../store.js";
