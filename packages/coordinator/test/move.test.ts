@@ -2,6 +2,7 @@
  * `move`: a namespace goes on in another store, in the next version; and every refusal, before anything is changed.
  * Guarantees: G13 (docs/guarantees.md).
  */
+import { randomUUID } from "node:crypto";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
@@ -14,9 +15,11 @@ import { FORKED_SEAL } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import type { Store } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
-import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS } from "./commands-for-test.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS, SMALL_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
   embeddedPlace,
@@ -215,7 +218,6 @@ describe("a move is refused, with both stores as they were", () => {
   test("when it goes back to a place that was moved away from, and says where to go instead", async () => {
     const { from, to, source, target, storeId } = await pair();
     await moveNamespace(moving(source, to, target));
-    await leaseOf(coordinatorOf(target));
     expect(await refusal({ source: target, to: from, target: source })).toMatchObject({
       code: "namespace_already_initialised",
       message: expect.stringMatching(
@@ -354,50 +356,85 @@ describe("two operators at once", () => {
 });
 
 describe("after a move", () => {
+  const bounds = SMALL_BOUNDS;
+  const quickPlace: MakePlace = async () => {
+    const store = new MemoryStore({ bounds });
+    return { url: "memory:", place: `memory:${randomUUID()}`, open: async () => store };
+  };
+  const emptyStore = () => new MemoryStore({ bounds });
+  const leaseQuickly = (store: Store) => leaseOf(coordinatorOf(store, { bounds }));
+
   test("an old store that forgot it leases no number of the new one, and can't be moved to its place", async () => {
-    const { source, to, target, storeId, leases } = await pair(memoryPlace);
-    await moveNamespace(moving(source, to, target));
-    const restored = await (await memoryPlace()).open();
+    const { source, to, target, storeId, leases } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const restored = emptyStore();
     await recover(restored, storeId, { floor: 13 });
-    const [old, current] = [coordinatorOf(restored), coordinatorOf(target)];
     const both: Lease[] = [...leases];
     for (let count = 0; count < 3; count++) {
-      const [oldLease, newLease] = [await leaseOf(old), await leaseOf(current)];
+      const [oldLease, newLease] = [await leaseQuickly(restored), await leaseQuickly(target)];
       expect([oldLease.version, newLease.version]).toEqual([0, 1]);
       both.push(oldLease, newLease);
     }
     const runs = runsOf(both);
     expect(new Set(runs).size).toBe(runs.length);
-    await expect(moveNamespace(moving(restored, to, target))).rejects.toMatchObject({
+    await expect(moveNamespace(moving(restored, to, target, { bounds }))).rejects.toMatchObject({
       code: "namespace_already_initialised",
     });
   });
 
   test("a new store that lost everything goes on as the same store, above what it leased, when the move is run again", async () => {
-    const { source, to, target } = await pair(memoryPlace, memoryPlace);
-    const { storeId } = await moveNamespace(moving(source, to, target));
-    const before = await leaseOf(coordinatorOf(target));
-    const emptied = await (await memoryPlace()).open();
-    expect(await moveNamespace(moving(source, to, emptied))).toMatchObject({ storeId, leaseCount: 7 });
-    const after = await leaseOf(coordinatorOf(emptied));
+    const { source, to, target } = await pair(quickPlace, quickPlace);
+    const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
+    const before = await leaseQuickly(target);
+    const emptied = emptyStore();
+    expect(await moveNamespace(moving(source, to, emptied, { bounds }))).toMatchObject({ storeId, leaseCount: 7 });
+    const after = await leaseQuickly(emptied);
     expect(runsOf([after])[0]).toBeGreaterThan(runsOf([before])[0] as number);
   });
 
+  test("a new store that lost its record is recovered by its store id, in its own version, whatever the archive holds of the old one", async () => {
+    const { source, to, target, leases } = await pair(quickPlace, quickPlace);
+    const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
+    const before = await leaseQuickly(target);
+    const emptied = emptyStore();
+    const options = {
+      store: emptied,
+      namespace: NAMESPACE,
+      witness: NO_WITNESS,
+      bounds,
+      storeId,
+      // Above the clock line of the new store, in the version before.
+      floors: [{ from: "the archive", ledgerId: 2 ** 29 }],
+      nodeCount: 1,
+      isClockChecked: false,
+      watchMs: 0,
+      pause: async () => {},
+    };
+    const plan = await planRecovery(options);
+    expect(plan.possibleAtMs).toBeNull();
+    expect((await recoverNamespace(options, plan)).after).toMatchObject({ version: 1, highWaterMark: plan.target });
+    const runs = runsOf([...leases, before, await leaseQuickly(emptied)]);
+    expect(new Set(runs).size).toBe(runs.length);
+  });
+
   test("a namespace moves on to a third place, in the version after", async () => {
-    const { source, to, target, leases } = await pair(memoryPlace, embeddedPlace);
-    await moveNamespace(moving(source, to, target));
-    const second = await leaseOf(coordinatorOf(target));
-    const [onward, third] = [await memoryPlace(), await (await memoryPlace()).open()];
-    expect(await moveNamespace(moving(target, onward, third))).toMatchObject({ leaseCount: 8, record: { version: 2 } });
-    const runs = runsOf([...leases, second, await leaseOf(coordinatorOf(third))]);
+    const { source, to, target, leases } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const second = await leaseQuickly(target);
+    const [onward, third] = [await quickPlace(), emptyStore()];
+    expect(await moveNamespace(moving(target, onward, third, { bounds }))).toMatchObject({
+      leaseCount: 8,
+      record: { version: 2 },
+    });
+    const runs = runsOf([...leases, second, await leaseQuickly(third)]);
     expect(runs).toEqual([...runs].sort((one, other) => one - other));
     expect(new Set(runs).size).toBe(runs.length);
   });
 
   test("leases of the old store can be looked up, and a number of the old one that was not copied is not denied", async () => {
-    const { source, to, target } = await pair(memoryPlace, memoryPlace);
-    await moveNamespace(moving(source, to, target));
-    const current = coordinatorOf(target);
+    const { source, to, target } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const current = coordinatorOf(target, { bounds });
     const { version, firstRun } = await leaseOf(current);
     const inspected = (parts: { version: number; run: number }) =>
       current.inspect(NAMESPACE, encodeCallNumber({ ...parts, sequence: 0 }));
