@@ -1,8 +1,8 @@
 --[[
   Ends leasing until `resume` or `recover`.
   ARGV 8 floor · 9 least generation · 10 seal: the SHA-1 of a secret, "moved" and the store id and place it moves to, or "forked"
-  Refuses as `undoubted`, and: RACED <generation>, for a move to a store that would begin in a version that this one has reached. The seal of a move is set again where it is set already: only an answer to this very step tells that
-  the quorum has it.
+  Refuses as `undoubted`, and: RACED <generation>, for a move to a store that would begin in a version which this one has reached.
+  The seal of a move is set again where it is set already: only an answer to this very step says that the quorum has it.
   Guarantees: G13 (docs/guarantees.md).
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)

@@ -92,7 +92,7 @@ function movedToOf(
   return { storeId: nextStoreId(storeId, version + 1, now()), place };
 }
 
-/** Coordinators at the place would refuse a store that is not the one which its record or their witness folder tells of. */
+/** Coordinators at the place would refuse another store than the one in its record or in their witness folder. */
 function mustBeFree({ namespace, target }: MoveOptions, storeId: string, found: NamespaceRecord | undefined): void {
   const remembered = target.witness.read();
   const known = found?.storeId ?? (remembered === DAMAGED ? undefined : remembered?.storeId);
