@@ -70,7 +70,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, refusals, texts that are shown, loopback, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:

@@ -70,6 +70,8 @@ export class Importer {
         if (typeof code !== "string") throw error;
         const { codes } = this.#options;
         codes.set(code, (codes.get(code) ?? 0) + 1);
+        // A process of its own for the other store, as a person would start it after a move.
+        if (code === "other_store") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
         // At the line everybody waits: another coordinator of the store would say the same.
         if (code !== "line_reached") this.#turn++;
         await delay(RETRY_MS);

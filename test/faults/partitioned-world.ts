@@ -149,7 +149,7 @@ export class PartitionedWorld implements Scene {
     const storeId = await this.#init(storeUrl);
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`not a store id: ${storeId}`);
-    this.#received = new Received((version, timeMs) => lineAt(id, version, timeMs + options.bounds.epsMs));
+    this.#received = new Received((_, version, timeMs) => lineAt(id, version, timeMs + options.bounds.epsMs));
     const { bounds, preflightEveryMs, waitTimeoutMs } = options;
     for (const [index, { spawn }] of this.network.hosts.entries()) {
       const name = `coordinator ${index}`;

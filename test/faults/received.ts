@@ -14,19 +14,21 @@ export interface ReceivedLease {
   readonly receivedAtMs: number;
 }
 
-/** Runs are kept by their ledger ids, so that those of two versions are told apart. */
+/** Runs are kept by their ledger ids, so that those of two versions are told apart. The runs of an importer rise in each store. */
 export class Received {
   readonly #importerOf = new Map<number, string>();
   readonly #lastOf = new Map<string, number>();
   readonly #problems: string[] = [];
+  readonly #leaseCounts = new Map<string, number>();
   #leaseCount = 0;
   #greatest = 0;
 
-  /** @param lineAt the greatest run of a version that may be leased at an instant. */
-  constructor(private readonly lineAt: (version: number, timeMs: number) => number) {}
+  /** @param lineAt the greatest run of a store's version that may be leased at an instant. */
+  constructor(private readonly lineAt: (storeId: string, version: number, timeMs: number) => number) {}
 
-  note({ importer, version, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
+  note({ importer, storeId, version, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
     this.#leaseCount++;
+    this.#leaseCounts.set(storeId, this.leaseCountOf(storeId) + 1);
     const first = ledgerIdOf(version, firstRun);
     const last = first + runCount - 1;
     for (let run = first; run <= last; run++) {
@@ -34,11 +36,12 @@ export class Received {
       if (holder !== undefined) this.#problems.push(`run ${run} was leased to ${holder} and to ${importer}`);
       this.#importerOf.set(run, importer);
     }
-    const before = this.#lastOf.get(importer) ?? 0;
+    const process = `${importer} ${storeId}`;
+    const before = this.#lastOf.get(process) ?? 0;
     if (first <= before) this.#problems.push(`${importer} got run ${first} after run ${before}`);
-    if (last > ledgerIdOf(version, this.lineAt(version, receivedAtMs)))
+    if (last > ledgerIdOf(version, this.lineAt(storeId, version, receivedAtMs)))
       this.#problems.push(`run ${last} lies above the clock line`);
-    this.#lastOf.set(importer, last);
+    this.#lastOf.set(process, last);
     this.#greatest = Math.max(this.#greatest, last);
   }
 
@@ -48,6 +51,10 @@ export class Received {
 
   get leaseCount(): number {
     return this.#leaseCount;
+  }
+
+  leaseCountOf(storeId: string): number {
+    return this.#leaseCounts.get(storeId) ?? 0;
   }
 
   /** Ledger id of the greatest run. */

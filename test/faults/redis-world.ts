@@ -31,7 +31,7 @@ export interface RedisWorldOptions extends WorldOptions {
   readonly store: Pick<BackdatedOptions, "ageDays" | "firstRun">;
 }
 
-interface Address {
+export interface Address {
   readonly port: number;
 }
 

@@ -111,10 +111,8 @@ export abstract class World {
   }
 
   protected async startLoad(storeId: string, control: Control): Promise<void> {
-    const id = parseStoreId(storeId);
-    if (id === undefined) throw new Error(`not a store id: ${storeId}`);
     this.#storeId = storeId;
-    this.#received = new Received((version, timeMs) => lineAt(id, version, timeMs + BOUNDS.epsMs));
+    this.#received = new Received(lineOf);
     this.#control = control;
     this.#load.start(this.#workplace(), storeId);
     control.start((number) => this.#load.noteControl(number));
@@ -224,4 +222,10 @@ export abstract class World {
       runCount: RUNS_ASKED,
     };
   }
+}
+
+function lineOf(storeId: string, version: number, timeMs: number): number {
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`not a store id: ${storeId}`);
+  return lineAt(id, version, timeMs + BOUNDS.epsMs);
 }

@@ -1,6 +1,6 @@
 /**
  * The guard in ten thousand simulated histories, beside the control, which has no guard. The longer run is `npm run simulate`.
- * Guarantees: G1, G2, G3, G4, G10, G12 (docs/guarantees.md).
+ * Guarantees: G1, G2, G3, G4, G10, G12, G13 (docs/guarantees.md).
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type Campaign, runCampaign, STEP_COUNT, told } from "./campaign.js";

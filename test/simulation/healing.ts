@@ -25,13 +25,14 @@ export async function heal(world: World): Promise<void> {
     const importer = world.importers[index % world.importers.length] as World["importers"][number];
     const leasesBefore = world.tally.leases.length;
     importer.refusedWith = undefined;
+    let place: Parameters<typeof importer.ask>[0] = host;
     while (world.tally.leases.length === leasesBefore) {
       // What was asked before, and is answered late, is late no more.
       world.network.release();
       const areStopped = world.operator.isBusy && typed?.areCoordinatorsStopped === true;
       if (!areStopped) {
         for (const other of world.hosts) other.touch();
-        void importer.ask(host, 1);
+        void importer.ask(place, 1);
       }
       await world.settle();
       await world.pass(TRY_EVERY_MS);
@@ -44,12 +45,21 @@ export async function heal(world: World): Promise<void> {
         );
       }
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
+      const said = [refusal?.code, world.operator.refusedWith?.code];
+      const isLeft = said.includes("store_moved") || refusal?.code === "run_space_exhausted";
+      if (isLeft && (await world.newPlace.isMade())) {
+        world.tell(() => `${importer.name} is pointed at the new place`);
+        place = world.newPlace;
+        continue;
+      }
       const verb = nextVerb(world, refusal?.code, typed);
       if (verb === undefined) continue;
       typed = verb;
       world.tell(() => `the operator types ${verb.name}${inWords(verb)}, because of ${refusal?.code}`);
       if (verb.name === "advance-version") {
         world.operator.advance();
+      } else if (verb.name === "move") {
+        world.operator.move();
       } else {
         importer.refusedWith = undefined;
         world.operator.recover(WATCH_MS, verb.version);
@@ -58,7 +68,11 @@ export async function heal(world: World): Promise<void> {
   }
 }
 
-type Verb = ({ readonly name: "advance-version" } | { readonly name: "recover"; readonly version: number }) & {
+type Verb = (
+  | { readonly name: "advance-version" }
+  | { readonly name: "move" }
+  | { readonly name: "recover"; readonly version: number }
+) & {
   readonly areCoordinatorsStopped?: true;
 };
 
@@ -68,6 +82,7 @@ function nextVerb(
   code: string | undefined,
   typed: Verb | undefined,
 ): Verb | undefined {
+  if ([code, operator.refusedWith?.code].includes("store_moved")) return { name: "move" };
   if (code === "run_space_exhausted") return { name: "advance-version" };
   if (!asksForOperator(code)) return undefined;
   const said = operator.refusedWith?.code;

@@ -99,6 +99,7 @@ const THEMES: readonly (readonly string[] | undefined)[] = [
   ["backups", "crashes", "hosts"],
   ["rollbacks", "hosts", "silences"],
   ["operator", "failover", "backups"],
+  ["moves", "backups", "crashes", "flushes", "hosts"],
 ];
 
 const ONES: readonly number[] = Array.from({ length: 18 }, () => 1);

@@ -23,7 +23,7 @@ export class Importer {
   }
 
   /** Gives up on what it asked before, if that is still under way. Resolves when the answer is there; never, when none comes. */
-  async ask(host: Host, runCount: number): Promise<void> {
+  async ask(host: Pick<Host, "coordinator" | "index" | "life" | "nowMs">, runCount: number): Promise<void> {
     const world = this.#world;
     const asked = ++this.#asked;
     const { life } = host;
@@ -49,7 +49,7 @@ export class Importer {
     }
   }
 
-  #receive(lease: Lease, asked: number, host: Host): void {
+  #receive(lease: Lease, asked: number, host: Pick<Host, "index">): void {
     const { tally, time, storeId } = this.#world;
     const { version, firstRun, runCount } = lease;
     const lastRun = firstRun + runCount - 1;

@@ -1,14 +1,16 @@
 /**
- * The operator: types recover and advance-version, with the product's own verbs, from a machine with a right clock. Knows the store id,
+ * The operator: runs recover, advance-version and move, with the product's own verbs, from a machine with a right clock. Knows the store id,
  * which is kept beside the archive, and how many data nodes there are.
  */
 import {
   advanceVersion,
   CoordinatorError,
   ledgerIdOf,
+  moveNamespace,
   planAdvance,
   planRecovery,
   recoverNamespace,
+  type Store,
   type Witness,
 } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
@@ -19,8 +21,10 @@ export interface OperatorOptions {
   readonly time: Time;
   readonly bounds: { readonly epsMs: number; readonly gapMs: number; readonly touchEveryMs: number };
   readonly openStore: () => SimulatedStore;
+  readonly newPlace: Store;
   readonly storeId: () => string;
   readonly nodeCount: number;
+  readonly random: () => number;
   readonly wakes: () => void;
   readonly refuses: (error: unknown) => void;
   readonly tell: (words: () => string) => void;
@@ -82,6 +86,25 @@ export class Operator {
       const options = { ...common, isBeforeItsEnd: true, isClockChecked: true };
       const { after } = await advanceVersion(options, await planAdvance(options));
       return `version ${after.version}, generation ${after.generation}`;
+    });
+  }
+
+  /** To the new place, and again where it was cut short. */
+  move(): void {
+    const { namespace, bounds, time, random, newPlace } = this.#options;
+    void this.#type("move", async () => {
+      const { storeId, record } = await moveNamespace({
+        store: this.#openStore(),
+        namespace,
+        witness: BLANK,
+        bounds,
+        now: () => time.nowMs,
+        pause: (pauseMs) => this.#pause(pauseMs),
+        random,
+        nodeCount: 1,
+        target: { store: newPlace, place: "new-place", witness: BLANK },
+      });
+      return `store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
     });
   }
 

@@ -22,9 +22,11 @@ export {
 export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
 export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
+export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
 export type {
+  ArchivedPart,
   ConfirmStep,
   NamespaceRecord,
   Outcome,
@@ -32,4 +34,5 @@ export type {
   Store,
 } from "../../packages/coordinator/src/store.js";
 export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+export { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
 export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";

@@ -32,7 +32,6 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   coordinator_still_leases: "told to operators only",
   version_not_ended: "told to operators only",
   store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
-  store_moved: "nobody moves the store",
   store_replaced: "one store (A4)",
   store_unknown_schema: "one release",
   store_epoch_unreadable: "INFO can always be read",

@@ -9,6 +9,7 @@ import { Host, type WitnessFolder } from "./host.js";
 import { Importer } from "./importer.js";
 import { type LimitName, Limits } from "./limits.js";
 import { HOST_PLACE, Network, OPERATOR_PLACE } from "./network.js";
+import { NewPlace } from "./new-place.js";
 import { Operator } from "./operator.js";
 import { DEFAULT_BOUNDS, type FoundFields, isRefusal, keptFields, lineAt, RUN_MAX, readRecord } from "./product.js";
 import { Group } from "./replication.js";
@@ -41,6 +42,7 @@ export class World {
   readonly limits: Limits;
   readonly hosts: readonly Host[];
   readonly importers: readonly Importer[];
+  readonly newPlace: NewPlace;
   readonly operator: Operator;
   /** Snapshots that somebody took of a server's disk, with what they hold. */
   readonly backups: Saved[] = [];
@@ -105,6 +107,13 @@ export class World {
       return new Host({ index, time, bounds: BOUNDS, folder: folders[setting.witness](), openStore, random, wakes });
     });
     this.importers = Array.from({ length: setting.importerCount }, (_, index) => new Importer(index, this));
+    this.newPlace = new NewPlace({
+      time,
+      index: setting.hostCount,
+      random,
+      wakes,
+      seen: (store) => rules.variant.newPlaceOf?.(store, () => this.storeId) ?? store,
+    });
     this.operator = new Operator({
       namespace: NAMESPACE,
       time,
@@ -117,8 +126,10 @@ export class World {
           () => route,
         );
       },
+      newPlace: this.newPlace.store,
       storeId: () => this.storeId,
       nodeCount: setting.serverCount,
+      random,
       wakes,
       refuses: (error) => this.tally.refuse("the operator", error),
       tell: (words) => this.tell(words),

@@ -137,9 +137,13 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     { say: "Set them right.", type: "chronyc tracking || timedatectl" },
     { say: "If they were far ahead before and are right now, leasing goes on when they have passed that time." },
   ),
-  store_moved: mend("The namespace was moved", "It lives in another store now; this one leases no more, for good.", {
-    say: "Point the coordinator at the new store (serve --store) and start it again.",
-  }),
+  store_moved: mend(
+    "The namespace was moved",
+    "It goes on in another store, under a store id of its own; this one leases no more.",
+    {
+      say: "Point the coordinator at the new store (serve --store) and start it again. Give importers the new store id.",
+    },
+  ),
   store_is_replica: mend("This server is a replica", "Leasing goes on at the master.", {
     say: "Point the store’s URL at the master, or at the Sentinels, who know it (serve --store).",
   }),

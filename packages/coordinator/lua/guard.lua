@@ -25,10 +25,10 @@ local isSilenceAccepted = ARGV[7] == '1'
 -- The line: the greatest run of a version that may be leased at an instant.
 local whenLineReaches
 local function startOf(id, version)
-  return version == 0 and id.first or 1
+  return version == id.ver and id.first or 1
 end
 local function beginOf(id, version)
-  if version == 0 then return id.begin end
+  if version <= id.ver then return id.begin end
   return whenLineReaches(id, version - 1, RUN_MAX)
 end
 local function lineAt(id, version, time)

@@ -13,6 +13,6 @@ local word, detail = faultOfServer(nodes)
 if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
 return answer(save({
-  ns = NAMESPACE, sid = STORE_ID_ASKED, ver = 0, c = id.first - 1, t = 0, ep = server.epoch, g = 0, p = OPEN, n = nodes,
+  ns = NAMESPACE, sid = STORE_ID_ASKED, ver = id.ver, c = id.first - 1, t = 0, ep = server.epoch, g = 0, p = OPEN, n = nodes,
   rk = ARGV[9], ph = '-',
 }), 0)

@@ -4,7 +4,7 @@
   Record: one HASH, all fields text
     v    schema of the record, 2
     ns   name of the namespace
-    sid  store id, <uuid>.<first run>.<T0>.<rate>
+    sid  store id, <uuid>.<first ledger id>.<T0>.<rate>; a ledger id is version * 2^30 + run
     ver  version of the call numbers, 0 to 7
     c    last run leased (the high-water mark), first run - 1 when none was
     t    time of the last write, ms
@@ -13,7 +13,7 @@
     p    0 open, 1 claimed and not yet confirmed, 2 sealed
     n    number of data nodes, this one included
     rk   key of the receipts, 64 hex digits
-    ph   the seal: "-" for none, "moved" and the place it moved to, or "forked"
+    ph   the seal: "-" for none, "moved" and the store id and place it moved to, or "forked"
     k    checksum: SHA-1 over all other fields, a line each, in this order
 
   A script refuses with one leading word, the caller's nonce and a detail, and changes nothing; the adapter reads no more:
@@ -80,18 +80,18 @@ local function matchesWhole(text, pattern, lengthMin, lengthMax)
   return type(text) == 'string' and #text >= lengthMin and #text <= lengthMax and string.match(text, pattern) ~= nil
 end
 
--- "moved", or "moved" and a place of 1 to 400 characters.
+-- "moved", or "moved" and what follows it, 1 to 480 characters: <store id>@<place>.
 local function isMovedSeal(text)
-  return text == 'moved' or matchesWhole(text, '^moved [!-~]+$', 7, 406)
+  return text == 'moved' or matchesWhole(text, '^moved [!-~]+$', 7, 486)
 end
 
-local function placeInSeal(text)
+local function textOfMove(text)
   return string.sub(text, 7)
 end
 
 -- Word and detail for a record that is sealed.
 local function refusalOfSeal(record)
-  if isMovedSeal(record.ph) then return 'MOVED', placeInSeal(record.ph) end
+  if isMovedSeal(record.ph) then return 'MOVED', textOfMove(record.ph) end
   return 'FORKED', '0'
 end
 
@@ -100,8 +100,11 @@ local function parseStoreId(text)
   if type(text) ~= 'string' then return nil end
   local first, begin, rate = string.match(text, STORE_ID)
   if not first or #first > 10 or #begin > 15 or #rate > 2 then return nil end
-  local id = { first = tonumber(first), begin = tonumber(begin), rate = tonumber(rate) }
-  if id.first < 1 or id.first > RUN_MAX or id.rate < 1 or id.rate > 16 then return nil end
+  local id = {
+    ver = math.floor(tonumber(first) / VERSION_WEIGHT), first = tonumber(first) % VERSION_WEIGHT,
+    begin = tonumber(begin), rate = tonumber(rate),
+  }
+  if id.first < 1 or id.ver > VERSION_MAX or id.rate < 1 or id.rate > 16 then return nil end
   return id
 end
 
@@ -145,7 +148,9 @@ local function recordIn(fields, namespace)
     and (fields.ph == '-' or isMovedSeal(fields.ph) or fields.ph == 'forked')
   if not isSound then return nil, 'CORRUPT', "a field of the record is missing or can't be" end
   if fields.k ~= checksumOf(fields) then return nil, 'CORRUPT', 'the checksum of the record is wrong' end
-  if record.ver == 0 and record.c < record.id.first - 1 then return nil, 'CORRUPT', 'the mark is below the first run' end
+  if (record.ver - record.id.ver) * VERSION_WEIGHT + record.c < record.id.first - 1 then
+    return nil, 'CORRUPT', 'the mark is below the first run'
+  end
   if record.ns ~= namespace then return nil, 'FOREIGN', fields.sid end
   return record
 end

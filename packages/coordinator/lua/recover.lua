@@ -29,7 +29,7 @@ local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
 word, detail = faultOfServer(nodeCount)
 if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
-if kept and isMovedSeal(kept.ph) then return refuse('MOVED', placeInSeal(kept.ph)) end
+if kept and isMovedSeal(kept.ph) then return refuse('MOVED', textOfMove(kept.ph)) end
 if kept then
   word, detail = faultOfSilence(kept)
   if word then return refuse(word, detail) end
@@ -40,7 +40,8 @@ local versionKnown = math.floor(math.max(floor, ledgerMark()) / VERSION_WEIGHT)
 -- A greater one could be written, but never be read again.
 if versionKnown > VERSION_MAX then return refuse('OPERATOR', 'line') end
 local record = kept or {
-  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, ver = versionKnown, c = versionKnown == 0 and id.first - 1 or 0,
+  ns = NAMESPACE, sid = STORE_ID_ASKED, id = id, ver = math.max(versionKnown, id.ver),
+  c = versionKnown <= id.ver and id.first - 1 or 0,
   t = 0, g = 0, rk = ARGV[11],
 }
 if floorVersion > record.ver then record.ver, record.c = floorVersion, 0 end

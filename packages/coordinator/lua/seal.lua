@@ -1,8 +1,9 @@
 --[[
   Ends leasing: permanently for a store that moves, until `recover` for one of two copies.
-  ARGV 8 floor · 9 least generation · 10 seal: "moved" and the place it moves to, or "forked"
-  Refuses as `undoubted`. The seal of a move is set again where it is set already: only an answer to this very step tells that
-  the quorum has it.
+  ARGV 8 floor · 9 least generation · 10 seal: "moved" and the store id and place it moves to, or "forked"
+  Refuses as `undoubted`, and: RACED <generation>, for a move to a store that would begin in a version which this one has reached.
+  The seal of a move is set again where it is set already: only an answer to this very step says that the quorum has it.
+  Guarantees: G13 (docs/guarantees.md).
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
 local isMove = isMovedSeal(ARGV[10])
@@ -16,5 +17,7 @@ if isMove then
 end
 local record, word, detail = undoubted(floor, generationMin)
 if not record then return refuse(word, detail) end
+local nextId = isMove and parseStoreId(string.match(ARGV[10], '^moved ([^@]+)@'))
+if nextId and nextId.ver <= record.ver then return refuse('RACED', digits(record.g)) end
 record.p, record.ph = SEALED, ARGV[10]
 return answer(save(record), 0)

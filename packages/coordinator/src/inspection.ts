@@ -3,12 +3,13 @@
  * The sentences are the same in every place that asks: terminal, HTTP, page.
  */
 import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
-import type {
-  CallNumberFields,
-  CallNumberHint,
-  InspectAnswer,
-  LeaseNeighbours,
-  LedgerEntry,
+import {
+  type CallNumberFields,
+  type CallNumberHint,
+  type InspectAnswer,
+  type LeaseNeighbours,
+  type LedgerEntry,
+  ledgerIdOf,
 } from "@callnumber/protocol/wire";
 import { runStateIn } from "./run-state.js";
 import type { NamespaceRecord } from "./store.js";
@@ -54,8 +55,12 @@ export function inspectNeverLeased(
 ): InspectAnswer {
   const { run, version } = subject;
   const answer = { ...subject, verdict: "never_leased", hints } as const;
-  if (version === 0 && run < record.firstRun) {
-    const explanation = `run ${run} lies below the first run (${record.firstRun}) of this namespace: not made here, perhaps by an older system`;
+  const { firstVersion, firstRun } = record;
+  if (ledgerIdOf(version, run) < ledgerIdOf(firstVersion, firstRun)) {
+    const explanation =
+      firstVersion === 0
+        ? `run ${run} lies below the first run (${firstRun}) of this namespace: not made here, perhaps by an older system`
+        : `run ${run} of version ${version} is in no lease that was copied here, and this store begins with version ${firstVersion}: perhaps the store that was moved leased it`;
     return { ...answer, reason: "below_first_run", explanation };
   }
   if (version === record.version && run > record.highWaterMark) {

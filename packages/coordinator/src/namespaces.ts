@@ -6,7 +6,7 @@ import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import { CoordinatorError } from "./errors.js";
 import type { NamespaceGuard } from "./guard/namespace-guard.js";
 import { type GuardState, openSince, stateAfter } from "./guard/state.js";
-import { runSpaceOf } from "./run-space.js";
+import { firstRunOfVersion, runSpaceOf } from "./run-space.js";
 import type { NamespaceRecord, Store } from "./store.js";
 
 interface Described {
@@ -52,7 +52,15 @@ async function labelsOf(
 }
 
 function told(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
-  const { storeId, version, firstRun, highWaterMark } = record;
+  const { storeId, version, highWaterMark } = record;
   const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
-  return { storeId, version, firstRun, highWaterMark, runsUsed, runsLeft, lineRunsPerSecond };
+  return {
+    storeId,
+    version,
+    firstRun: firstRunOfVersion(record),
+    highWaterMark,
+    runsUsed,
+    runsLeft,
+    lineRunsPerSecond,
+  };
 }

@@ -94,7 +94,7 @@ function observedNamespace(
     namespace,
     version,
     highWaterMark,
-    ...runUseOf({ version, firstRun: id.firstRun, highWaterMark }),
+    ...runUseOf({ ...id, version, highWaterMark }),
     roomRuns: Math.max(lineAt(id, version, nowMs) - highWaterMark, 0),
     lineRunsPerSecond: id.rate,
     generation,

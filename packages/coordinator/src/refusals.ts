@@ -5,6 +5,7 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
+import { movedToIn } from "./guard/moved-seal.js";
 import { shown } from "./shown-text.js";
 
 /** Every word that guard/decisions.ts and the scripts of lua/ refuse with. */
@@ -96,8 +97,11 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   },
   MOVED: {
     code: "store_moved",
-    tell: (namespace, place) =>
-      `namespace "${namespace}" was moved to ${place || "another store"}; this one leases no more. Point the coordinator at the new one`,
+    tell: (namespace, text) => {
+      const { place, storeId } = movedToIn(text) ?? { place: text || "another store", storeId: undefined };
+      const as = storeId === undefined ? "" : ` as store ${storeId}`;
+      return `namespace "${namespace}" was moved to ${place}${as}; this one leases no more. Point the coordinator at the new one`;
+    },
   },
   FORKED: {
     code: "store_forked",

@@ -27,13 +27,15 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
   };
 }
 
-/** Run 0 of a version is never leased; version 0 may begin above run 1, for an archive that holds numbers already. */
-export function firstRunOfVersion({ version, firstRun }: Pick<NamespaceRecord, "version" | "firstRun">): number {
-  return version === 0 ? firstRun : 1;
+type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
+
+/** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that holds numbers already. */
+export function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
+  return version === firstVersion ? firstRun : 1;
 }
 
 /** Used: leased or passed over, so that none of them is ever leased again. */
-export function runUseOf(record: Pick<NamespaceRecord, "version" | "firstRun" | "highWaterMark">): {
+export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
   readonly runsUsed: number;
   readonly runsLeft: number;
 } {

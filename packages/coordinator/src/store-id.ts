@@ -1,10 +1,12 @@
 /**
- * The store id, `<uuid>.<first run>.<instant of init, ms>.<rate>`: made once for each namespace by `init`, never changed.
- * Whoever pins it pins the store, its first run and, later, its clock line.
+ * The store id, `<uuid>.<first ledger id>.<instant it was made, ms>.<rate>`: never changed. The first version and run of the
+ * store and its clock line follow from it alone. `move` keeps the UUID, which names the archived ledger, and nothing else.
+ * Guarantees: G13 (docs/guarantees.md).
  */
 
 import { randomUUID } from "node:crypto";
-import { RUN_MAX } from "@callnumber/protocol/codec";
+import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 
 /** Whole runs per second by which the room for leases grows after a doubt. */
 export const RATE_DEFAULT = 2;
@@ -13,20 +15,35 @@ export const RATE_MAX = 16;
 const PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(\d{1,10})\.(\d{1,15})\.(\d{1,2})$/;
 
 export interface StoreIdFields {
+  /** The version of the first call numbers: 0, and one more with each move. */
+  readonly firstVersion: number;
+  /** The first run of that version. */
   readonly firstRun: number;
   readonly initialisedAtMs: number;
   readonly rate: number;
 }
 
-export function newStoreId({ firstRun, initialisedAtMs, rate }: StoreIdFields): string {
-  return `${randomUUID()}.${firstRun}.${initialisedAtMs}.${rate}`;
+/** `firstVersion`: default 0. */
+export function newStoreId(
+  { firstVersion = 0, firstRun, initialisedAtMs, rate }: Omit<StoreIdFields, "firstVersion"> & Partial<StoreIdFields>,
+  uuid: string = randomUUID(),
+): string {
+  return `${uuid}.${ledgerIdOf(firstVersion, firstRun)}.${initialisedAtMs}.${rate}`;
+}
+
+/** The id of the store that a moved store goes on as. @throws Error when the text is no store id. */
+export function nextStoreId(storeId: string, firstVersion: number, initialisedAtMs: number): string {
+  const rate = parseStoreId(storeId)?.rate;
+  if (rate === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  return newStoreId({ firstVersion, firstRun: 1, initialisedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 
 /** The fields of a store id, or undefined when the text is none. */
 export function parseStoreId(storeId: string): StoreIdFields | undefined {
   const match = PATTERN.exec(storeId);
   if (match === null) return undefined;
-  const [firstRun, initialisedAtMs, rate] = match.slice(1).map(Number) as [number, number, number];
-  if (firstRun < 1 || firstRun > RUN_MAX || rate < 1 || rate > RATE_MAX) return undefined;
-  return { firstRun, initialisedAtMs, rate };
+  const [firstLedgerId, initialisedAtMs, rate] = match.slice(1).map(Number) as [number, number, number];
+  const { version: firstVersion, run: firstRun } = runOfLedgerId(firstLedgerId);
+  if (firstRun < 1 || firstVersion > VERSION_MAX || rate < 1 || rate > RATE_MAX) return undefined;
+  return { firstVersion, firstRun, initialisedAtMs, rate };
 }

@@ -60,7 +60,7 @@ export interface ConfirmStep extends StepBase {
 /** Ends leasing. */
 export interface SealStep extends StepBase, Remembered {
   readonly step: "seal";
-  /** `movedSeal(place)`, which nothing lifts and which may be set again; or `FORKED_SEAL`, which `recover` lifts. */
+  /** `movedSeal`, which nothing lifts and which may be set again; or `FORKED_SEAL`, which `recover` lifts. */
   readonly seal: string;
 }
 
@@ -135,7 +135,8 @@ export interface NamespaceRecord {
   readonly namespace: string;
   readonly storeId: string;
   readonly version: number;
-  /** The first run that this store leases. */
+  /** Version and run that this store begins with. */
+  readonly firstVersion: number;
   readonly firstRun: number;
   /** The greatest run ever leased; `firstRun - 1` when none was. Only rises. */
   readonly highWaterMark: number;

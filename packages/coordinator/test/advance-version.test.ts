@@ -12,9 +12,8 @@ import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
-import { moveNamespace } from "../src/operator/move.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
-import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
+import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 import { SettableStore } from "./settable-store.js";
 
@@ -252,16 +251,5 @@ describe("at the end of a version", () => {
     await expect(leaseOf(guard, { lastRun: ledgerIdOf(version, firstRun), receipt })).rejects.toMatchObject({
       code: "store_forked",
     });
-  });
-
-  test("a move is refused before the old store is sealed: the new one could lease nothing", async () => {
-    const world = await endedWorld();
-    const target = { store: new SettableStore(world.clock), place: "elsewhere", witness: NO_WITNESS };
-    for (const { store } of [world, target]) store.exportLeases = (async () => []) as never;
-    const { store, clock } = world;
-    const options = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, target, nodeCount: 1 };
-    await expect(moveNamespace(options)).rejects.toMatchObject({ code: "run_space_exhausted" });
-    expect((await store.readNamespace(NAMESPACE)).phase).toBe(0);
-    await store.step(NAMESPACE, commandsFor(world.storeId).touch());
   });
 });

@@ -88,6 +88,7 @@ export function recordOf({
     namespace: "main",
     storeId: newStoreId({ firstRun, initialisedAtMs: NOW_MS - lifeMs, rate }),
     version,
+    firstVersion: 0,
     firstRun,
     highWaterMark,
     changedAtMs: NOW_MS,

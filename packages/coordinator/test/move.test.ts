@@ -1,16 +1,25 @@
-/** `move`: a namespace leaves one store for another, as the same store; and all that stands against it, before anything is changed. */
+/**
+ * `move`: a namespace goes on in another store, in the next version; and every refusal, before anything is changed.
+ * Guarantees: G13 (docs/guarantees.md).
+ */
+import { randomUUID } from "node:crypto";
+import { encodeCallNumber, RUN_MAX } from "@callnumber/protocol/codec";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
-import { FORKED_SEAL, movedSeal } from "../src/guard/record.js";
+import { movedSeal } from "../src/guard/moved-seal.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
-import type { Store } from "../src/store.js";
-import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS } from "./commands-for-test.js";
+import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
+import type { NamespaceRecord, Store } from "../src/store.js";
+import { newStoreId } from "../src/store-id.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   coordinatorOf,
   embeddedPlace,
@@ -23,7 +32,7 @@ import {
   runsOf,
 } from "./places-for-move.js";
 import { expectWhole, rotated } from "./rotations.js";
-import { init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
+import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-move.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
   readonly targetWitness?: Witness;
@@ -67,23 +76,21 @@ const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
 ];
 
 describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
-  test("ends all leasing from the old store, and the new one goes on above it, as the same store", async () => {
+  test("ends all leasing from the old store, and the new one leases the next version under a store id of its own", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const done = await moveNamespace(moving(source, to, target));
-    expect(done).toMatchObject({ storeId, leaseCount: 7, sourceMark: 13, wasDone: false, record: { phase: 1 } });
-    await expect(leaseOf(old)).rejects.toMatchObject({
-      code: "store_moved",
-      message: expect.stringContaining(to.place),
-    });
+    expect(done).toMatchObject({ leaseCount: 7, record: { phase: 1, version: 1, firstVersion: 1, firstRun: 1 } });
+    expect(done.storeId).not.toBe(storeId);
+    const refusal = await leaseOf(old).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ code: "store_moved" });
+    expect((refusal as Error).message).toContain(`${to.place} as store ${done.storeId}`);
 
-    const current = coordinatorOf(target);
     const last = leases.at(-1) as Lease;
-    const fresh = await leaseOf(current, { runCount: 2, last });
-    expect(fresh.storeId).toBe(storeId);
-    expect(fresh.firstRun).toBeGreaterThan(done.record.highWaterMark);
+    const fresh = await leaseOf(coordinatorOf(target), { runCount: 2, last });
+    expect(fresh).toMatchObject({ storeId: done.storeId, version: 1 });
     const runs = runsOf([...leases, fresh]);
     expect(new Set(runs).size).toBe(runs.length);
-    expect((await target.readNamespace(NAMESPACE)).receiptKey).toBe(RECEIPT_KEY);
+    expect((await target.readNamespace(NAMESPACE)).receiptKey).not.toBe(RECEIPT_KEY);
   });
 
   test("carries the ledger over: who got which run, when, how far, and who may report on it", async () => {
@@ -106,12 +113,11 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
     for (const { firstRun, runCount, nonce } of leases.slice(1)) {
       await source.report(NAMESPACE, firstRun + runCount - 1, { nonce, lastSequence: 1, state: "closed" });
     }
-    const { storeId } = await source.readNamespace(NAMESPACE);
     const whole = await ledgerOf(source);
     await rotated(source, folder, { segmentLeases: 2, retention: { leaseCount: 2 } });
     expect(await ledgerOf(source)).toHaveLength(3);
     await moveNamespace(moving(source, to, target));
-    expect(await target.readArchived(NAMESPACE)).toEqual(await source.readArchived(NAMESPACE));
+    expect((await target.readArchived(NAMESPACE)).through).toBe((await source.readArchived(NAMESPACE)).through);
     await expectWhole(target, folder, whole);
     expect(await rotated(source, folder, { retention: { leaseCount: 1 } }), "the old store is left as it is").toEqual(
       [],
@@ -123,8 +129,7 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
       (await source.readArchived(NAMESPACE)).through,
     );
     await expectWhole(target, folder, after, "rotated by the new store");
-    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ wasDone: true });
-    expect((await target.readNamespace(NAMESPACE)).storeId).toBe(storeId);
+    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined });
   });
 
   test("that was done is only looked at when it is typed again, also when the new store has leased since", async () => {
@@ -132,8 +137,8 @@ describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
     await moveNamespace(moving(source, to, target));
     const fresh = await leaseOf(coordinatorOf(target));
     const before = await target.readNamespace(NAMESPACE);
-    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", leaseCount: 7, copiedCount: 7 });
-    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ wasDone: true, leaseCount: 7 });
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "done", storeId: before.storeId });
+    expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined, record: before });
     expect(await target.readNamespace(NAMESPACE)).toEqual(before);
     expect((await leaseOf(coordinatorOf(target))).firstRun).toBeGreaterThan(fresh.firstRun);
   });
@@ -146,7 +151,8 @@ describe("looking at a move", () => {
     onTestFinished(() => redis.disconnect());
     const before = await source.readNamespace(NAMESPACE);
     const plan = await planMove(moving(source, to, target));
-    expect(plan).toMatchObject({ stage: "new", leaseCount: leases.length, copiedCount: 0, target: undefined });
+    const ledger = { leaseCount: leases.length, copiedCount: 0 };
+    expect(plan).toMatchObject({ stage: "new", ledger, target: undefined });
     expect(await source.readNamespace(NAMESPACE)).toEqual(before);
     const prefix = new URL(to.url).searchParams.get("prefix");
     expect(await redis.keys(`${prefix}*`)).toEqual([]);
@@ -154,13 +160,14 @@ describe("looking at a move", () => {
 
   test("tells a move that was cut short after the seal, and how far it got", async () => {
     const { to, source, target, storeId } = await pair();
-    await seal(source, storeId, movedSeal(to.place));
+    await seal(source, storeId, sealTo(storeId, to.place));
     await target.importLeases(NAMESPACE, (await ledgerOf(source)).slice(0, 4));
-    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", leaseCount: 7, copiedCount: 4 });
+    const ledger = { leaseCount: 7, copiedCount: 4 };
+    expect(await planMove(moving(source, to, target))).toMatchObject({ stage: "begun", ledger });
   });
 });
 
-describe("refused, with both stores as they were", () => {
+describe("a move is refused, with both stores as they were", () => {
   async function refusal(
     { source, to, target }: { source: Store; to: Place; target: Store },
     options: MovingOptions = {},
@@ -179,26 +186,67 @@ describe("refused, with both stores as they were", () => {
   test("when the target keeps the namespace of another store", async () => {
     const stores = await pair();
     await init(stores.target, recentStoreId());
-    expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
+    expect(await refusal(stores)).toMatchObject({ code: "namespace_already_initialised" });
   });
 
   test("when the target's place is remembered for another store", async () => {
     const stores = await pair();
     const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
     const targetWitness = { ...NO_WITNESS, read: () => remembered };
-    expect(await refusal(stores, { targetWitness })).toMatchObject({ code: "store_replaced" });
+    expect(await refusal(stores, { targetWitness })).toMatchObject({
+      code: "namespace_already_initialised",
+      message: expect.stringContaining(`the witness folder remembers store ${remembered.storeId} there`),
+    });
   });
 
   test.each(["open", "claimed"])("when the target holds a copy of the source that is %s", async (phase) => {
     const stores = await pair();
     if (phase === "open") await init(stores.target, stores.storeId);
     else await recover(stores.target, stores.storeId);
-    expect(await refusal(stores)).toMatchObject({ code: "store_forked" });
+    expect(await refusal(stores)).toMatchObject({ code: "namespace_already_initialised" });
   });
 
   test("when the target is the source by another name", async () => {
     const { source, from, to } = await pair();
-    expect(await refusal({ source, to, target: await from.open() })).toMatchObject({ code: "store_forked" });
+    expect(await refusal({ source, to, target: await from.open() })).toMatchObject({
+      code: "namespace_already_initialised",
+    });
+  });
+
+  test("when it goes back to a place that was moved away from, and says where to go instead", async () => {
+    const { from, to, source, target, storeId } = await pair();
+    await moveNamespace(moving(source, to, target));
+    expect(await refusal({ source: target, to: from, target: source })).toMatchObject({
+      code: "namespace_already_initialised",
+      message: expect.stringMatching(
+        new RegExp(
+          `it holds store ${storeId}, which was moved away. Move to an empty place: another file or "\\?prefix="`,
+        ),
+      ),
+    });
+  });
+
+  test.each<[string, Partial<NamespaceRecord>, string]>([
+    ["in the last version, with the way that is left", { version: 7 }, "replicate and promote"],
+    [
+      "when the version may have been left by an advance that the store forgot",
+      { storeId: storeIdFrom(RUN_MAX) },
+      "advance-version --namespace",
+    ],
+  ])("%s", async (_, changes, message) => {
+    const { source, to, target } = await pair();
+    const record = { ...(await source.readNamespace(NAMESPACE)), ...changes };
+    const reading = new Proxy(source, {
+      get: (store, name) => {
+        if (name === "readNamespace") return async () => record;
+        const value: unknown = Reflect.get(store, name);
+        return typeof value === "function" ? (value.bind(store) as unknown) : value;
+      },
+    });
+    await expect(moveNamespace(moving(reading, to, target))).rejects.toMatchObject({
+      code: "run_space_exhausted",
+      message: expect.stringContaining(message),
+    });
   });
 
   test.each(["as many", "more"])("when the target has %s leases of its own, and no record", async (amount) => {
@@ -211,25 +259,18 @@ describe("refused, with both stores as they were", () => {
   });
 
   test.each([
-    ["one of two copies", FORKED_SEAL, "store_forked"],
-    ["moved to another place", movedSeal("redis://10.0.0.9:6379/0"), "store_moved"],
-    ["moved, and nobody knows where to", "moved", "store_moved"],
+    ["one of two copies", () => FORKED_SEAL, "store_forked"],
+    ["moved to another place", (storeId: string) => sealTo(storeId, "redis://10.0.0.9:6379/0"), "store_moved"],
+    ["moved, and its seal does not say where to", () => "moved", "store_moved"],
   ])("when the source is %s", async (_, text, code) => {
     const stores = await pair();
-    await seal(stores.source, stores.storeId, text);
+    await seal(stores.source, stores.storeId, text(stores.storeId));
     expect(await refusal(stores)).toMatchObject({ code });
-  });
-
-  test("when the target has a record by another hand, but not the whole ledger", async () => {
-    const stores = await pair();
-    await seal(stores.source, stores.storeId, movedSeal(stores.to.place));
-    await recover(stores.target, stores.storeId, { floor: 13 });
-    expect(await refusal(stores)).toMatchObject({ code: "namespace_already_initialised" });
   });
 
   test("when no seal can name the target's place", async () => {
     const stores = await pair();
-    for (const place of ["x".repeat(401), "sqlite:/with space.db"]) {
+    for (const place of ["x".repeat(481), "sqlite:/with space.db"]) {
       expect(await refusal({ ...stores, to: { ...stores.to, place } })).toBeInstanceOf(TypeError);
     }
   });
@@ -285,7 +326,7 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
   }
   await replica.kill("SIGCONT");
   await untilCaughtUp(replica, master);
-  expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: 1, wasDone: false });
+  expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: 1 });
 });
 
 describe("two operators at once", () => {
@@ -317,32 +358,109 @@ describe("two operators at once", () => {
   });
 });
 
-test("an old store that was restored from before the move is refused: its copy leases already", async () => {
-  const { source, to, target, storeId, leases } = await pair(memoryPlace);
-  await moveNamespace(moving(source, to, target));
-  const restored = await (await memoryPlace()).open();
-  await init(restored, storeId);
-  for (const { runCount } of leases) await lease(restored, storeId, { runCount });
-  await expect(moveNamespace(moving(restored, to, target))).rejects.toMatchObject({ code: "store_forked" });
-});
+describe("after a move", () => {
+  const bounds = SMALL_BOUNDS;
+  const quickPlace: MakePlace = async () => {
+    const store = new MemoryStore({ bounds });
+    return { url: "memory:", place: `memory:${randomUUID()}`, open: async () => store };
+  };
+  const emptyStore = () => new MemoryStore({ bounds });
+  const leaseQuickly = (store: Store) => leaseOf(coordinatorOf(store, { bounds }));
 
-test("a source that jumped by a clock ahead of ours, by less than eps, is waited for", async () => {
-  const bounds = { ...SHORT_BOUNDS, epsMs: 1_500 };
-  const [from, to] = [await redisPlace(), await redisPlace()];
-  const storeId = recentStoreId();
-  const ahead = { bounds, now: () => Date.now() + 1_400 };
-  const early = await from.open(ahead);
-  await init(early, storeId);
-  await recover(early, storeId);
-  await expect(coordinatorOf(early, ahead).lease(NAMESPACE, anyRequest())).rejects.toMatchObject({
-    code: "line_reached",
+  test("an old store that forgot it leases no number of the new one, and can't be moved to its place", async () => {
+    const { source, to, target, storeId, leases } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const restored = emptyStore();
+    await recover(restored, storeId, { floor: 13 });
+    const both: Lease[] = [...leases];
+    for (let count = 0; count < 3; count++) {
+      const [oldLease, newLease] = [await leaseQuickly(restored), await leaseQuickly(target)];
+      expect([oldLease.version, newLease.version]).toEqual([0, 1]);
+      both.push(oldLease, newLease);
+    }
+    const runs = runsOf(both);
+    expect(new Set(runs).size).toBe(runs.length);
+    await expect(moveNamespace(moving(restored, to, target, { bounds }))).rejects.toMatchObject({
+      code: "namespace_already_initialised",
+    });
   });
-  const [source, target] = [await from.open({ bounds }), await to.open({ bounds })];
-  const { record, sourceMark } = await moveNamespace(moving(source, to, target, { bounds }));
-  expect(record.highWaterMark).toBeGreaterThanOrEqual(sourceMark);
+
+  test("a new store that lost everything goes on as the same store, above what it leased, when the move is run again", async () => {
+    const { source, to, target } = await pair(quickPlace, quickPlace);
+    const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
+    const before = await leaseQuickly(target);
+    const emptied = emptyStore();
+    expect(await moveNamespace(moving(source, to, emptied, { bounds }))).toMatchObject({ storeId, leaseCount: 7 });
+    const after = await leaseQuickly(emptied);
+    expect(runsOf([after])[0]).toBeGreaterThan(runsOf([before])[0] as number);
+  });
+
+  test("a new store that lost its record is recovered by its store id, in its own version, whatever the archive holds of the old one", async () => {
+    const { source, to, target, leases } = await pair(quickPlace, quickPlace);
+    const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
+    const before = await leaseQuickly(target);
+    const emptied = emptyStore();
+    const options = {
+      store: emptied,
+      namespace: NAMESPACE,
+      witness: NO_WITNESS,
+      bounds,
+      storeId,
+      // Above the clock line of the new store, in the version before.
+      floors: [{ from: "the archive", ledgerId: 2 ** 29 }],
+      nodeCount: 1,
+      isClockChecked: false,
+      watchMs: 0,
+      pause: async () => {},
+    };
+    const plan = await planRecovery(options);
+    expect(plan.possibleAtMs).toBeNull();
+    expect((await recoverNamespace(options, plan)).after).toMatchObject({ version: 1, highWaterMark: plan.target });
+    const runs = runsOf([...leases, before, await leaseQuickly(emptied)]);
+    expect(new Set(runs).size).toBe(runs.length);
+  });
+
+  test("a namespace moves on to a third place, in the version after", async () => {
+    const { source, to, target, leases } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const second = await leaseQuickly(target);
+    const [onward, third] = [await quickPlace(), emptyStore()];
+    expect(await moveNamespace(moving(target, onward, third, { bounds }))).toMatchObject({
+      leaseCount: 8,
+      record: { version: 2 },
+    });
+    const runs = runsOf([...leases, second, await leaseQuickly(third)]);
+    expect(runs).toEqual([...runs].sort((one, other) => one - other));
+    expect(new Set(runs).size).toBe(runs.length);
+  });
+
+  test("leases of the old store can be looked up, and a number of the old one that was not copied is not denied", async () => {
+    const { source, to, target } = await pair(quickPlace, quickPlace);
+    await moveNamespace(moving(source, to, target, { bounds }));
+    const current = coordinatorOf(target, { bounds });
+    const { version, firstRun } = await leaseOf(current);
+    const inspected = (parts: { version: number; run: number }) =>
+      current.inspect(NAMESPACE, encodeCallNumber({ ...parts, sequence: 0 }));
+    expect(await inspected({ version: 0, run: 1 })).toMatchObject({ verdict: "unreported", lease: { firstRun: 1 } });
+    expect(await inspected({ version, run: firstRun })).toMatchObject({ verdict: "unreported" });
+    expect(await inspected({ version: 0, run: 900 })).toMatchObject({
+      reason: "below_first_run",
+      explanation: expect.stringContaining("perhaps the store that was moved leased it"),
+    });
+    expect(await inspected({ version, run: 5 })).toMatchObject({ reason: "skipped" });
+    expect(await inspected({ version, run: firstRun + 1 })).toMatchObject({ reason: "above_mark" });
+    expect(await inspected({ version: 2, run: 1 })).toMatchObject({ verdict: "other_version" });
+    const status = await current.status(NAMESPACE);
+    expect(status).toMatchObject({ version: 1, firstRun: 1, highWaterMark: firstRun, runsUsed: firstRun });
+    expect(runsOf([{ version, firstRun, runCount: 1 }])[0]).toBeGreaterThan(2 ** 30);
+  });
 });
 
-function anyRequest() {
-  const nonce = "nonce-0123456789";
-  return { runCount: 1, nonce, holder: holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
-}
+test("a source whose version was left meanwhile is not sealed: the new store would begin in the version it is in", async () => {
+  const { source, storeId } = await pair(memoryPlace);
+  const later = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
+  await expect(seal(source, storeId, movedSeal({ storeId: later, place: "there" }))).rejects.toMatchObject({
+    code: "claim_raced",
+  });
+  expect(await source.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
+});

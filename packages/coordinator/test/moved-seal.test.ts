@@ -1,19 +1,27 @@
 /** The seal of a store that was moved: it names where to, nothing lifts it, and it may be set again to hear the quorum. */
 import { afterEach, describe, expect, test } from "vitest";
 import {
-  FORKED_SEAL,
   isMovedSeal,
-  MOVED_PLACE_LENGTH_MAX,
   MOVED_SEAL,
+  MOVED_TEXT_LENGTH_MAX,
   movedSeal,
-  placeInSeal,
-} from "../src/guard/record.js";
+  movedToIn,
+  textOfMove,
+} from "../src/guard/moved-seal.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
+import { nextStoreId } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
 const PLACE = "redis://10.0.0.7:6379/0?prefix=mail:";
+const MOVED_ID = nextStoreId(recentStoreId(), 1, Date.now());
+const PLACE_LENGTH_MAX = MOVED_TEXT_LENGTH_MAX - MOVED_ID.length - 1;
+
+function sealOf(place: string): string {
+  return movedSeal({ storeId: MOVED_ID, place });
+}
 
 describe.each<[string, OpenForTest]>([
   ["memory", openMemory],
@@ -28,7 +36,7 @@ describe.each<[string, OpenForTest]>([
     const storeId = recentStoreId();
     await init(store, storeId);
     await lease(store, storeId);
-    await seal(store, storeId, movedSeal(PLACE));
+    await seal(store, storeId, sealOf(PLACE));
     return { store, storeId, reopen };
   }
 
@@ -36,19 +44,20 @@ describe.each<[string, OpenForTest]>([
     for (const remove of toRemove.splice(0)) await remove();
   });
 
-  test("names the place to whoever asks for a lease, and in the record", async () => {
+  test("names the place and the new store id in each refusal of a lease, and in the record", async () => {
     const { store, storeId } = await sealed();
     await expect(lease(store, storeId)).rejects.toMatchObject({
       code: "store_moved",
-      message: expect.stringContaining(`was moved to ${PLACE};`),
+      message: expect.stringContaining(`was moved to ${PLACE} as store ${MOVED_ID};`),
     });
-    expect(placeInSeal((await store.readNamespace(NAMESPACE)).seal)).toBe(PLACE);
+    const { seal: kept } = await store.readNamespace(NAMESPACE);
+    expect(movedToIn(textOfMove(kept))).toEqual({ storeId: MOVED_ID, place: PLACE });
   });
 
-  test("holds a place of 400 characters", async () => {
+  test("holds a place of 400 characters and more", async () => {
     const { store, remove } = await open();
     toRemove.push(remove);
-    const [storeId, text] = [recentStoreId(), movedSeal("~".repeat(MOVED_PLACE_LENGTH_MAX))];
+    const [storeId, text] = [recentStoreId(), sealOf("~".repeat(PLACE_LENGTH_MAX))];
     await init(store, storeId);
     await seal(store, storeId, text);
     await seal(store, storeId, text);
@@ -66,7 +75,7 @@ describe.each<[string, OpenForTest]>([
     const { store, storeId, reopen } = await sealed();
     const before = await store.readNamespace(NAMESPACE);
     const again = store.kind === "memory" ? store : await reopen();
-    const { after, check } = await seal(again, storeId, movedSeal(PLACE));
+    const { after, check } = await seal(again, storeId, sealOf(PLACE));
     expect(check).toMatchObject({ role: "master", epoch: after.epoch, generation: before.generation });
     const { changedAtMs } = after;
     expect(await again.readNamespace(NAMESPACE)).toEqual({ ...before, changedAtMs });
@@ -75,30 +84,35 @@ describe.each<[string, OpenForTest]>([
   test("is not set again for another place, or by another store", async () => {
     const { store, storeId } = await sealed();
     const before = await store.readNamespace(NAMESPACE);
-    for (const other of [movedSeal("redis://10.0.0.8:6379/0"), MOVED_SEAL, FORKED_SEAL]) {
+    for (const other of [sealOf("redis://10.0.0.8:6379/0"), MOVED_SEAL, FORKED_SEAL]) {
       await expect(seal(store, storeId, other)).rejects.toMatchObject({
         code: "store_moved",
         message: expect.stringContaining(PLACE),
       });
     }
-    await expect(seal(store, recentStoreId(), movedSeal(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
+    await expect(seal(store, recentStoreId(), sealOf(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
     expect(await store.readNamespace(NAMESPACE)).toEqual(before);
   });
 });
 
-test("a moved seal holds one printable place of 1 to 400 characters, and nothing else", () => {
-  for (const place of ["x", "sqlite:/var/lib/a%20b.db", "~".repeat(MOVED_PLACE_LENGTH_MAX)]) {
-    expect(isMovedSeal(movedSeal(place))).toBe(true);
-    expect(placeInSeal(movedSeal(place))).toBe(place);
+test("a moved seal holds a store id and one printable place", () => {
+  for (const place of ["x", "sqlite:/var/lib/a%20b@c.db", "~".repeat(PLACE_LENGTH_MAX)]) {
+    expect(isMovedSeal(sealOf(place))).toBe(true);
+    expect(movedToIn(textOfMove(sealOf(place)))).toEqual({ storeId: MOVED_ID, place });
   }
-  for (const place of ["", "a b", "a\n", "é", "~".repeat(MOVED_PLACE_LENGTH_MAX + 1)]) {
-    expect(isMovedSeal(movedSeal(place))).toBe(false);
+  for (const place of ["a b", "a\n", "é", "~".repeat(PLACE_LENGTH_MAX + 1)]) {
+    expect(isMovedSeal(sealOf(place))).toBe(false);
   }
-  expect([isMovedSeal("moved"), placeInSeal("moved"), isMovedSeal("forked"), isMovedSeal("movedx")]).toEqual([
+  expect([isMovedSeal("moved"), textOfMove("moved"), isMovedSeal("forked"), isMovedSeal("movedx")]).toEqual([
     true,
     "",
     false,
     false,
+  ]);
+  expect([movedToIn(""), movedToIn("redis://10.0.0.7:6379/0"), movedToIn("x@y")]).toEqual([
+    undefined,
+    undefined,
+    undefined,
   ]);
 });
 
@@ -107,8 +121,8 @@ test("the script takes no place that is longer, or that no reader of the record 
   try {
     const storeId = recentStoreId();
     await init(store, storeId);
-    for (const place of ["~".repeat(MOVED_PLACE_LENGTH_MAX + 1), "", "a b", "é"]) {
-      await expect(seal(store, storeId, movedSeal(place))).rejects.toMatchObject({ code: "internal_error" });
+    for (const place of ["~".repeat(PLACE_LENGTH_MAX + 1), "a b", "é"]) {
+      await expect(seal(store, storeId, sealOf(place))).rejects.toMatchObject({ code: "internal_error" });
     }
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0 });
   } finally {

@@ -8,9 +8,10 @@ import fc from "fast-check";
 import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { checksumOf, GENERATION_MAX, MOVED_PLACE_LENGTH_MAX, movedSeal, SCHEMA } from "../src/guard/record.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/moved-seal.js";
+import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
 import type { StepCommand } from "../src/store.js";
-import type { StoreIdFields } from "../src/store-id.js";
+import { newStoreId, type StoreIdFields } from "../src/store-id.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";
 
@@ -36,7 +37,9 @@ export const STEPS: readonly StepCommand["step"][] = [
 
 const UUID = "0189c0de-0000-4000-8000-000000000000";
 const OTHER_UUID = "0189c0de-ffff-4000-8000-000000000000";
-const MOVED_THERE = movedSeal("redis://10.0.0.7:6379/0");
+/** To a store that begins in version 3: a record that has reached it can't be moved there. */
+const MOVED_THERE = movedSeal({ storeId: `${OTHER_UUID}.${ledgerIdOf(3, 1)}.1.2`, place: "redis://10.0.0.7:6379/0" });
+const MOVED_ELSEWHERE = movedSeal({ storeId: `${OTHER_UUID}.${ledgerIdOf(7, 1)}.1.2`, place: "elsewhere" });
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
@@ -73,8 +76,8 @@ const ODD_TEXTS = [
   "moved",
   "moved ",
   "moved to there",
-  `moved ${"a".repeat(MOVED_PLACE_LENGTH_MAX)}`,
-  `moved ${"a".repeat(MOVED_PLACE_LENGTH_MAX + 1)}`,
+  `moved ${"a".repeat(MOVED_TEXT_LENGTH_MAX)}`,
+  `moved ${"a".repeat(MOVED_TEXT_LENGTH_MAX + 1)}`,
   "forked",
   "-",
   "a:b",
@@ -134,6 +137,8 @@ function seldom<T>(usual: T, ...others: readonly T[]): fc.Arbitrary<T> {
 }
 
 const identity = fc.record({
+  /** How many versions the store has behind it: its first one lies so far below. */
+  advances: fc.constantFrom(0, 0, 1, -1, VERSION_COUNT - 1, VERSION_COUNT - 1, VERSION_COUNT - 1),
   version: fc.oneof(
     { weight: 3, arbitrary: fc.constant(0) },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: VERSION_COUNT - 1 }) },
@@ -212,7 +217,7 @@ const stepRecipe = fc.record({
   ),
   versionDelta: seldom(0, 1, -1),
   runCount: fc.constantFrom(1, 2, 63, 64, 200, RUN_MAX),
-  seal: fc.constantFrom("moved", MOVED_THERE, MOVED_THERE, movedSeal("elsewhere"), "forked"),
+  seal: fc.constantFrom("moved", MOVED_THERE, MOVED_THERE, MOVED_ELSEWHERE, "moved 1@2", "forked"),
   nodeCount: fc.oneof(
     { weight: 3, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.constantFrom(1, 2, 3, 99) },
@@ -261,12 +266,13 @@ function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: FoundServer,
 
 /** An id whose line of the version began `ageMs` ago; or as long ago as can be, for versions that no store can have reached. */
 function idOf(
-  { rate, firstRun, ageMs }: { rate: number; firstRun: number; ageMs: number | "end" },
+  { rate, firstRun, ageMs, advances }: { rate: number; firstRun: number; ageMs: number | "end"; advances: number },
   version: number,
   timeMs: number,
 ): StoreIdFields {
-  const atZero = { firstRun, rate, initialisedAtMs: 0 };
-  const beginMs = version === 0 ? 0 : whenLineReaches(atZero, version - 1, RUN_MAX);
+  const firstVersion = Math.min(Math.max(version - advances, 0), VERSION_COUNT - 1);
+  const atZero = { firstVersion, firstRun, rate, initialisedAtMs: 0 };
+  const beginMs = version <= firstVersion ? 0 : whenLineReaches(atZero, version - 1, RUN_MAX);
   const lastsMs = whenLineReaches(atZero, version, RUN_MAX) - beginMs;
   return {
     ...atZero,
@@ -282,13 +288,13 @@ function runOf(
   { epsMs }: Bounds,
 ): number {
   const bases: Readonly<Record<string, number>> = {
-    first: version === 0 ? id.firstRun - 1 : 0,
+    first: version === id.firstVersion ? id.firstRun - 1 : 0,
     line: lineAt(id, version, timeMs),
     jump: lineAt(id, version, timeMs + 2 * epsMs),
     end: RUN_MAX,
     anywhere: 0,
   };
-  const min = version === 0 && !mayBeBelowFirst ? id.firstRun - 1 : 0;
+  const min = version === id.firstVersion && !mayBeBelowFirst ? id.firstRun - 1 : 0;
   return Math.min(Math.max((bases[from] ?? 0) + delta, min), RUN_MAX);
 }
 
@@ -334,8 +340,8 @@ function epochOf(kind: RecordRecipe["epoch"], epoch: string): string {
   return epochs[kind];
 }
 
-function storeIdOf({ firstRun, initialisedAtMs, rate }: StoreIdFields, uuid = UUID): string {
-  return `${uuid}.${firstRun}.${initialisedAtMs}.${rate}`;
+function storeIdOf(id: StoreIdFields): string {
+  return newStoreId(id, UUID);
 }
 
 function commandOf(

@@ -15,6 +15,7 @@ function recordOf(lifeMs: number, firstRun: number, highWaterMark: number) {
     namespace: "main",
     storeId,
     version: 0,
+    firstVersion: 0,
     firstRun,
     highWaterMark,
     changedAtMs: NOW_MS - 5,

@@ -1,5 +1,7 @@
 /** The steps that tests of moving a store begin with, on the namespace that most tests use. */
+import { movedSeal } from "../src/guard/moved-seal.js";
 import type { LeaseStep, Outcome, Store } from "../src/store.js";
+import { nextStoreId } from "../src/store-id.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 
 /** A store that began an hour ago: its line lies close above what a test leases, and rises fast. */
@@ -17,6 +19,11 @@ export function lease(store: Store, storeId: string, own: Partial<LeaseStep> = {
 
 export function seal(store: Store, storeId: string, text: string): Promise<Outcome> {
   return store.step(NAMESPACE, commandsFor(storeId).seal(text));
+}
+
+/** The seal of a store of that id in version 0 that is moved to a place. */
+export function sealTo(storeId: string, place: string): string {
+  return movedSeal({ storeId: nextStoreId(storeId, 1, Date.now()), place });
 }
 
 export function recover(store: Store, storeId: string, { floor = 0 } = {}): Promise<Outcome> {

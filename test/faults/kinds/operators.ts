@@ -1,20 +1,21 @@
 /**
  * What operators do, rightly and wrongly, and what a server is set to: verbs in the wrong place, twice, beside each other; settings
  * that would lose or hide what the guard needs.
- * Guarantees: G3, G5 (docs/guarantees.md).
+ * Guarantees: G3, G5, G13 (docs/guarantees.md).
  */
 import type { Redis } from "ioredis";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
-import { moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
-import type { MoveOptions } from "../../../packages/coordinator/src/operator/move-plan.js";
-import type { Store } from "../../../packages/coordinator/src/store.js";
+import { type Moved, moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
 import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
 import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-fault.js";
-import type { RedisWorld } from "../redis-world.js";
+import type { Address, RedisWorld } from "../redis-world.js";
 import { mustRefuse, recover, refusalOf, witnessOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
+
+/** In each store, while both lease. */
+const LEASES_OF_BOTH = 12;
 
 export const OPERATORS: readonly Fault[] = [
   redisFault({
@@ -110,15 +111,56 @@ export const OPERATORS: readonly Fault[] = [
     expected: ["store_moved"],
     inject: async (world) => {
       const target = await world.addServer();
-      await world.onStore((source) =>
-        world.onStore((store) => move(world, source, { store, place: world.storeUrlAt(target) }), target),
-      );
+      await move(world, target);
       await world.untilSeen("store_moved");
       await world.killCoordinators();
       for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
     },
   }),
+  redisFault({
+    number: 40,
+    name: "moved to another server, then the old one loses its last writes, and both lease",
+    injectionCountMax: 1,
+    expected: ["store_moved"],
+    inject: async (world) => {
+      const { server } = world;
+      const target = await world.addServer();
+      const snapshot = await world.snapshot();
+      await world.work();
+      const moved = await move(world, target);
+      await world.untilSeen("store_moved");
+      await server.kill("SIGKILL");
+      await world.restore(snapshot);
+      await server.start();
+      await bothLease(world, target, moved);
+    },
+  }),
+  redisFault({
+    number: 40,
+    name: "moved to another server, then the old one is emptied and recovered as printed, and both lease",
+    injectionCountMax: 1,
+    expected: ["store_moved"],
+    inject: async (world) => {
+      const target = await world.addServer();
+      const moved = await move(world, target);
+      await world.untilSeen("store_moved");
+      await world.killCoordinators();
+      await world.on(world.server, (redis) => redis.flushall());
+      await recover(world);
+      await world.startCoordinators();
+      await bothLease(world, target, moved);
+    },
+  }),
 ];
+
+/** Starts a coordinator of the new store; resolves when importers have runs of both. */
+async function bothLease(world: RedisWorld, target: Address, { storeId }: Moved): Promise<void> {
+  await world.addCoordinatorAt(target);
+  const stores = [storeId, world.storeId].map((id) => [id, world.received.leaseCountOf(id)] as const);
+  await world.until("both stores lease", () =>
+    stores.every(([id, before]) => world.received.leaseCountOf(id) >= before + LEASES_OF_BOTH),
+  );
+}
 
 /** `init` as the verb does it. */
 async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
@@ -129,17 +171,14 @@ async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
   });
 }
 
-async function move(
-  world: RedisWorld,
-  store: Store,
-  target: Pick<MoveOptions["target"], "store" | "place">,
-): Promise<void> {
-  await moveNamespace({
-    store,
-    namespace: NAMESPACE,
-    witness: witnessOf(world),
-    bounds: BOUNDS,
-    target: { ...target, witness: witnessOf(world, target.place) },
-    nodeCount: 1,
-  });
+/** From this world's store to another server. */
+async function move(world: RedisWorld, to: Address): Promise<Moved> {
+  const place = world.storeUrlAt(to);
+  return await world.onStore((store) =>
+    world.onStore(async (target) => {
+      const [witness, targetWitness] = [witnessOf(world), witnessOf(world, place)];
+      const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS, nodeCount: 1 };
+      return await moveNamespace({ ...common, target: { store: target, place, witness: targetWitness } });
+    }, to),
+  );
 }

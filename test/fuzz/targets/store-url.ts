@@ -25,6 +25,7 @@ const SEEDS = [
   `redis-sentinel://user:${PASSWORD}@a:1,b,[::2]:3/mymaster/0?prefix=p&sentinelUsername=s&sentinelPassword=${PASSWORD}`,
   `rediss-cluster://user:${PASSWORD}@a,b:7000,c/0?prefix=p`,
   "035c99bf-da8e-4d21-9235-b2fa0238433d.1.1700000000000.16",
+  "035c99bf-da8e-4d21-9235-b2fa0238433d.1073741825.1700000000000.2",
 ].map((text) => Buffer.from(text));
 const WORDS =
   "redis:// rediss:// redis-sentinel:// redis-cluster:// sqlite: // / ? # @ : , & = % %40 %zz [ ] [::1] prefix= 65535 65536 0 99999 ~ .. \0".split(
@@ -46,8 +47,15 @@ function check(bytes: Buffer): void {
   const id = parseStoreId(text);
   if (id !== undefined) {
     const numbers = text.split(".").slice(1).map(Number);
-    assert.deepEqual([id.firstRun, id.initialisedAtMs, id.rate], numbers);
-    assert(id.firstRun >= 1 && id.firstRun < 2 ** 30 && id.rate >= 1 && id.rate <= 16);
+    assert.deepEqual([id.firstVersion * 2 ** 30 + id.firstRun, id.initialisedAtMs, id.rate], numbers);
+    assert(
+      id.firstVersion >= 0 &&
+        id.firstVersion <= 7 &&
+        id.firstRun >= 1 &&
+        id.firstRun < 2 ** 30 &&
+        id.rate >= 1 &&
+        id.rate <= 16,
+    );
   }
   const address = addressIn(text);
   if (address === undefined) return;

@@ -3,7 +3,7 @@ import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { World } from "../world.js";
 import type { Choices, Kind } from "./kind.js";
 
-const RUN_COUNTS = [1, 2, 8, 64];
+export const RUN_COUNTS = [1, 2, 8, 64];
 
 export const COURSE = {
   lease: {
@@ -49,9 +49,9 @@ export const COURSE = {
   goOn: {
     group: "course",
     weight: 3,
-    play: (world, a) => {
+    play: async (world, a) => {
       const isEnded = world.importers.some(({ refusedWith }) => refusedWith?.code === "run_space_exhausted");
-      if (!isEnded || world.operator.isBusy) return false;
+      if (!isEnded || world.operator.isBusy || (await world.newPlace.isMade())) return false;
       world.operatorRoute = a.one(world.hosts).route;
       world.tell(() => `the operator types advance-version at server ${world.operatorRoute + 1}`);
       world.operator.advance();

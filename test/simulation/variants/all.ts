@@ -2,6 +2,7 @@
 import { ADVANCE_DENSE, ADVANCE_EARLY } from "./advance-dense.js";
 import { AGE_TIMES_RATE } from "./age-times-rate.js";
 import { JUMP_BEFORE_WAIT } from "./jump-before-wait.js";
+import { MOVE_KEEPS_ID } from "./move-keeps-id.js";
 import { NO_CHECKSUM } from "./no-checksum.js";
 import { NO_EPOCH } from "./no-epoch.js";
 import { NO_FLOOR } from "./no-floor.js";
@@ -22,6 +23,7 @@ export const VARIANTS: readonly Variant[] = [
   NO_FLOOR,
   ADVANCE_DENSE,
   ADVANCE_EARLY,
+  MOVE_KEEPS_ID,
   REFUSE_ALWAYS,
   END_ALWAYS,
 ];

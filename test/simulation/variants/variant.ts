@@ -3,7 +3,7 @@
  * inside the simulated server; everything else is the product's own code.
  */
 import type { Focus } from "../history.js";
-import type { Refusal, Situation, StepCommand, Written } from "../product.js";
+import type { Refusal, Situation, StepCommand, Store, Written } from "../product.js";
 import type { PromiseName } from "../tally.js";
 
 type Decide = (situation: Situation, command: StepCommand) => Written | Refusal;
@@ -22,6 +22,8 @@ export interface Variant {
   readonly epochOf?: (epoch: string) => string;
   /** Nobody waits for the quorum, and every answer says that it was reached. */
   readonly pretendsQuorum?: boolean;
+  /** What `move` sees of the store that it moves to; `oldStoreId` is the id of the one that it moves from. */
+  readonly newPlaceOf?: (store: Store, oldStoreId: () => string) => Store;
   /** A server that has heard of a later claim never follows one that has not: for variants that would fall to that first. */
   readonly sparesReturns?: boolean;
 }

@@ -41,9 +41,10 @@ export function moveCommand(): Command {
   const command = new Command("move")
     .summary("take a store to another place")
     .description(
-      "Takes namespaces from one store to another, such as from the embedded store to Redis: the same store id, the ledger, and what " +
-        "holders may report. The old store is sealed for good, and nothing is leased until a coordinator runs on the new one. Says what it " +
-        "found and will do, and changes nothing without --apply. When it is cut short, type the same again: it goes on.",
+      "Takes namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
+        "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
+        "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. When it is cut " +
+        "short, run the same again: it goes on.",
     )
     .addOption(storeOption())
     .addOption(checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)))

@@ -1,6 +1,6 @@
 /** What `move` says of what it found, what it will do, and what an operator does next. */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { lineAt } from "../guard/line.js";
 import type { Moved } from "../operator/move.js";
 import type { MovePlan } from "../operator/move-plan.js";
 import type { Finding } from "../store.js";
@@ -16,38 +16,50 @@ export interface Way {
 const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
   new: "not begun",
   begun: "begun: the old store is sealed for it; it goes on from there",
-  done: "done already: the new store leases; nothing is left to do",
+  done: "done already: nothing is left to do",
 };
 
 /** A namespace, as it was found. */
 export function planInWords(plan: MovePlan, { from, to }: Way, nodeCount: number): string {
-  const { namespace, stage, source, leaseCount, copiedCount } = plan;
+  const { namespace, stage, source, storeId, ledger } = plan;
+  const { version, highWaterMark } = source;
   const found = [
     `namespace ${namespace}, store id ${source.storeId}`,
     "found",
     `  the old store      ${from}`,
-    `                     ${grouped(leaseCount)} leases, mark ${grouped(source.highWaterMark)}, written ${instant(source.changedAtMs)}`,
+    `                     version ${version}, mark ${grouped(highWaterMark)}, written ${instant(source.changedAtMs)}`,
     `  the new store      ${to}`,
-    `                     ${plan.target === undefined ? "no such namespace" : "the same store"}, ${grouped(copiedCount)} of the leases`,
+    `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
     `  the move           ${STAGES[stage]}`,
   ];
-  if (stage === "done") return found.join("\n");
+  if (ledger === undefined) return found.join("\n");
+  const { leaseCount, copiedCount } = ledger;
   return [
     ...found,
     "moving",
-    "  1 seals the old store for good: nothing is leased from it any more, whatever becomes of the new one",
-    `  2 copies ${grouped(leaseCount - copiedCount)} leases, and compares all`,
-    `  3 makes the record in the new store, with the same store id, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
+    "  1 seals the old store permanently: it leases no more",
+    `  2 copies ${grouped(leaseCount - copiedCount)} of ${grouped(leaseCount)} leases, and compares all`,
+    `  3 makes the new store, with a store id of its own and version ${version + 1} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
     "and costs",
-    `  runs               ${grouped(skippedRunCount(plan))} are never leased: the new store begins on the clock line, as after any doubt`,
-    `  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs in hand`,
+    `  a version          ${grouped(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${leftAfter(version + 1)}`,
+    "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs in hand",
   ].join("\n");
 }
 
+function leftAfter(version: number): string {
+  const left = VERSION_MAX - version;
+  return left === 0 ? "no further move is possible" : `${left} more ${left === 1 ? "move is" : "moves are"} possible`;
+}
+
 /** A namespace that was moved. */
-export function movedInWords({ namespace, leaseCount, record, wasDone }: Moved): string {
-  if (wasDone) return `Namespace ${namespace} was moved before: all ${grouped(leaseCount)} leases are there.`;
-  return `Namespace ${namespace} is moved: ${grouped(leaseCount)} leases are there, the mark is at run ${grouped(record.highWaterMark)}, generation ${record.generation}.`;
+export function movedInWords({ namespace, storeId, leaseCount, record }: Moved): string {
+  const { version, highWaterMark } = record;
+  const done =
+    leaseCount === undefined
+      ? `Namespace ${namespace} was moved before.`
+      : `Namespace ${namespace} is moved: ${grouped(leaseCount)} leases are there, the mark is at run ${grouped(highWaterMark)} of version ${version}.`;
+  return `${done}\n  new store id       ${storeId}`;
 }
 
 /** What is left to an operator. */
@@ -58,8 +70,8 @@ export function nextSteps({ from, to }: Way, storeId: string): string {
     "Now:",
     `  1 stop every "callnumber serve" on ${from}: it refuses every lease (store_moved)`,
     `  2 start "callnumber serve" on ${to}: it claims the store, and leases about ${waitS} s later`,
-    "  3 tell importers the coordinator's address if it is another one; the store id is the same",
-    "  4 never start the old store from a backup that was made before this: it would lease the same runs again",
+    "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
+    "  4 note the new store id where the old one was noted",
   ].join("\n");
 }
 
@@ -70,32 +82,31 @@ export function findingInWords({ code, what, remedy, override }: Finding): strin
 }
 
 /** For programs: without the key of the receipts. */
-export function planAsJson(plan: MovePlan): object {
-  const { namespace, stage, source, target, leaseCount, copiedCount } = plan;
-  const { storeId, version, highWaterMark, generation } = source;
+export function planAsJson({ namespace, stage, source, storeId, target, ledger }: MovePlan): object {
+  const { version, highWaterMark, generation } = source;
   return {
     namespace,
     stage,
-    storeId,
+    storeId: source.storeId,
     version,
     highWaterMark,
     generation,
-    leaseCount,
-    copiedCount,
-    skippedRunCount: skippedRunCount(plan),
+    leaseCount: ledger?.leaseCount ?? null,
+    copiedCount: ledger?.copiedCount ?? null,
+    newStoreId: stage === "new" ? null : storeId,
     targetPhase: target?.phase ?? null,
   };
 }
 
-export function movedAsJson({ namespace, storeId, leaseCount, record, wasDone }: Moved): object {
+export function movedAsJson({ namespace, storeId, leaseCount, record }: Moved): object {
   const { version, highWaterMark, generation } = record;
-  return { namespace, storeId, version, highWaterMark, generation, leaseCount, wasDone };
-}
-
-/** How many runs lie between the mark and the line of a moment from now; 0 when the move is done. */
-function skippedRunCount({ source, stage }: MovePlan): number {
-  const id = parseStoreId(source.storeId);
-  if (id === undefined || stage === "done") return 0;
-  const { version, highWaterMark } = source;
-  return Math.max(lineAt(id, version, Date.now() + 2 * DEFAULT_BOUNDS.epsMs) - highWaterMark, 0);
+  return {
+    namespace,
+    storeId,
+    version,
+    highWaterMark,
+    generation,
+    leaseCount: leaseCount ?? null,
+    wasDone: leaseCount === undefined,
+  };
 }

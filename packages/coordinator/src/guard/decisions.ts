@@ -2,7 +2,7 @@
  * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
  * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
  * same for Redis, and random states are played on both and compared answer by answer.
- * Guarantees: G1, G12 (docs/guarantees.md).
+ * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
@@ -32,7 +32,8 @@ import {
   undoubted,
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
-import { GENERATION_MAX, type GuardRecord, isMovedSeal, NO_SEAL, PHASES, placeInSeal, readRecord } from "./record.js";
+import { isMovedSeal, movedToIn, textOfMove } from "./moved-seal.js";
+import { GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
@@ -104,7 +105,10 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
   return { record: { ...touched(record, situation), mark, phase: PHASES.open }, runCount: 0 };
 }
 
-/** The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. */
+/**
+ * The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. The
+ * store that it names leases no version that this one has reached.
+ */
 function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
   if (isMovedSeal(step.seal)) {
     const moved = ours(situation, step, step.seal);
@@ -112,6 +116,8 @@ function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
   }
   const record = undoubted(situation, step);
   if (isRefusal(record)) return record;
+  const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
+  if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
   return {
     record: { ...touched(record, situation), phase: PHASES.sealed, seal: step.seal },
     runCount: 0,
@@ -137,7 +143,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
-  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", placeInSeal(kept.seal));
+  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", textOfMove(kept.seal));
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
@@ -148,8 +154,8 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     namespace: situation.namespace,
     storeId: step.storeId,
     id,
-    version: versionKnown,
-    mark: versionKnown === 0 ? id.firstRun - 1 : 0,
+    version: Math.max(versionKnown, id.firstVersion),
+    mark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
     changedAtMs: 0,
     epoch: NO_SEAL,
     generation: 0,
@@ -191,7 +197,7 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
       namespace: situation.namespace,
       storeId: step.storeId,
       id,
-      version: 0,
+      version: id.firstVersion,
       mark: id.firstRun - 1,
       changedAtMs: clocksOf(situation).latestMs,
       epoch: server.epoch ?? "",

@@ -6,7 +6,8 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
 import type { FoundKeys, FoundServer } from "./found.js";
-import { type GuardRecord, isMovedSeal, PHASES, placeInSeal, readRecord } from "./record.js";
+import { isMovedSeal, textOfMove } from "./moved-seal.js";
+import { type GuardRecord, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** All that a decision looks at. */
@@ -109,7 +110,7 @@ export function faultOfSilence(situation: Situation, record: GuardRecord, isAcce
 }
 
 function refusalOfSeal({ seal }: GuardRecord): Refusal {
-  if (isMovedSeal(seal)) return refusal("MOVED", placeInSeal(seal));
+  if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
   return refusal("FORKED", 0);
 }
 

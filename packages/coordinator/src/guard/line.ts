@@ -21,11 +21,11 @@ export function whenLineReaches(id: StoreIdFields, version: number, run: number)
   return beginOf(id, version) + Math.ceil(((run - startOf(id, version) - BURST_RUNS) * 1000) / id.rate);
 }
 
-function startOf({ firstRun }: StoreIdFields, version: number): number {
-  return version === 0 ? firstRun : 1;
+function startOf({ firstVersion, firstRun }: StoreIdFields, version: number): number {
+  return version === firstVersion ? firstRun : 1;
 }
 
 function beginOf(id: StoreIdFields, version: number): number {
-  if (version === 0) return id.initialisedAtMs;
+  if (version <= id.firstVersion) return id.initialisedAtMs;
   return whenLineReaches(id, version - 1, RUN_MAX);
 }

@@ -5,7 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { parseStoreId, type StoreIdFields } from "../store-id.js";
+import { isMovedSeal } from "./moved-seal.js";
 import { type Refusal, refusal } from "./refusal.js";
 
 export const SCHEMA = "2";
@@ -20,9 +22,8 @@ export type KeptFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", s
 export type FoundFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
-/** In `ph`: no seal · sealed for good, by `move` · sealed because two copies of the store were met. `movedSeal` names where to. */
+/** In `ph`: no seal · sealed because two copies of the store were met. `movedSeal` makes the third. */
 export const NO_SEAL = "-";
-export const MOVED_SEAL = "moved";
 export const FORKED_SEAL = "forked";
 
 export interface GuardRecord {
@@ -48,9 +49,6 @@ const TIME_MAX_MS = 1e15 - 1;
 export const NODE_COUNT_MAX = 99;
 const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
-/** A place's characters, without spaces, in the seal of a move. */
-export const MOVED_PLACE_LENGTH_MAX = 400;
-const MOVED_PATTERN = new RegExp(`^${MOVED_SEAL}(?: ([!-~]{1,${MOVED_PLACE_LENGTH_MAX}}))?$`);
 export const GENERATION_MAX = 1e15 - 1;
 
 /** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
@@ -63,23 +61,6 @@ function wholeIn(text: string | undefined, max: number): number | undefined {
 export function checksumOf(fields: FoundFields): string {
   const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
   return createHash("sha1").update(text).digest("hex");
-}
-
-/**
- * The seal of a store that was moved to a place: 1 to 400 printable ASCII characters, no spaces. It names the place, so that a
- * move that was cut short goes on to where it began to, and nowhere else: two places that took it over would lease the same runs.
- */
-export function movedSeal(place: string): string {
-  return `${MOVED_SEAL} ${place}`;
-}
-
-export function isMovedSeal(seal: string): boolean {
-  return MOVED_PATTERN.test(seal);
-}
-
-/** Where a moved store went; empty when its seal does not say. */
-export function placeInSeal(seal: string): string {
-  return MOVED_PATTERN.exec(seal)?.[1] ?? "";
 }
 
 /** The record in what was found, or the refusal. */
@@ -110,7 +91,8 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
     return refusal("CORRUPT", "a field of the record is missing or can't be");
   }
   if (found["k"] !== checksumOf(found)) return refusal("CORRUPT", "the checksum of the record is wrong");
-  if (version === 0 && mark < id.firstRun - 1) return refusal("CORRUPT", "the mark is below the first run");
+  if (ledgerIdOf(version, mark) < ledgerIdOf(id.firstVersion, id.firstRun) - 1)
+    return refusal("CORRUPT", "the mark is below the first run");
   if (ns !== namespace) return refusal("FOREIGN", sid);
   return {
     namespace,

@@ -18,14 +18,13 @@ export interface LedgerComparison {
   readonly copiedCount: number;
   /** Ledger id of the newest of those; 0 for none. */
   readonly copiedUpTo: number;
-  /** Whether the target holds leases beyond all of the source's: it has leased since. */
+  /** Whether the target holds leases beyond all of the source's. */
   readonly hasMore: boolean;
 }
 
 /**
  * How much of the source's ledger the target holds, lease by lease.
- * @throws CoordinatorError `store_replaced` when the target holds anything but the source's oldest leases, and after all of
- *   them leases of its own.
+ * @throws CoordinatorError `store_replaced` when the target holds anything but the source's oldest leases.
  */
 export async function compareLedgers({
   namespace,
@@ -33,12 +32,9 @@ export async function compareLedgers({
   target,
   pageLeaseCount,
 }: LedgerPair): Promise<LedgerComparison> {
-  // What the target has archived since, it no longer holds: it had all of it.
-  const beyond = await archivedBeyond(source, target, namespace);
-  const targetPages = pagesOf(target, namespace, beyond, pageLeaseCount);
-  let leaseCount = await countUpTo(source, namespace, beyond, pageLeaseCount);
-  let [copiedCount, copiedUpTo] = [leaseCount, beyond];
-  for await (const page of pagesOf(source, namespace, beyond, pageLeaseCount)) {
+  const targetPages = pagesOf(target, namespace, 0, pageLeaseCount);
+  let [leaseCount, copiedCount, copiedUpTo] = [0, 0, 0];
+  for await (const page of pagesOf(source, namespace, 0, pageLeaseCount)) {
     leaseCount += page.length;
     const found = (await targetPages.next()).value ?? [];
     for (const [index, held] of found.entries()) {
@@ -66,7 +62,8 @@ export async function copyLedger(
 }
 
 /**
- * Tells the target how much of the ledger stands in the archive: the files stay where they are, as they are named by the store id.
+ * Notes in the target how much of the ledger is archived. The files stay where they are: their folder is named by the UUID of the
+ * store id, which a move keeps.
  * @throws CoordinatorError as `Store.cutLedger`.
  */
 export async function copyArchivedPart({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
@@ -74,23 +71,6 @@ export async function copyArchivedPart({ namespace, source, target }: LedgerPair
   const { through: archivedThrough } = await target.readArchived(namespace);
   if (archivedThrough >= through) return;
   await target.cutLedger(namespace, { storeId, archivedThrough, through, leases: [] });
-}
-
-/** Ledger id up to which the target has archived more than the source had; 0 for nothing. */
-async function archivedBeyond(source: Store, target: Store, namespace: string): Promise<number> {
-  const [from, to] = [await source.readArchived(namespace), await target.readArchived(namespace)];
-  return to.through > from.through ? to.through : 0;
-}
-
-async function countUpTo(store: Store, namespace: string, ledgerId: number, limit: number): Promise<number> {
-  let count = 0;
-  if (ledgerId === 0) return count;
-  for await (const page of pagesOf(store, namespace, 0, limit)) {
-    const within = page.filter((lease) => lastLedgerIdOf(lease) <= ledgerId).length;
-    count += within;
-    if (within < page.length) break;
-  }
-  return count;
 }
 
 /** The pages of a ledger, oldest first; none is empty. */

@@ -1,25 +1,29 @@
 /**
  * What a move from one store to another finds, and whether it may begin, go on, or is done. Changes nothing.
  *
- *   source open, target empty                          nothing was done yet
- *   source sealed for this target, target unfinished   a move was cut short: it goes on
- *   source sealed for this target, target leases       it is done
+ *   source open, target empty                         nothing was done yet
+ *   source sealed for this target, target empty       a move was cut short: it goes on
+ *   source sealed for this target, target has record  it is done
  *
- * Everything else is refused: two stores that lease from one clock line lease the same runs.
+ * Guarantees: G13 (docs/guarantees.md).
  */
-import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { isMovedSeal, movedSeal, PHASES, placeInSeal } from "../guard/record.js";
-import { DAMAGED, type Remembrance, type Witness } from "../guard/witness.js";
+import { DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { whenLineReaches } from "../guard/line.js";
+import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/moved-seal.js";
+import { PHASES } from "../guard/record.js";
+import { DAMAGED, type Witness } from "../guard/witness.js";
 import { refused } from "../refusals.js";
 import type { NamespaceRecord, Store } from "../store.js";
-import { compareLedgers } from "./ledger-copy.js";
+import { nextStoreId, parseStoreId } from "../store-id.js";
+import { compareLedgers, type LedgerComparison } from "./ledger-copy.js";
 import type { VerbOptions } from "./open-guard.js";
 
 /** The store that the namespace moves to. */
 interface MoveTarget {
   readonly store: Store;
-  /** Where it is, without secrets, spelt the same at every try; it fits `movedSeal`. */
+  /** Where it is, without secrets, spelt the same at every try; it fits in a seal. */
   readonly place: string;
   readonly witness: Witness;
 }
@@ -37,66 +41,78 @@ export interface MovePlan {
   readonly namespace: string;
   readonly stage: "new" | "begun" | "done";
   readonly source: NamespaceRecord;
+  /** The store id that the namespace goes on as; decided once the source is sealed. */
+  readonly storeId: string;
   /** What the target holds of the namespace; undefined for no record. */
   readonly target: NamespaceRecord | undefined;
-  readonly leaseCount: number;
-  /** How many of them the target holds already. */
-  readonly copiedCount: number;
-  /** Ledger id of the newest of those; 0 for none. */
-  readonly copiedUpTo: number;
-  /** What is remembered of the target's place: it kept this store before. */
-  readonly remembered: Remembrance | undefined;
+  /** Undefined when the move is done. */
+  readonly ledger: LedgerComparison | undefined;
 }
 
 const PAGE_LEASE_COUNT = 500;
 
 /**
  * Looks at both stores.
- * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place,
- *   `store_forked` (the target is a copy of the source), `store_replaced` (it holds another store),
- *   `namespace_already_initialised` (its record was made by another hand).
+ * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place, `store_forked`;
+ *   `run_space_exhausted` in the last version, or at the end of one: what
+ *   comes next may be in use; `namespace_already_initialised` when the target's place keeps or kept another store;
+ *   `store_replaced` when it holds leases of one.
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target } = options;
-  const { place } = target;
-  if (!isMovedSeal(movedSeal(place))) {
+  const source = await store.readNamespace(namespace);
+  const { storeId } = movedToOf(source, options);
+  if (!isMovedSeal(movedSeal({ storeId, place: target.place }))) {
     throw new TypeError(
-      `the new store's address is too long to be kept in the old store's seal: ${place.slice(0, 60)}…`,
+      `the new store's address is too long to be kept in the old store's seal: ${target.place.slice(0, 60)}…`,
     );
   }
-  const source = await store.readNamespace(namespace);
-  mustBeMovable(source, place);
   const found = await recordIn(target.store, namespace);
-  const remembered = rememberedAt(target);
-  for (const storeId of [found?.storeId, remembered?.storeId]) {
-    if (storeId !== undefined && storeId !== source.storeId) throw otherStore(namespace, target, storeId);
-  }
-  const stage = stageOf(source, found);
-  if (stage === "new" && found !== undefined) throw twoCopies(namespace, target, found);
-  const { hasMore, ...ledgers } = await compareLedgers(ledgersOf(options));
-  if (hasMore && stage !== "done") throw beyondSource(namespace, target);
-  if (found !== undefined && ledgers.copiedCount < ledgers.leaseCount) throw incomplete(namespace, target, ledgers);
-  return { namespace, stage, source, target: found, ...ledgers, remembered };
+  mustBeFree(options, storeId, found);
+  if (found !== undefined) return { namespace, stage: "done", source, storeId, target: found, ledger: undefined };
+  const ledger = await compareLedgers(ledgersOf(options));
+  if (ledger.hasMore) throw beyondSource(namespace, target);
+  const stage = source.phase === PHASES.sealed ? "begun" : "new";
+  return { namespace, stage, source, storeId, target: undefined, ledger };
 }
 
 export function ledgersOf({ namespace, store: source, target, pageLeaseCount = PAGE_LEASE_COUNT }: MoveOptions) {
   return { namespace, source, target: target.store, pageLeaseCount };
 }
 
-/** A lower bound for the target's record: ledger id of the greatest run that anybody knows of. */
-export function floorOf({ source, remembered }: MovePlan): number {
-  return Math.max(ledgerIdOf(source.version, source.highWaterMark), remembered?.ledgerId ?? 0);
+/** As the seal says; without one a store of its own, in the next version: no number of it can be one of the source's. */
+function movedToOf(
+  { namespace, storeId, version, phase, seal }: NamespaceRecord,
+  { target: { place }, now = Date.now, bounds = DEFAULT_BOUNDS }: MoveOptions,
+): MovedTo {
+  if (phase === PHASES.sealed) {
+    const to = movedToIn(textOfMove(seal));
+    if (to?.place === place) return to;
+    if (isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
+    throw refused("FORKED", "0", namespace);
+  }
+  if (version >= VERSION_MAX) throw lastVersion(namespace, version);
+  const id = parseStoreId(storeId);
+  // A source that forgot an advance is in the version before again. It leases nothing, and the next version is its own.
+  if (id === undefined || whenLineReaches(id, version, RUN_MAX) <= now() + 2 * bounds.epsMs) {
+    throw versionEnded(namespace, version);
+  }
+  return { storeId: nextStoreId(storeId, version + 1, now()), place };
 }
 
-function stageOf({ phase }: NamespaceRecord, found: NamespaceRecord | undefined): MovePlan["stage"] {
-  if (phase !== PHASES.sealed) return "new";
-  return found === undefined || found.phase === PHASES.claimed ? "begun" : "done";
-}
-
-function mustBeMovable({ namespace, phase, seal }: NamespaceRecord, place: string): void {
-  if (phase !== PHASES.sealed || seal === movedSeal(place)) return;
-  if (isMovedSeal(seal)) throw refused("MOVED", placeInSeal(seal), namespace);
-  throw refused("FORKED", "0", namespace);
+/** Coordinators at the place would refuse another store than the one in its record or in their witness folder. */
+function mustBeFree({ namespace, target }: MoveOptions, storeId: string, found: NamespaceRecord | undefined): void {
+  const remembered = target.witness.read();
+  const known = found?.storeId ?? (remembered === DAMAGED ? undefined : remembered?.storeId);
+  if (known === undefined || known === storeId) return;
+  const kept =
+    found === undefined
+      ? `the witness folder remembers store ${known} there`
+      : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
+  throw new CoordinatorError(
+    "namespace_already_initialised",
+    `namespace "${namespace}" can't move to ${target.place}: ${kept}. Move to an empty place: another file or "?prefix="`,
+  );
 }
 
 async function recordIn(store: Store, namespace: string): Promise<NamespaceRecord | undefined> {
@@ -108,37 +124,19 @@ async function recordIn(store: Store, namespace: string): Promise<NamespaceRecor
   }
 }
 
-function rememberedAt({ witness }: MoveTarget): Remembrance | undefined {
-  const remembered = witness.read();
-  return remembered === DAMAGED ? undefined : remembered;
-}
-
-function otherStore(namespace: string, { place }: MoveTarget, storeId: string): CoordinatorError {
+function versionEnded(namespace: string, version: number): CoordinatorError {
   return new CoordinatorError(
-    "store_replaced",
-    `namespace "${namespace}" at ${place} belongs to another store (${storeId}, as its record or the witness folder says). ` +
-      "Nothing was changed. Move to an empty place, such as another ?prefix=",
+    "run_space_exhausted",
+    `namespace "${namespace}" can't move: the clock line of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
+      `"callnumber advance-version --namespace ${namespace}" on the old store first`,
   );
 }
 
-function twoCopies(namespace: string, { place }: MoveTarget, { phase }: NamespaceRecord): CoordinatorError {
+function lastVersion(namespace: string, version: number): CoordinatorError {
   return new CoordinatorError(
-    "store_forked",
-    `${place} holds namespace "${namespace}" already, as the same store${phase === PHASES.open ? ", and leases from it" : ""}, while the old ` +
-      "one was not moved there (or was restored since). Nothing was changed. If it is the same place by another name, there is " +
-      "nothing to move. Otherwise two copies are alive: stop the one that should not be, for good",
-  );
-}
-
-function incomplete(
-  namespace: string,
-  { place }: MoveTarget,
-  { copiedCount, leaseCount }: Pick<MovePlan, "copiedCount" | "leaseCount">,
-): CoordinatorError {
-  return new CoordinatorError(
-    "namespace_already_initialised",
-    `${place} has a record of namespace "${namespace}", as the same store, but only ${copiedCount} of its ${leaseCount} leases: another hand ` +
-      "made it there. Nothing was changed. Runs are leased from there all the same; what is missing can only be looked up in the old store",
+    "run_space_exhausted",
+    `namespace "${namespace}" can't move: version ${version} is the last, and a move takes the next one. Between Redis servers, replicate and ` +
+      "promote instead: version and store id stay",
   );
 }
 

@@ -12,8 +12,10 @@ export interface VerbOptions {
   readonly witness: Witness;
   readonly log?: Log;
   readonly now?: () => number;
-  /** Others than the default are for tests. */
+  /** Others than the defaults are for tests, as are the two below. */
   readonly bounds?: Bounds;
+  readonly pause?: (pauseMs: number) => Promise<void>;
+  readonly random?: () => number;
 }
 
 /** @throws CoordinatorError as `NamespaceGuard.open`. */
@@ -24,7 +26,8 @@ export function openGuard({
   log = SILENT_LOG,
   now = Date.now,
   bounds = DEFAULT_BOUNDS,
+  pause = async (pauseMs) => void (await delay(pauseMs)),
+  random = Math.random,
 }: VerbOptions): Promise<NamespaceGuard> {
-  const pause = async (pauseMs: number) => void (await delay(pauseMs));
-  return NamespaceGuard.open({ store, namespace, witness, log, now, bounds, pause, random: Math.random });
+  return NamespaceGuard.open({ store, namespace, witness, log, now, bounds, pause, random });
 }

@@ -52,7 +52,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const storeId = known ?? theOnlyStoreIdOf(options.floors, namespace);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
+  const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
   const floors = [
+    ...(firstLedgerId === 1 ? [] : [{ from: "the store id", ledgerId: firstLedgerId - 1 }]),
     ...(record === undefined
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),

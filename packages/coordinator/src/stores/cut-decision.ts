@@ -1,5 +1,6 @@
 /** Whether a store lets go of archived leases, as a pure function; lua/cut.lua says the same for Redis. */
-import { type FoundFields, isMovedSeal, PHASES, placeInSeal, readRecord } from "../guard/record.js";
+import { isMovedSeal, textOfMove } from "../guard/moved-seal.js";
+import { type FoundFields, PHASES, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { refused } from "../refusals.js";
 import { LEDGER_CUT_LEASES_MAX, type LedgerCut } from "../store.js";
@@ -29,7 +30,7 @@ export function decideCut({ namespace, fields, archivedThrough, newestLedgerId }
   if (record !== undefined) {
     const { storeId, phase, seal } = record;
     if (storeId !== cut.storeId) throw refused("FOREIGN", storeId, namespace);
-    if (phase === PHASES.sealed && isMovedSeal(seal)) throw refused("MOVED", placeInSeal(seal), namespace);
+    if (phase === PHASES.sealed && isMovedSeal(seal)) throw refused("MOVED", textOfMove(seal), namespace);
     if (phase === PHASES.sealed) throw refused("FORKED", "0", namespace);
   }
   if (archivedThrough !== cut.archivedThrough) return false;

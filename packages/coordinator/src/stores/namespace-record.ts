@@ -13,6 +13,7 @@ export function namespaceRecordIn(found: FoundFields, namespace: string): Namesp
     namespace,
     storeId,
     version,
+    firstVersion: id.firstVersion,
     firstRun: id.firstRun,
     highWaterMark: mark,
     changedAtMs,

@@ -45,10 +45,11 @@ export function recordIn(answer: unknown): Omit<NamespaceRecord, "namespace"> | 
     seal === undefined
   )
     return undefined;
-  const { firstRun } = id;
+  const { firstVersion, firstRun } = id;
   return {
     storeId,
     version,
+    firstVersion,
     firstRun,
     highWaterMark,
     changedAtMs,
