@@ -1,9 +1,9 @@
 /** Guarantees: G9 (docs/guarantees.md). */
 import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { type Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
-import type { ClientOptions } from "../src/options.js";
-import { refusal, ScriptedSource } from "./scripted-source.js";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
+import type { ClientHooks, ClientOptions } from "../src/options.js";
+import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
 
@@ -278,6 +278,34 @@ describe("when the coordinator refuses or is away", () => {
     const source = new ScriptedSource().always(() => new Promise(() => {}));
     const client = clientOn(source, { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
     await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
+  });
+
+  describe("the warning", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+    afterEach(() => void vi.useRealTimers());
+
+    const never = () => new Promise(() => {});
+    const unreachable = () => {
+      throw new ClientError("coordinator_unreachable", "connection refused");
+    };
+    test.each<[string, Answer, object, number]>([
+      ["once after two seconds without a response", never, {}, 1],
+      ["once when each try failed to reach the coordinator", unreachable, {}, 1],
+      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, 0],
+      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, 0],
+    ])("is emitted %s", async (_, answer, hooks, count) => {
+      const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      onTestFinished(() => emitted.mockRestore());
+      const client = clientOn(new ScriptedSource().always(answer), { hooks });
+      const number = client.next().catch((error: unknown) => error);
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(emitted).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(emitted).toHaveBeenCalledTimes(count);
+      const closed = client.close();
+      await vi.advanceTimersByTimeAsync(1_000);
+      await Promise.all([number, closed]);
+    });
   });
 
   test("does not give an old refusal as the reason of a new wait", async () => {
@@ -586,6 +614,33 @@ describe("options", () => {
     ["a source that is none", { source: {} }, "`lease`"],
   ])("%s is refused, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
+  });
+
+  test("createClient takes undefined for every option and every hook", () => {
+    const hooks: Record<keyof ClientHooks, undefined> = {
+      onLease: undefined,
+      onRefillLate: undefined,
+      onCoordinatorAway: undefined,
+      onAlarm: undefined,
+      onReportFailed: undefined,
+    };
+    const unset: Record<Exclude<keyof ClientOptions, "holder" | "hooks">, undefined> = {
+      coordinator: undefined,
+      source: undefined,
+      namespace: undefined,
+      token: undefined,
+      fetch: undefined,
+      expectedStoreId: undefined,
+      spareRuns: undefined,
+      leaseRunCountMax: undefined,
+      refill: undefined,
+      onExhausted: undefined,
+      waitTimeoutMs: undefined,
+      requestTimeoutMs: undefined,
+    };
+    const holder = { name: "x", host: undefined, pid: undefined, labels: undefined };
+    expect(createClient({ holder, hooks, ...unset })).toBeInstanceOf(Client);
+    expect(createClient({ holder, hooks: undefined })).toBeInstanceOf(Client);
   });
 
   test.each(["", "coordinator", "ftp://x", "http://user:pw@host", "http://host?x=1"])(
