@@ -55,14 +55,15 @@ function refuseOldNode() {
 }
 
 async function install() {
-  const inputs = hashOfInstallInputs();
-  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === inputs && existsSync(TSC)) return;
+  if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === hashOfInstallInputs() && existsSync(TSC)) return;
 
   const [pnpm] = manifest.packageManager.split("+");
   console.log(`Installing the dependencies with ${pnpm}: once, and again when they change.`);
   // An install that is cut short must not look finished to the next run.
   rmSync(STAMP, { force: true });
-  await run("npx", ["--yes", pnpm, "install", "--frozen-lockfile", "--prefer-offline"], {
+  const locked = read("pnpm-lock.yaml");
+  // pnpm keeps the lock file frozen where CI is set. Elsewhere it adds what is missing, such as a new package under examples.
+  await run("npx", ["--yes", pnpm, "install", "--prefer-offline"], {
     env: environmentWithoutNpm(),
     // On Windows npx is a .cmd file, which only a shell can start.
     shell: process.platform === "win32",
@@ -72,7 +73,10 @@ async function install() {
       `If it speaks of an outdated lock file: run npx --yes ${pnpm} install, and commit pnpm-lock.yaml.`,
     ],
   });
-  writeFileSync(STAMP, inputs);
+  if (read("pnpm-lock.yaml") !== locked) {
+    console.log("pnpm-lock.yaml was out of date. It is updated: commit it with the package.json that changed.");
+  }
+  writeFileSync(STAMP, hashOfInstallInputs());
 }
 
 async function build() {

@@ -101,7 +101,7 @@ describe("of a certificate doctor says when it ends", () => {
     expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
     expect(stdout).not.toContain("PRIVATE KEY");
     expect((await callnumber(doctor)).stdout).toMatch(
-      /^no coordinator answers .*nobody known here has signed its certificate/m,
+      /does not tell its settings: .*its certificate is from an unknown authority/m,
     );
   });
 

@@ -40,12 +40,16 @@ test("without that CA nobody asks it anything, and is told what to set", async (
   const { url, output } = await serve("memory:", ...tlsFlags());
   expect(await callnumber(["status", "--coordinator", url])).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/nobody known here has signed its certificate: .*NODE_EXTRA_CA_CERTS/),
+    stderr: expect.stringMatching(
+      /certificate is from an unknown authority\. .*NODE_EXTRA_CA_CERTS.*certificate_rejected/s,
+    ),
   });
   expect(await callnumber(["next", "--coordinator", url])).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: expect.stringMatching(/nobody known here has signed its certificate: .*NODE_EXTRA_CA_CERTS/),
+    stderr: expect.stringMatching(
+      /certificate is from an unknown authority\. .*NODE_EXTRA_CA_CERTS.*certificate_rejected/s,
+    ),
   });
   const other = replaceFile(join(folder, "other.crt"), newAuthority().certificate);
   const env = { NODE_EXTRA_CA_CERTS: other };
@@ -58,9 +62,9 @@ test("whoever says http for https, or https for http, is told which to say", asy
   const { url: plainUrl } = await serve("memory:");
   for (const command of ["next", "status"]) {
     const asked = await callnumber([command, "--coordinator", url.replace("https:", "http:")]);
-    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("Say https://") });
+    expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("Use https://") });
     const other = await callnumber([command, "--coordinator", plainUrl.replace("http:", "https:")]);
-    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("say http://") });
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("Use http://") });
     expect(other.stderr).not.toContain("openssl");
   }
 });

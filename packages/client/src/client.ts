@@ -35,7 +35,14 @@ export function createClient(options: ClientOptions): Client {
   return new Client(settingsOf(options));
 }
 
-export class Client implements AsyncDisposable {
+declare global {
+  // For importers whose `lib` has no esnext.disposable.
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+}
+
+export class Client {
   readonly #settings: Settings;
   readonly #buffer: LeaseBuffer;
   readonly #pid = process.pid;

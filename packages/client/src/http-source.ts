@@ -2,11 +2,18 @@
  * Leases over HTTP, by the platform's `fetch`.
  * One request for each call, never a repeat: when to ask again is the lease buffer's decision.
  */
-import { type ErrorAnswer, isErrorCode, type Lease, pathOf } from "@callnumber/protocol/wire";
+import {
+  type ErrorAnswer,
+  isErrorCode,
+  type Lease,
+  type LeaseRequest,
+  pathOf,
+  type ReportRequest,
+} from "@callnumber/protocol/wire";
 import { boundedText } from "./bounded-text.js";
 import { ClientError } from "./client-error.js";
+import { type FetchFailure, fetchFailure } from "./fetch-failure.js";
 import type { CallOptions, LeaseSource } from "./lease-source.js";
-import { unreachableReason } from "./unreachable-reason.js";
 
 /** The part of `fetch` that is used; a test or a proxy-aware program passes its own. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -22,7 +29,7 @@ const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
 export interface HttpSourceOptions {
   /** Address of the coordinator, `http:` or `https:`, without credentials; a path in front of `/v1` is kept. */
   readonly coordinator: string;
-  /** Sent as `Authorization: Bearer`. A function is asked before each request, so that a token can be exchanged. */
+  /** Sent as `Authorization: Bearer`, without the white space around it. A function is called before each request, so that a token can be exchanged. */
   readonly token?: Token | undefined;
   readonly fetch?: Fetch | undefined;
 }
@@ -35,30 +42,41 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
   const base = baseOf(coordinator);
   if (typeof token !== "function") authorizationOf(token);
 
-  async function post(path: string, body: unknown, { signal }: CallOptions = {}): Promise<unknown> {
+  async function post(
+    path: string,
+    body: LeaseRequest | ReportRequest,
+    { signal }: CallOptions = {},
+    isExpected: (answer: unknown) => boolean = (answer) => answer !== undefined,
+  ): Promise<unknown> {
     const headers = {
       "content-type": "application/json",
       accept: "application/json",
       ...authorizationOf(typeof token === "function" ? token() : token),
     };
-    const init: RequestInit = { method: "POST", headers, body: JSON.stringify(body), redirect: "error" };
-    if (signal) init.signal = signal;
+    const common: RequestInit = { redirect: "manual", signal: signal ?? null };
     let response: Response;
     let text: string | undefined;
     try {
-      response = await fetch(base + path, init);
+      response = await fetch(base + path, { ...common, method: "POST", headers, body: JSON.stringify(body) });
       text = await boundedText(response, ANSWER_BYTES_MAX);
     } catch (error) {
-      throw unreachable(base, error);
+      const failure = await fetchFailure(base, error, (url) => fetch(url, { ...common, method: "HEAD" }));
+      throw unreachable(base, error, failure);
     }
     const answer = parseJson(text ?? "");
-    if (response.ok && answer !== undefined) return answer;
+    if (response.ok && isExpected(answer)) return answer;
     throw refusal(base, response, answer, text === undefined);
   }
 
   return {
-    // The lease buffer checks every field of the answer before it mints from it.
-    lease: (namespace, request, options) => post(pathOf("leases", { namespace }), request, options) as Promise<Lease>,
+    // The lease buffer checks every field of the answer before it mints from it. Without this nonce it is no answer of a coordinator.
+    lease: (namespace, request, options) =>
+      post(
+        pathOf("leases", { namespace }),
+        request,
+        options,
+        (answer) => (answer as Partial<Lease> | null | undefined)?.nonce === request.nonce,
+      ) as Promise<Lease>,
     report: (namespace, ledgerId, request, options) =>
       post(pathOf("report", { namespace, run: ledgerId }), request, options),
   };
@@ -67,8 +85,11 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
 /** The platform would show a token that it can't send. @throws TypeError that does not. */
 function authorizationOf(token: string | undefined): { authorization?: string } {
   if (token === undefined) return {};
-  if (typeof token === "string" && TOKEN_PATTERN.test(token)) return { authorization: `Bearer ${token}` };
-  throw new TypeError("token must have one or more of the characters A-Z, a-z, 0-9, -._~+/ and nothing else");
+  const trimmed = typeof token === "string" ? token.trim() : "";
+  if (TOKEN_PATTERN.test(trimmed)) return { authorization: `Bearer ${trimmed}` };
+  throw new TypeError(
+    "token must have one or more of the characters A-Z, a-z, 0-9, -._~+/ and no white space inside. Pass the token alone",
+  );
 }
 
 /** The messages leave the address out: it may hold a password, which ends the host too early where it has a slash. */
@@ -85,15 +106,12 @@ function baseOf(coordinator: string): string {
   return url.href.replace(/\/+$/, "");
 }
 
-function unreachable(base: string, error: unknown): ClientError {
-  if (error instanceof Error && error.name === "TimeoutError") {
-    return new ClientError("coordinator_unreachable", `the coordinator at ${base} did not answer in time`, {
-      cause: error,
-    });
-  }
-  const reason = unreachableReason(base, error);
-  const message = `no coordinator answers at ${base} (${reason}); is "callnumber serve" running there?`;
-  return new ClientError("coordinator_unreachable", message, { cause: error });
+function unreachable(base: string, cause: unknown, { code, reason }: FetchFailure): ClientError {
+  const message =
+    code === "coordinator_unreachable"
+      ? `no coordinator answers at ${base} (${reason}); is "callnumber serve" running there?`
+      : `${base} can't be used: ${reason}`;
+  return new ClientError(code, message, { cause });
 }
 
 function refusal(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
@@ -104,8 +122,10 @@ function refusal(base: string, response: Response, answer: unknown, isTooLong: b
   const said = isErrorAnswer(answer)
     ? `${answer.code}: ${answer.message}`
     : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
-  const message = `${base} answered with status ${response.status}, ${said}; is that the address of a coordinator?`;
-  const passing = response.status >= 500 || response.status === 429 || response.status === 408;
+  const { status } = response;
+  const message = `${base} answered with status ${status}, ${said}. Check that it is the URL of a coordinator`;
+  // What a proxy answers while its coordinator is away. 500 and 501 are what other programs answer to this request.
+  const passing = status > 501 || status === 429 || status === 408;
   return new ClientError(passing ? "coordinator_unreachable" : "answer_not_understood", message, { retryAfterMs });
 }
 

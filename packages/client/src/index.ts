@@ -3,7 +3,7 @@ export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";
 export { boundedText } from "./bounded-text.js";
 export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
 export { ClientError } from "./client-error.js";
+export { fetchFailure } from "./fetch-failure.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
 export type { CallOptions, LeaseSource } from "./lease-source.js";
 export type { ClientHooks, ClientOptions } from "./options.js";
-export { unreachableReason } from "./unreachable-reason.js";

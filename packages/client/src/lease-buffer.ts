@@ -16,6 +16,7 @@
  * largest lease it is the size of a request, made when half of the last one is left; beyond it, requests are made earlier.
  * A request whose answer is lost, late or wrong is never repeated with the same nonce: its runs are burnt.
  */
+import process from "node:process";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import {
   type ClientErrorCode,
@@ -38,6 +39,9 @@ const CALM_LEASE_MS = 10_000;
 const HUNGER_LEASES_MAX = 4;
 /** A shorter wait is no slow coordinator, but a caller that did not let the event loop turn: asking earlier would not help it. */
 const SLOW_ANSWER_MS = 5;
+/** After so long without a response a client without a hook for it warns. */
+const WARNING_AFTER_MS = 2_000;
+const NO_ANSWER = "the coordinator has not answered yet";
 /** How long a close waits for the answer to a lease request under way. */
 const CLOSE_GRACE_MS = 1_000;
 
@@ -85,6 +89,7 @@ export class LeaseBuffer {
   #hunger = 1;
   /** A caller found no run, and none has come since. */
   #isDry = false;
+  #hasWarned = false;
   #dryAtMs = 0;
 
   /** `onStopped` is called once, when the runs in hand must not be used any more either. */
@@ -131,7 +136,9 @@ export class LeaseBuffer {
     if (this.#asking || this.#isOver) return;
     this.#asking = true;
     this.#lastFailure = undefined;
-    this.#asked = this.#askUntilLeased();
+    const timer = setTimeout(() => this.#warn(), WARNING_AFTER_MS);
+    timer.unref();
+    this.#asked = this.#askUntilLeased().finally(() => clearTimeout(timer));
   }
 
   /**
@@ -285,6 +292,17 @@ export class LeaseBuffer {
     if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
   }
 
+  /** Once: a program that hangs without a word is all that its operator sees of an outage. */
+  #warn(): void {
+    const { code, message } = this.#lastFailure ?? {};
+    const isAnswered = code !== undefined && code !== "coordinator_unreachable";
+    if (this.#hasWarned || isAnswered || this.#settings.hooks.onCoordinatorAway !== undefined) return;
+    this.#hasWarned = true;
+    const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_ANSWER}; the client keeps trying`;
+    // Not every platform that has `fetch` has it.
+    process.emitWarning?.(text, "CallnumberWarning");
+  }
+
   #tellWaiters(error: ClientError): void {
     for (const waiter of this.#waiters) waiter.reject(error);
   }
@@ -335,14 +353,8 @@ export class LeaseBuffer {
   #waitedInVain(): ClientError {
     const { waitTimeoutMs } = this.#settings;
     const last = this.#lastFailure;
-    if (last === undefined) {
-      return new ClientError(
-        "wait_timed_out",
-        `no run came within ${waitTimeoutMs} ms; the coordinator has not answered yet`,
-      );
-    }
-    const message = `no run came within ${waitTimeoutMs} ms; the last try said: ${last.message}`;
-    return new ClientError(last.code, message, { cause: last, retryAfterMs: last.retryAfterMs });
+    const message = `no run came within ${waitTimeoutMs} ms: ${last?.message ?? NO_ANSWER}`;
+    return new ClientError(last?.code ?? "wait_timed_out", message, { cause: last, retryAfterMs: last?.retryAfterMs });
   }
 
   /** In a turn of its own: a hook may close the client or throw, and must not stand between a caller and its number. */

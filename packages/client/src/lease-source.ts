@@ -6,7 +6,7 @@ import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wi
 
 export interface CallOptions {
   /** Aborted when the client closes or the request takes too long. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

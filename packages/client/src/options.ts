@@ -24,59 +24,60 @@ import type { LeaseSource } from "./lease-source.js";
 /** Called as things happen. A hook that throws ends up as an uncaught error; it never disturbs a call number. */
 export interface ClientHooks {
   /** Runs arrived. */
-  readonly onLease?: (lease: Lease) => void;
+  readonly onLease?: ((lease: Lease) => void) | undefined;
   /** The numbers in hand ran out before the next run came: somebody waits. */
-  readonly onRefillLate?: () => void;
-  /** A request for a lease failed and will be repeated in `retryInMs`. */
-  readonly onCoordinatorAway?: (away: {
-    readonly error: ClientError;
-    readonly attempt: number;
-    readonly retryInMs: number;
-  }) => void;
+  readonly onRefillLate?: (() => void) | undefined;
+  /**
+   * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, a client that has had no response
+   * for two seconds warns once by `process.emitWarning`.
+   */
+  readonly onCoordinatorAway?:
+    | ((away: { readonly error: ClientError; readonly attempt: number; readonly retryInMs: number }) => void)
+    | undefined;
   /**
    * The client has stopped for good, and somebody should look: once, as soon as it is known, whether or not anybody waits for a
    * number. Its runs may be leased to somebody else (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`,
    * `store_forked`), or this process is a copy (`copied_process`). Every later call throws the same.
    */
-  readonly onAlarm?: (error: ClientError) => void;
+  readonly onAlarm?: ((error: ClientError) => void) | undefined;
   /** A report did not arrive. The ledger then knows less; no number is in danger. */
-  readonly onReportFailed?: (error: ClientError) => void;
+  readonly onReportFailed?: ((error: ClientError) => void) | undefined;
 }
 
 export interface ClientOptions {
   /** Address of the coordinator. Either this or `source`. Default `http://127.0.0.1:7300`. */
-  readonly coordinator?: string;
+  readonly coordinator?: string | undefined;
   /** Where leases come from instead of HTTP: a coordinator in the same process, or a source of one's own. */
-  readonly source?: LeaseSource;
+  readonly source?: LeaseSource | undefined;
   /** Default `main`. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** How this process is called in the ledger. Host and pid are filled in. */
-  readonly holder: Pick<Holder, "name"> & Partial<Holder>;
+  readonly holder: Pick<Holder, "name"> & { readonly [K in keyof Holder]?: Holder[K] | undefined };
   /**
-   * Bearer token for the coordinator, or a function that is asked for it before each request. Without one none is sent. It is sent as it
-   * is: over `http:` to another machine whoever is on the way can read it.
+   * Bearer token for the coordinator, or a function that returns one, called before each request. Without one none is sent. White space
+   * around it is removed, such as the line end of a file. Over `http:` to another machine the network in between can read it.
    */
-  readonly token?: Token;
+  readonly token?: Token | undefined;
   /** Instead of the platform's `fetch`. */
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
   /**
    * The id of the store that the archive's numbers come from; keep it beside the archive. Runs of any other store are
    * refused before the first number. Default: the store of the first lease.
    */
-  readonly expectedStoreId?: string;
+  readonly expectedStoreId?: string | undefined;
   /** Runs to keep in hand, beyond the one in use, for outages: each is 16,384 numbers. 0 to 64. Default 0. */
-  readonly spareRuns?: number;
+  readonly spareRuns?: number | undefined;
   /** The most runs to ask for at once: 1 to 64. Default 64; a client starts with 1 and grows only with hunger. */
-  readonly leaseRunCountMax?: number;
+  readonly leaseRunCountMax?: number | undefined;
   /** `ahead` (default): ask for runs while half of the last lease is left. `when_empty`: ask only when none is left. */
-  readonly refill?: "ahead" | "when_empty";
+  readonly refill?: "ahead" | "when_empty" | undefined;
   /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
-  readonly onExhausted?: "lease" | "stop";
+  readonly onExhausted?: "lease" | "stop" | undefined;
   /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
-  readonly waitTimeoutMs?: number;
+  readonly waitTimeoutMs?: number | undefined;
   /** How long one request may take, to the end of its answer: 1 to 600,000 ms. Default 5,000. A lease that comes later is burnt. */
-  readonly requestTimeoutMs?: number;
-  readonly hooks?: ClientHooks;
+  readonly requestTimeoutMs?: number | undefined;
+  readonly hooks?: ClientHooks | undefined;
 }
 
 export interface Settings {

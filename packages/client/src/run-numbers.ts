@@ -10,7 +10,7 @@
  *
  * The tables are constants of this module, and not exported: what a module imports, the compiler of Node 20 does not take for constant.
  */
-import { CALL_NUMBER_LENGTH, DIGITS, encodeCallNumber, SEQUENCE_BITS, toNumber } from "@callnumber/protocol/codec";
+import { CALL_NUMBER_LENGTH, DIGITS, encodeCallNumber, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 
 /** The most numbers that one text holds: larger ones are slower, because they leave the nearest cache. */
 export const TEXT_COUNT_MAX = 2_048;
@@ -155,7 +155,10 @@ function spellOne(sum: number, at: number): void {
 }
 
 function numberOf(version: number, run: number, sequence: number): number {
-  return toNumber(encodeCallNumber({ version, run, sequence }));
+  let number = 0;
+  for (const digit of encodeCallNumber({ version, run, sequence }))
+    number = number * DIGITS.length + DIGITS.indexOf(digit);
+  return number;
 }
 
 function sumOf(numbers: readonly number[]): number {

@@ -28,6 +28,10 @@ describe("the delay before the next try", () => {
     expect(Math.max(...delays(1, 2 ** 31))).toBeLessThanOrEqual(70_000);
   });
 
+  test("is a whole number of milliseconds, never less than the coordinator asked for", () => {
+    for (const delayMs of delays(1, 0.25)) expect(delayMs).toSatisfy((value) => Number.isInteger(value) && value >= 1);
+  });
+
   test("spreads those who were told to wait over as long again, and over a second at the most: they were all told the same", () => {
     expect(Math.max(...delays(1, 4_000))).toBeLessThanOrEqual(5_000);
     const drawn = delays(1, 1_000);

@@ -1,9 +1,9 @@
 /** Guarantees: G9 (docs/guarantees.md). */
 import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { type Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
-import type { ClientOptions } from "../src/options.js";
-import { refusal, ScriptedSource } from "./scripted-source.js";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
+import type { ClientHooks, ClientOptions } from "../src/options.js";
+import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
 
@@ -280,6 +280,34 @@ describe("when the coordinator refuses or is away", () => {
     await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
   });
 
+  describe("the warning", () => {
+    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+    afterEach(() => void vi.useRealTimers());
+
+    const never = () => new Promise(() => {});
+    const unreachable = () => {
+      throw new ClientError("coordinator_unreachable", "connection refused");
+    };
+    test.each<[string, Answer, object, number]>([
+      ["once after two seconds without a response", never, {}, 1],
+      ["once when each try failed to reach the coordinator", unreachable, {}, 1],
+      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, 0],
+      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, 0],
+    ])("is emitted %s", async (_, answer, hooks, count) => {
+      const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      onTestFinished(() => emitted.mockRestore());
+      const client = clientOn(new ScriptedSource().always(answer), { hooks });
+      const number = client.next().catch((error: unknown) => error);
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(emitted).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(emitted).toHaveBeenCalledTimes(count);
+      const closed = client.close();
+      await vi.advanceTimersByTimeAsync(1_000);
+      await Promise.all([number, closed]);
+    });
+  });
+
   test("does not give an old refusal as the reason of a new wait", async () => {
     const source = new ScriptedSource()
       .answer(refusal("namespace_not_initialised"))
@@ -324,70 +352,12 @@ describe("when the coordinator refuses or is away", () => {
 });
 
 describe("answers that can't be", () => {
-  test.each([
-    ["another nonce", { nonce: "nonce-of-another-request" }],
-    ["another namespace", { namespace: "other" }],
-    ["no store id", { storeId: "" }],
-    ["a store id that is longer than any", { storeId: "s".repeat(100) }],
-    ["a store id that would do something at a terminal", { storeId: "store\u001b[2J" }],
-    ["more runs than asked", { runCount: 2 }],
-    ["no runs", { runCount: 0 }],
-    ["a run beyond the space", { firstRun: 2 ** 30 }],
-    ["a negative run", { firstRun: -1 }],
-    ["a run as text", { firstRun: "1" }],
-    ["half a run", { firstRun: 1.5 }],
-    ["version 8", { version: 8 }],
-    ["no time", { leasedAtMs: undefined }],
-  ])("%s: no number is made of it", async (_, forged) => {
-    const source = new ScriptedSource().answer((lease) => ({ ...lease, ...forged }));
-    const client = clientOn(source);
-    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
-    expect(runsOf([await client.next()])).toEqual([2]);
-  });
-
   test("what stands there is told cut short", async () => {
     const source = new ScriptedSource().answer((lease) => ({ ...lease, runCount: "9".repeat(1_000_000) }));
     const error = (await clientOn(source)
       .next()
       .catch((thrown: unknown) => thrown)) as Error;
     expect(error.message).toMatch(/its runCount is "9{40}…", not a whole number from 1 to 1$/);
-  });
-
-  test.each([["null"], ["[]"], ["7"], ['"text"'], ["{}"]])("%s is no lease", async (json) => {
-    const client = clientOn(new ScriptedSource().answer(() => JSON.parse(json)));
-    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
-  });
-
-  test("a doubled answer to an earlier request is not taken for this one", async () => {
-    let earlier: unknown;
-    const source = new ScriptedSource().answer(
-      (lease) => {
-        earlier = lease;
-        return lease;
-      },
-      () => earlier,
-    );
-    const client = clientOn(source, { refill: "when_empty" });
-    const made = await client.take(SEQUENCE_COUNT);
-    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
-    made.push(await client.next());
-    expect(new Set(made).size).toBe(made.length);
-  });
-
-  test.each([
-    ["the same run again", 1],
-    ["an earlier run", 0],
-  ])("%s: the client makes no more numbers at all, and says why", async (_, firstRun) => {
-    const source = new ScriptedSource().answer(
-      (lease) => lease,
-      (lease) => ({ ...lease, firstRun }),
-    );
-    const client = clientOn(source);
-    await client.take(SEQUENCE_COUNT / 2 + 2);
-    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("run_not_rising")));
-    await expect(client.next()).rejects.toEqual(code("run_not_rising"));
-    await expect(client.take(2)).rejects.toEqual(code("run_not_rising"));
-    expect(source.requests).toHaveLength(2);
   });
 
   test("a lease from another store stops the client, in the middle of its run", async () => {
@@ -400,18 +370,6 @@ describe("answers that can't be", () => {
     await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("other_store")));
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
-
-  test.each(["run_beyond_mark", "store_replaced", "store_forked"])(
-    "%s means that runs were forgotten: the client makes no more numbers, in the middle of its run",
-    async (refused) => {
-      const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
-      const client = clientOn(source);
-      await client.take(SEQUENCE_COUNT / 2 + 2);
-      await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code(refused)));
-      await expect(client.next()).rejects.toEqual(code(refused));
-      expect(source.requests).toHaveLength(2);
-    },
-  );
 
   test("an answer that changes after it was checked changes nothing", async () => {
     const source = new ScriptedSource();
@@ -586,6 +544,33 @@ describe("options", () => {
     ["a source that is none", { source: {} }, "`lease`"],
   ])("%s is refused, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
+  });
+
+  test("createClient takes undefined for every option and every hook", () => {
+    const hooks: Record<keyof ClientHooks, undefined> = {
+      onLease: undefined,
+      onRefillLate: undefined,
+      onCoordinatorAway: undefined,
+      onAlarm: undefined,
+      onReportFailed: undefined,
+    };
+    const unset: Record<Exclude<keyof ClientOptions, "holder" | "hooks">, undefined> = {
+      coordinator: undefined,
+      source: undefined,
+      namespace: undefined,
+      token: undefined,
+      fetch: undefined,
+      expectedStoreId: undefined,
+      spareRuns: undefined,
+      leaseRunCountMax: undefined,
+      refill: undefined,
+      onExhausted: undefined,
+      waitTimeoutMs: undefined,
+      requestTimeoutMs: undefined,
+    };
+    const holder = { name: "x", host: undefined, pid: undefined, labels: undefined };
+    expect(createClient({ holder, hooks, ...unset })).toBeInstanceOf(Client);
+    expect(createClient({ holder, hooks: undefined })).toBeInstanceOf(Client);
   });
 
   test.each(["", "coordinator", "ftp://x", "http://user:pw@host", "http://host?x=1"])(

@@ -1,10 +1,12 @@
 /** The HTTP source against real sockets that answer as a test says: what reaches the wire, and what becomes of odd answers. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, createServer as createNetServer, type Server as NetServer } from "node:net";
 import { gzipSync } from "node:zlib";
 import type { LeaseRequest } from "@callnumber/protocol/wire";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { endlessServer } from "../../../test/endless-server.js";
+import { newAuthority } from "../../../test/tls/certificates.js";
 import { ClientError, createClient, httpSource } from "../src/index.js";
 
 const request: LeaseRequest = {
@@ -15,6 +17,9 @@ const request: LeaseRequest = {
   receipt: null,
   sentAtMs: 1_795_000_000_000,
 };
+
+/** So much of a lease as the source itself checks. */
+const lease = { nonce: request.nonce };
 
 interface Answer {
   readonly status: number;
@@ -59,9 +64,9 @@ async function failure(call: Promise<unknown>): Promise<ClientError> {
 
 describe("what is sent", () => {
   test("one POST with the whole request as JSON, the token, and an address whose path is kept", async () => {
-    answer = { status: 201, body: '{"some":"lease"}' };
+    answer = { status: 201, body: JSON.stringify(lease) };
     const source = httpSource({ coordinator: `${base}/behind/`, token: "secret" });
-    expect(await source.lease("main", request)).toEqual({ some: "lease" });
+    expect(await source.lease("main", request)).toEqual(lease);
     expect(seen).toHaveLength(1);
     const [{ message, body }] = seen as [(typeof seen)[0]];
     expect([message.method, message.url]).toEqual(["POST", "/behind/v1/namespaces/main/leases"]);
@@ -81,7 +86,7 @@ describe("what is sent", () => {
   });
 
   test("a function is asked for the token before each request, so that it can be exchanged", async () => {
-    answer = { status: 201, body: "{}" };
+    answer = { status: 201, body: JSON.stringify(lease) };
     const tokens = ["first", "second", "third"];
     const source = httpSource({ coordinator: base, token: () => tokens.shift() ?? "none" });
     expect(tokens).toHaveLength(3);
@@ -110,22 +115,13 @@ describe("what is sent", () => {
   });
 
   const SECRET = "cn_not-to-be-shown";
-  const BAD_TOKENS = [
-    `${SECRET}\n`,
-    `${SECRET}\r\nx: y`,
-    `${SECRET} x`,
-    `Bearer ${SECRET}`,
-    `${SECRET}ü`,
-    `"${SECRET}"`,
-    "",
-    "=",
-  ];
+  const BAD_TOKENS = [`${SECRET}\r\nx: y`, `${SECRET} x`, `Bearer ${SECRET}`, `${SECRET}ü`, `"${SECRET}"`, "", "="];
 
   test.each([...BAD_TOKENS, null, 7, {}])("a token that is none is refused and not shown: %j", async (given) => {
     const token = given as string;
     const misuse = (error: unknown) => {
       expect(error).toBeInstanceOf(TypeError);
-      expect((error as TypeError).message).toMatch(/^token must have/);
+      expect((error as TypeError).message).toMatch(/^token must have .* no white space inside/);
       expect((error as TypeError).stack).not.toContain(SECRET);
       return true;
     };
@@ -137,6 +133,15 @@ describe("what is sent", () => {
     const failure = await client.next().catch((error: unknown) => error as Error);
     expect(failure).toMatchObject({ name: "ClientError", message: expect.stringMatching(/^token must have/) });
     expect(seen).toEqual([]);
+  });
+
+  test("httpSource removes the white space around a token, such as the line end of a file", async () => {
+    answer = { status: 201, body: JSON.stringify(lease) };
+    const token = "\t cn_secret \r\n";
+    for (const given of [token, () => token]) {
+      await httpSource({ coordinator: base, token: given }).lease("main", request);
+      expect(seen.pop()?.message.headers["authorization"]).toBe("Bearer cn_secret");
+    }
   });
 
   test("a function that fails sends nothing, and its own words are told", async () => {
@@ -160,7 +165,7 @@ describe("what is sent", () => {
     const asked: string[] = [];
     const fetch = async (url: string) => {
       asked.push(url);
-      return new Response("{}", { status: 201 });
+      return Response.json(lease, { status: 201 });
     };
     await httpSource({ coordinator: "https://example.org", fetch }).lease("main", request);
     expect(asked).toEqual(["https://example.org/v1/namespaces/main/leases"]);
@@ -224,7 +229,9 @@ describe("refusals", () => {
     [{ status: 404, body: "<html>not here</html>" }, "answer_not_understood", undefined],
     [{ status: 200, body: "hello" }, "answer_not_understood", undefined],
     [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "answer_not_understood", undefined],
-    [{ status: 302, headers: { location: "/elsewhere" } }, "coordinator_unreachable", undefined],
+    [{ status: 501, body: "<html>Unsupported method</html>" }, "answer_not_understood", undefined],
+    [{ status: 201, body: '{"id":7}' }, "answer_not_understood", undefined],
+    [{ status: 302, headers: { location: "/elsewhere" } }, "answer_not_understood", undefined],
   ])("%j becomes %s", async (given, code, retryAfterMs) => {
     answer = given;
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
@@ -238,15 +245,15 @@ describe("refusals", () => {
     const LONGEST_BYTES = 65_536;
     /** What the kernels of both sides may keep for an asker that reads no more. */
     const ON_THE_WAY_BYTES = 24 * 1024 * 1024;
-    const lease = '{"some":"lease"}';
+    const text = JSON.stringify(lease);
 
     test("is none, however small it is on its way and whatever it begins with", async () => {
       const source = httpSource({ coordinator: base });
       for (const pack of [Buffer.from, gzipSync] as const) {
         const headers = pack === gzipSync ? { "content-encoding": "gzip" } : {};
-        answer = { status: 201, body: pack(lease.padEnd(LONGEST_BYTES)), headers };
-        expect(await source.lease("main", request)).toEqual({ some: "lease" });
-        answer = { status: 201, body: pack(lease.padEnd(LONGEST_BYTES + 1)), headers };
+        answer = { status: 201, body: pack(text.padEnd(LONGEST_BYTES)), headers };
+        expect(await source.lease("main", request)).toEqual(lease);
+        answer = { status: 201, body: pack(text.padEnd(LONGEST_BYTES + 1)), headers };
         expect(await failure(source.lease("main", request))).toMatchObject({
           code: "answer_not_understood",
           message: expect.stringContaining("longer than a coordinator does"),
@@ -275,8 +282,9 @@ describe("refusals", () => {
     });
 
     test("in broken UTF-8 is cut nowhere else than before: what can't be read stands for itself", async () => {
-      answer = { status: 201, body: Buffer.from([0xef, 0xbb, 0xbf, 0x22, 0xff, 0xc3, 0xbc, 0x22]) };
-      expect(await httpSource({ coordinator: base }).lease("main", request)).toBe("\ufffdü");
+      answer = { status: 200, body: Buffer.from([0xef, 0xbb, 0xbf, 0x22, 0xff, 0xc3, 0xbc, 0x22]) };
+      const report = { nonce: request.nonce, lastSequence: null, state: "closed" } as const;
+      expect(await httpSource({ coordinator: base }).report("main", 1, report)).toBe("\ufffdü");
     });
   });
 
@@ -288,5 +296,60 @@ describe("refusals", () => {
     expect(message).toContain("ECONNREFUSED");
     expect(message).toContain("callnumber serve");
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  });
+});
+
+describe("a URL of no coordinator", () => {
+  const authority = newAuthority();
+
+  /** A server of this test, on a port of its own. */
+  async function listening(other: NetServer): Promise<string> {
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void other.close());
+    return `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  }
+  const withTls = ({ certificate, key } = authority.issue()) =>
+    listening(createTlsServer({ cert: certificate, key }, (_, response) => response.end()));
+  const plain = (given: Answer) =>
+    listening(createServer((_, response) => response.writeHead(given.status, given.headers).end(given.body)));
+  const greeting = () => listening(createNetServer((socket) => void socket.on("error", () => {}).end("SSH-2.0-x\r\n")));
+
+  test.each<[string, () => Promise<string>, string, RegExp]>([
+    [
+      "an untrusted certificate",
+      async () => `https://${await withTls()}`,
+      "certificate_rejected",
+      /NODE_EXTRA_CA_CERTS/,
+    ],
+    ["HTTP where TLS is", async () => `http://${await withTls()}`, "answer_not_understood", /Use https:/],
+    ["TLS where HTTP is", async () => `https://${await plain({ status: 200 })}`, "answer_not_understood", /Use http:/],
+    [
+      "a server of another protocol",
+      async () => `http://${await greeting()}`,
+      "answer_not_understood",
+      /not speak HTTP/,
+    ],
+    [
+      "a page",
+      async () => `http://${await plain({ status: 200, body: "<html>" })}`,
+      "answer_not_understood",
+      /status 200.* Check that it is the URL of a coordinator/,
+    ],
+    [
+      "a redirect",
+      async () => `http://${await plain({ status: 308, headers: { location: base } })}`,
+      "answer_not_understood",
+      /status 308.* Check that it is the URL of a coordinator/,
+    ],
+  ])("next() reports %s at once, without a retry", async (_, server, code, remedy) => {
+    const coordinator = await server();
+    const onCoordinatorAway = vi.fn();
+    await using client = createClient({ coordinator, holder: { name: "x" }, hooks: { onCoordinatorAway } });
+    const error = await failure(client.next());
+    expect(error).toMatchObject({ code, message: expect.stringMatching(remedy) });
+    expect(error.message).toContain(coordinator);
+    expect(error.message.length).toBeLessThanOrEqual(200);
+    expect(onCoordinatorAway).not.toHaveBeenCalled();
+    expect(seen).toEqual([]);
   });
 });

@@ -135,6 +135,7 @@ export type ClientErrorCode =
   | "client_closed"
   | "wait_timed_out"
   | "coordinator_unreachable"
+  | "certificate_rejected"
   | "answer_not_understood"
   | "other_store"
   | "run_not_rising"

@@ -1,7 +1,7 @@
 /** Questions to a coordinator over HTTP. The answers are checked by the same schemas that the coordinator answers by. */
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { unreachableReason } from "@callnumber/client";
+import { fetchFailure } from "@callnumber/client";
 import { errorAnswerSchema } from "@callnumber/protocol/schemas";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { z } from "zod";
@@ -64,12 +64,12 @@ export async function streamFromCoordinator(
   const ends = signal === undefined ? tooLate.signal : AbortSignal.any([signal, tooLate.signal]);
   let refusal: Answer;
   try {
-    const response = await fetch(base + path, { headers, redirect: "error", signal: ends });
+    const response = await fetch(base + path, { headers, redirect: "manual", signal: ends });
     // The answer itself may take as long as it takes; a refusal has the time of any other.
     if (response.status === 200) return response.body ?? Readable.from([]);
     refusal = await boundedAnswer(response);
   } catch (error) {
-    throw unreachable(base, error);
+    throw await unreachable(base, error);
   } finally {
     clearTimeout(timer);
   }
@@ -94,10 +94,10 @@ function authorizationOf({ coordinator, tokenFile }: Asked): Readonly<Record<str
 
 async function send(base: string, path: string, request: RequestInit): Promise<Answer> {
   try {
-    const init: RequestInit = { ...request, redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const init: RequestInit = { ...request, redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) };
     return await boundedAnswer(await fetch(base + path, init));
   } catch (error) {
-    throw unreachable(base, error);
+    throw await unreachable(base, error);
   }
 }
 
@@ -118,11 +118,13 @@ function refusalIn(base: string, { status, body, isTooMuch }: Answer): AskError 
   );
 }
 
-function unreachable(base: string, error: unknown): AskError {
-  const reason = unreachableReason(base, error);
-  return new AskError(
-    "coordinator_unreachable",
-    `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`,
-    { cause: error },
-  );
+async function unreachable(base: string, error: unknown): Promise<AskError> {
+  const probe = (url: string) =>
+    fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { code, reason } = await fetchFailure(base, error, probe);
+  const message =
+    code === "coordinator_unreachable"
+      ? `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`
+      : `${base} can't be used: ${reason}`;
+  return new AskError(code, message, { cause: error });
 }

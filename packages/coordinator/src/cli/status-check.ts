@@ -30,6 +30,7 @@ const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
 /** Codes of a question that nobody answered, or that was not for the caller to ask: it is not known how it stands. */
 const UNKNOWN_CODES: ReadonlySet<string> = new Set([
   "coordinator_unreachable",
+  "certificate_rejected",
   "answer_not_understood",
   "token_unusable",
   "unauthorized",
