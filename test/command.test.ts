@@ -389,7 +389,7 @@ describe("mistakes", () => {
     });
     expect(await callnumber(["next", "--coordinator", address])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("address of a coordinator"),
+      stderr: expect.stringContaining("URL of a coordinator"),
     });
     other.close();
   });
