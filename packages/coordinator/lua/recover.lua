@@ -29,7 +29,13 @@ local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
 word, detail = faultOfServer(nodeCount)
 if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
-if kept and isMovedSeal(kept.ph) then return refuse('MOVED', textOfMove(kept.ph)) end
+if kept and isMovedSeal(kept.ph) then
+  if redis.call('TTL', KEYS[1]) == -1 then return refuse('MOVED', textOfMove(kept.ph)) end
+  -- Moved it stays. Only the time to live goes, which every other step refuses.
+  kept.ep = server.epoch
+  redis.call('PERSIST', KEYS[1])
+  return answer(save(kept), 0)
+end
 if kept then
   word, detail = faultOfSilence(kept)
   if word then return refuse(word, detail) end

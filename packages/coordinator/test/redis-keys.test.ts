@@ -118,6 +118,15 @@ describe("keys that another hand has touched", () => {
     expect(await inHand.jump()).toBeGreaterThan(5);
   });
 
+  test("recover removes the time to live of a moved record, which stays moved", async () => {
+    await store.step(NAMESPACE, inHand.commands.seal("moved"));
+    await redis.expire(key("record"), 1_000);
+    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
+    await (await storeAt(asOperator(url))).step(NAMESPACE, inHand.commands.recover());
+    expect(await redis.ttl(key("record"))).toBe(-1);
+    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_moved" });
+  });
+
   test("reports that are a list are refused, and so are damaged ones", async () => {
     await redis.lpush(key("reports"), "x");
     const corrupt = { code: "store_corrupt" };

@@ -143,7 +143,11 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
-  if (kept !== undefined && isMovedSeal(kept.seal)) return refusal("MOVED", textOfMove(kept.seal));
+  if (kept !== undefined && isMovedSeal(kept.seal)) {
+    // Moved it stays. Only the time to live goes, which every other step refuses.
+    if (keys.expires) return { record: inEpoch(kept, situation), runCount: 0 };
+    return refusal("MOVED", textOfMove(kept.seal));
+  }
   const { latestMs } = clocksOf(situation);
   const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
