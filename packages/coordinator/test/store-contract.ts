@@ -77,6 +77,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           namespace: NAMESPACE,
           storeId,
           version: 0,
+          firstVersion: 0,
           firstRun: 100,
           highWaterMark: 99,
           changedAtMs: after.changedAtMs,
