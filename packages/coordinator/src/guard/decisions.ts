@@ -106,7 +106,7 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
 }
 
 /**
- * The seal of a move is set again where it is set already: only an answer to this very step tells that the quorum has it. The
+ * The seal of a move is set again where it is set already: only an answer to this very step proves that the quorum has it. The
  * store that it names leases no version that this one has reached.
  */
 function decideSeal(situation: Situation, step: SealStep): Written | Refusal {

@@ -23,7 +23,7 @@ import type { VerbOptions } from "./open-guard.js";
 /** The store that the namespace moves to. */
 interface MoveTarget {
   readonly store: Store;
-  /** Where it is, without secrets, spelt the same at every try; it fits in a seal. */
+  /** Where it is, without secrets, the same text at every try; it fits in a seal. */
   readonly place: string;
   readonly witness: Witness;
 }
@@ -54,9 +54,8 @@ const PAGE_LEASE_COUNT = 500;
 /**
  * Looks at both stores.
  * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place, `store_forked`;
- *   `run_space_exhausted` in the last version, or at the end of one: what
- *   comes next may be in use; `namespace_already_initialised` when the target's place keeps or kept another store;
- *   `store_replaced` when it holds leases of one.
+ *   `run_space_exhausted` in the last version, or when the clock line of the version has reached its end;
+ *   `namespace_already_initialised` when the target's place keeps or kept another store; `store_replaced` when it holds leases of one.
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target } = options;
@@ -93,7 +92,8 @@ function movedToOf(
   }
   if (version >= VERSION_MAX) throw lastVersion(namespace, version);
   const id = parseStoreId(storeId);
-  // A source that forgot an advance is in the version before again. It leases nothing, and the next version is its own.
+  // A source that lost an `advance-version` has leased from the next version already, and a move would begin it a second time. That
+  // is possible only after the clock line of this version has reached its end.
   if (id === undefined || whenLineReaches(id, version, RUN_MAX) <= now() + 2 * bounds.epsMs) {
     throw versionEnded(namespace, version);
   }
