@@ -110,7 +110,8 @@ export class NamespaceGuard {
     }
     const seen = remembranceOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
-    witness.note(remembered);
+    // A damaged file goes once ours is written: not before the jump, or the start after a kill would believe the store.
+    if (found !== DAMAGED) witness.note(remembered);
     // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
@@ -320,8 +321,7 @@ export class NamespaceGuard {
   }
 
   #remember({ after }: Outcome): void {
-    const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
-    this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
+    this.#remembered = { ...merged(this.#remembered, remembranceOf(after)), nodeCount: after.nodeCount };
   }
 
   /**

@@ -67,11 +67,11 @@ export class NamespaceGuards {
     await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
   }
 
-  /** Lets go of the witnesses. */
+  /** Lets go of the witnesses. @throws CoordinatorError `witness_unusable`, once every one was closed. */
   async close(): Promise<void> {
-    for (const guard of await Promise.allSettled(this.#guards.values())) {
-      if (guard.status === "fulfilled") guard.value.close();
-    }
+    const guards = (await Promise.allSettled(this.#guards.values())).filter(({ status }) => status === "fulfilled");
+    const closings = guards.map(async (guard) => (guard as PromiseFulfilledResult<NamespaceGuard>).value.close());
+    for (const closing of await Promise.allSettled(closings)) if (closing.status === "rejected") throw closing.reason;
   }
 
   async #openedNames(): Promise<readonly string[]> {

@@ -2,8 +2,9 @@
  * The witness on disk: one small file for each coordinator and namespace, in a folder that is not the store's. A process writes
  * its own file only, and reads those of all: what one coordinator saw, every later one on this machine knows.
  *
- * Written at every range that is handed out, in place and without a sync: that outlives the process. Now and then written anew
- * and synced: that outlives the machine.
+ * Written at every range that is handed out, in place and without a sync: that outlives the process. Every five seconds, and after
+ * each failure, replaced by a new file that is synced: that outlives the machine. No descriptor is kept between two writings: the
+ * number of a closed one may by then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { createHash, randomUUID } from "node:crypto";
@@ -17,7 +18,7 @@ import {
   renameSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
@@ -27,10 +28,12 @@ const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are taken over and removed. */
 const ABANDONED_AFTER_MS = 3_600_000;
 /** Each writing replaces the one before as a whole: all have the same length. */
-const FILE_BYTES = 512;
+const FILE_BYTES = 1_024;
 /** As many fit; of more, those are enough to know the place again by. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".witness";
+/** Of a file name, behind place and namespace. */
+const UNIQUE_PART = /^[0-9a-f-]{36}\.witness$/;
 
 /**
  * Where a store is, without secrets: what was seen at one place is not held against another. Two places are the same when the group
@@ -49,48 +52,48 @@ export interface WitnessFolderOptions {
 }
 
 /**
- * The witness of a namespace. Makes the folder; writes no file before there is something to remember.
- * @throws CoordinatorError `witness_unusable` when the folder can't be read or made.
+ * The witness of a namespace. Makes folder and file when there is something to remember.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read or written.
  */
 export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
   const prefix = `${shortHash(place.group, 16)}.${namespace}.`;
   const at = [...new Set(place.addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
-  const path = join(folder, `${prefix}${randomUUID()}${SUFFIX}`);
+  const ownName = `${prefix}${randomUUID()}${SUFFIX}`;
+  const path = join(folder, ownName);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
-  let file: number | undefined;
+  let hasFile = false;
   let remembered: Remembrance | undefined;
-  let syncedAtMs = 0;
+  /** Undefined while only a new file will do. */
+  let syncedAtMs: number | undefined;
 
-  const others = () =>
-    readdirSync(folder)
-      .filter((name) => name.startsWith(prefix) && name.endsWith(SUFFIX) && join(folder, name) !== path)
-      .map((name) => join(folder, name));
-
-  /** What other coordinators have noted here; a damaged file no longer tells where. */
+  /** What other coordinators have noted here; a damaged file does not show where. */
   const notedHere = () =>
-    others()
-      .map((other) => ({ path: other, noted: notedIn(other) }))
+    namesIn(folder)
+      // A namespace may begin with the name of another one and a dot.
+      .filter((name) => name.startsWith(prefix) && UNIQUE_PART.test(name.slice(prefix.length)) && name !== ownName)
+      .map((name) => ({ path: join(folder, name), noted: notedIn(join(folder, name), namespace) }))
       .filter(({ noted }) => noted === DAMAGED || noted?.at.some((address) => at.includes(address)));
 
-  function writeAnew(text: string): void {
-    const isFirst = file === undefined;
-    if (file !== undefined) closeSync(file);
-    const fresh = `${path}.new`;
-    file = openSync(fresh, "w", 0o600);
-    writeSync(file, text, 0);
-    fsyncSync(file);
-    renameSync(fresh, path);
-    syncFolder(folder);
+  function write(text: string): void {
+    const lastSyncMs = syncedAtMs;
+    syncedAtMs = undefined;
+    if (lastSyncMs !== undefined && Math.abs(now() - lastSyncMs) < SYNC_EVERY_MS) {
+      writeFileSync(path, text, { flag: "r+" });
+      syncedAtMs = lastSyncMs;
+      return;
+    }
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    replaceFile(folder, path, text);
     syncedAtMs = now();
+    const isFirst = !hasFile;
+    hasFile = true;
     // Only now: what the others knew is on the disk in ours.
-    if (!isFirst) return;
-    for (const { path: other } of notedHere()) if (isAbandoned(other)) removeIfThere(other);
+    if (isFirst) removeAbandoned();
   }
 
   return {
     read: () =>
       usable(() => {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
         const found = notedHere().map(({ noted }) => noted);
         if (found.includes(DAMAGED)) return DAMAGED;
         const known = (found as Noted[]).map(({ remembrance }) => remembrance);
@@ -101,26 +104,31 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     note: (remembrance) =>
       usable(() => {
         remembered = remembrance;
-        const text = textOf({ remembrance, at });
-        if (file === undefined || Math.abs(now() - syncedAtMs) >= SYNC_EVERY_MS) writeAnew(text);
-        else writeSync(file, text, 0);
+        write(textOf({ namespace, remembrance, at }));
       }),
     close: () => {
-      if (file === undefined) return;
-      if (remembered !== undefined) usable(() => writeAnew(textOf({ remembrance: remembered as Remembrance, at })));
-      closeSync(file);
-      file = undefined;
+      if (!hasFile) return;
+      hasFile = false;
+      usable(() => replaceFile(folder, path, textOf({ namespace, remembrance: remembered as Remembrance, at })));
     },
   };
 
+  function removeAbandoned(): void {
+    try {
+      for (const { path: other } of notedHere()) if (isAbandoned(other)) unlinkSync(other);
+    } catch {
+      // A file that stays is read again by the next start.
+    }
+  }
+
   function isAbandoned(other: string): boolean {
-    const found = statSync(other, { throwIfNoEntry: false });
-    return found !== undefined && now() - found.mtimeMs > ABANDONED_AFTER_MS;
+    return now() - statSync(other).mtimeMs > ABANDONED_AFTER_MS;
   }
 }
 
-/** What a file holds: what is remembered, and of which place. */
+/** What a file holds: what is remembered, and of which namespace and place. */
 interface Noted {
+  readonly namespace: string;
   readonly remembrance: Remembrance;
   /** Hashes of its addresses. */
   readonly at: readonly string[];
@@ -132,14 +140,14 @@ function shortHash(text: string, digits: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, digits);
 }
 
-function textOf({ remembrance, at }: Noted): string {
-  const json = JSON.stringify({ ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
+function textOf({ namespace, remembrance, at }: Noted): string {
+  const json = JSON.stringify({ namespace, ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
   const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
-/** What a file holds; undefined for one that is just being removed. */
-function notedIn(path: string): Noted | undefined | typeof DAMAGED {
+/** What a file holds for a namespace; undefined for a file that was removed meanwhile. */
+function notedIn(path: string, namespace: string): Noted | undefined | typeof DAMAGED {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -149,8 +157,8 @@ function notedIn(path: string): Noted | undefined | typeof DAMAGED {
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
   if (sum !== createHash("sha1").update(json).digest("hex")) return DAMAGED;
-  const { at, ...remembrance } = JSON.parse(json) as Remembrance & Pick<Noted, "at">;
-  return { remembrance, at };
+  const { namespace: of, at, ...remembrance } = JSON.parse(json) as Remembrance & Omit<Noted, "remembrance">;
+  return of === namespace ? { namespace, remembrance, at } : DAMAGED;
 }
 
 function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace: string): void {
@@ -163,18 +171,25 @@ function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace
   );
 }
 
-function removeIfThere(path: string): void {
+function namesIn(folder: string): readonly string[] {
   try {
-    unlinkSync(path);
+    return readdirSync(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
   }
 }
 
-function syncFolder(folder: string): void {
+/** What was there stays whole until the new file is on the disk; a failure may have replaced it or not. */
+function replaceFile(folder: string, path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
   const handle = openSync(folder, "r");
-  fsyncSync(handle);
-  closeSync(handle);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 function orUnusable<T>(folder: string, act: () => T): T {
