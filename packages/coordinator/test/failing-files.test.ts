@@ -3,12 +3,13 @@
  * what was noted, or knows that it does not.
  * Guarantees: G8, G11 (docs/guarantees.md).
  */
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { DAMAGED, type Witness } from "../src/guard/witness.js";
 import { openWitness } from "../src/guard/witness-folder.js";
-import { storeIdFrom } from "./commands-for-test.js";
+import { SqliteStore } from "../src/stores/sqlite-store.js";
+import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
 import { type Fault, faultsOf, withFault } from "./faulty-fs.js";
 
@@ -33,7 +34,7 @@ describe("the checkpoints of several namespaces", () => {
   };
 
   /** Two lives of a coordinator that serves all namespaces by turns; the second one takes over the files of the first. */
-  function lives(folder: string, fault: Fault | undefined, isKilled: boolean) {
+  async function lives(folder: string, fault: Fault | undefined, isKilled: boolean) {
     const acknowledged = new Map<string, number>();
     let ledgerId = 0;
     let timeMs = Date.now();
@@ -54,7 +55,7 @@ describe("the checkpoints of several namespaces", () => {
       }
       if (!isKilled) for (const witness of witnesses.values()) refusalOf(() => witness.close());
     };
-    const traced = withFault([folder], fault, () => {
+    const traced = await withFault([folder], fault, () => {
       life();
       timeMs += 2 * HOUR_MS;
       life();
@@ -64,13 +65,13 @@ describe("the checkpoints of several namespaces", () => {
 
   test("remember what was noted, or that they may not, when any operation fails", async () => {
     const folder = join(await temporaryFolder(memoryFolder()), "checkpoints");
-    const { callCount, misuses } = lives(folder, undefined, false);
+    const { callCount, misuses } = await lives(folder, undefined, false);
     expect(misuses).toEqual([]);
     for (const fault of faultsOf(callCount)) {
       for (const isKilled of [false, true]) {
         rmSync(folder, { recursive: true, force: true });
         const told = JSON.stringify({ ...fault, isKilled });
-        const { acknowledged, misuses } = lives(folder, fault, isKilled);
+        const { acknowledged, misuses } = await lives(folder, fault, isKilled);
         expect(misuses, told).toEqual([]);
         for (const namespace of NAMESPACES) {
           const storeId = STORE_IDS.get(namespace);
@@ -91,4 +92,90 @@ describe("the checkpoints of several namespaces", () => {
     const texts = names.filter((name) => prefix.test(name)).map((name) => readFileSync(join(folder, name), "utf8"));
     return texts.filter((text) => text.endsWith("\n"));
   }
+});
+
+describe("the files of an embedded store", () => {
+  const NAMESPACES = ["lists", "mail"];
+  const commands = commandsFor(storeIdFrom(1));
+
+  async function prepared() {
+    const folder = await temporaryFolder(memoryFolder());
+    const [markers = "", otherMarkers = ""] = ["markers", "other-markers"].map((name) => join(folder, name));
+    const path = join(folder, "store", "store.db");
+    const open = () => {
+      const bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
+      return new SqliteStore({ path, create: true, bounds, machine: { markerFolders: [markers, otherMarkers] } });
+    };
+    for (const made of [markers, otherMarkers]) mkdirSync(made);
+    const store = open();
+    for (const namespace of NAMESPACES) {
+      await store.step(namespace, commands.init());
+      await store.step(namespace, commands.lease());
+    }
+    await store.close();
+    const bytes = readFileSync(path);
+    const [marker = ""] = readdirSync(markers);
+    const mark = readFileSync(join(markers, marker));
+    /** The store as it was, in the same file. */
+    const putBack = () => {
+      for (const part of ["-wal", "-shm"]) rmSync(`${path}${part}`, { force: true });
+      writeFileSync(path, bytes);
+    };
+    const putMarkBack = () => {
+      for (const made of [markers, otherMarkers]) for (const name of readdirSync(made)) rmSync(join(made, name));
+      writeFileSync(join(markers, marker), mark, { mode: 0o600 });
+    };
+    return { folder, markers, otherMarkers, open, putBack, putMarkBack };
+  }
+
+  /** Raises the mark in any case: after a jump the next lease would have to wait. */
+  async function leaseOrJump(store: SqliteStore, namespace: string): Promise<void> {
+    try {
+      await store.step(namespace, commands.lease());
+    } catch {
+      const { generation } = await store.readNamespace(namespace);
+      await store.step(namespace, commands.claim(generation));
+      await store.step(namespace, commands.confirm(generation + 1));
+    }
+  }
+
+  test("lead to no dense start of a store that was put back, when any operation fails", async () => {
+    const { folder, markers, otherMarkers, open, putBack, putMarkBack } = await prepared();
+    const answered = async (folders: readonly string[], fault: Fault | undefined) => {
+      const leased = new Set<string>();
+      const traced = await withFault(folders, fault, async () => {
+        let store: SqliteStore | undefined;
+        if (refusalOf(() => (store = open())) !== undefined || store === undefined) return;
+        for (const namespace of NAMESPACES) {
+          await leaseOrJump(store, namespace).then(
+            () => leased.add(namespace),
+            () => {},
+          );
+        }
+        await store.close().catch(() => {});
+      });
+      return { ...traced, leased };
+    };
+    expect((await answered([folder], undefined)).leased.size).toBe(2);
+    const faults: string[] = [];
+    for (const folders of [[folder], [markers], [otherMarkers]]) {
+      putBack();
+      putMarkBack();
+      const { callCount, misuses } = await answered(folders, undefined);
+      expect(misuses).toEqual([]);
+      for (const fault of faultsOf(callCount)) {
+        putBack();
+        putMarkBack();
+        const told = JSON.stringify({ ...fault, folders });
+        const { leased, misuses } = await answered(folders, fault);
+        faults.push(...misuses.map((misuse) => `${misuse}: ${told}`));
+        putBack();
+        const next = open();
+        const dense = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
+        await next.close();
+        faults.push(...dense.map((namespace) => `${namespace} goes on densely: ${told}`));
+      }
+    }
+    expect(faults).toEqual([]);
+  });
 });

@@ -39,10 +39,15 @@ const ON_PATHS = [
   "realpathSync",
   "readlinkSync",
 ];
+const READS = /^(read|stat|lstat|fstat|realpath|close)/;
 const ON_DESCRIPTORS = ["closeSync", "readSync", "writeSync", "fsyncSync", "ftruncateSync", "fstatSync"];
 
-/** Does something synchronous while `fault` is in the way. `act` catches what is refused. */
-export function withFault(folders: readonly string[], fault: Fault | undefined, act: () => void): Traced {
+/** Acts while `fault` is in the way of files in `folders`. `act` catches what fails. */
+export async function withFault(
+  folders: readonly string[],
+  fault: Fault | undefined,
+  act: () => void | Promise<void>,
+): Promise<Traced> {
   const originals = new Map([...ON_PATHS, ...ON_DESCRIPTORS].map((name) => [name, fs[name] as AnyFunction]));
   const isOpen = new Map<unknown, boolean>();
   const misuses: string[] = [];
@@ -52,34 +57,48 @@ export function withFault(folders: readonly string[], fault: Fault | undefined, 
     fs[name] = (...parameters) => {
       const [first] = parameters;
       const isOurs = typeof first === "number" ? isOpen.has(first) : folders.some((at) => String(first).startsWith(at));
-      if (!isOurs) return original(...parameters);
+      if (!isOurs) return noteOpened(name, original(...parameters), false);
       if (isOpen.get(first) === false) misuses.push(`${name} of a closed descriptor`);
       callCount++;
-      const fails = fault !== undefined && (callCount === fault.call || (fault.isLasting && callCount > fault.call));
+      const fails =
+        fault !== undefined && isDue(fault, callCount) && (fault.code !== "EROFS" || changes(name, parameters));
       // A descriptor is gone after close(2), whatever that answers.
       if (name === "closeSync") isOpen.set(first, false);
       // No test loses power: a sync would only take time.
-      if (!fails) return name === "fsyncSync" ? undefined : noteOpened(name, original(...parameters));
+      if (!fails) return name === "fsyncSync" ? undefined : noteOpened(name, original(...parameters), true);
       if (name === "closeSync") original(first);
       else if (name === "writeSync" && fault.hasEffect) writeHalf(original, parameters);
       else if (name !== "openSync" && name !== "fsyncSync" && fault.hasEffect) original(...parameters);
-      throw Object.assign(new Error(`${fault.code}: injected into ${name}`), { code: fault.code, syscall: name });
+      // No system says of a folder that it is not there and shows it the next time.
+      const code = name === "statfsSync" && fault.code === "ENOENT" ? "EIO" : fault.code;
+      throw Object.assign(new Error(`${code}: injected into ${name}`), { code, syscall: name });
     };
   }
-  const noteOpened = (name: string, result: unknown) => {
-    if (name === "openSync") isOpen.set(result, true);
+  function noteOpened(name: string, result: unknown, isOurs: boolean): unknown {
+    if (name !== "openSync") return result;
+    if (isOurs) isOpen.set(result, true);
+    else isOpen.delete(result);
     return result;
-  };
+  }
 
   syncBuiltinESMExports();
   try {
-    act();
+    await act();
   } finally {
     for (const [name, original] of originals) fs[name] = original;
     syncBuiltinESMExports();
   }
   for (const isStillOpen of isOpen.values()) if (isStillOpen) misuses.push("a descriptor was never closed");
   return { callCount, misuses };
+}
+
+function isDue({ call, isLasting }: Fault, callCount: number): boolean {
+  return callCount === call || (isLasting && callCount > call);
+}
+
+/** What a file system that is read-only refuses. */
+function changes(name: string, [, flags]: readonly unknown[]): boolean {
+  return name === "openSync" ? flags !== "r" : !READS.test(name);
 }
 
 function writeHalf(write: AnyFunction, [file, bytes, offset, length, position]: unknown[]): void {
