@@ -153,6 +153,7 @@ export class NamespaceGuard {
 
   /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
   async touch(): Promise<void> {
+    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
       return this.#take({ step: "touch", floor, generationMin });

@@ -32,8 +32,8 @@ const FILE_BYTES = 1_024;
 /** As many fit; of more, those are enough to know the place again by. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".witness";
-/** Of a file name, behind place and namespace. */
-const UNIQUE_PART = /^[0-9a-f-]{36}\.witness$/;
+/** A namespace may hold dots. */
+const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/;
 
 /**
  * Where a store is, without secrets: what was seen at one place is not held against another. Two places are the same when the group
@@ -56,23 +56,20 @@ export interface WitnessFolderOptions {
  * @throws CoordinatorError `witness_unusable` when the folder can't be read or written.
  */
 export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
-  const prefix = `${shortHash(place.group, 16)}.${namespace}.`;
-  const at = [...new Set(place.addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
-  const ownName = `${prefix}${randomUUID()}${SUFFIX}`;
-  const path = join(folder, ownName);
+  const at = addressesOf(place);
+  const path = join(folder, `${groupOf(place)}.${namespace}.${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
   let hasFile = false;
   let remembered: Remembrance | undefined;
   /** Undefined while only a new file will do. */
   let syncedAtMs: number | undefined;
 
-  /** What other coordinators have noted here; a damaged file does not show where. */
+  /** What other coordinators have noted here. */
   const notedHere = () =>
-    namesIn(folder)
-      // A namespace may begin with the name of another one and a dot.
-      .filter((name) => name.startsWith(prefix) && UNIQUE_PART.test(name.slice(prefix.length)) && name !== ownName)
-      .map((name) => ({ path: join(folder, name), noted: notedIn(join(folder, name), namespace) }))
-      .filter(({ noted }) => noted === DAMAGED || noted?.at.some((address) => at.includes(address)));
+    filesIn(folder, place)
+      .filter((file) => file.namespace === namespace && file.path !== path)
+      .map((file) => ({ path: file.path, noted: notedIn(file) }))
+      .filter(({ noted }) => isOf(noted, at));
 
   function write(text: string): void {
     const lastSyncMs = syncedAtMs;
@@ -126,6 +123,18 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
   }
 }
 
+/**
+ * The namespaces of which something is remembered at a place, also those that the store there holds no more.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read.
+ */
+export function rememberedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
+  const at = addressesOf(place);
+  return orUnusable(folder, () => {
+    const files = filesIn(folder, place).filter((file) => isOf(notedIn(file), at));
+    return new Set(files.map(({ namespace }) => namespace));
+  });
+}
+
 /** What a file holds: what is remembered, and of which namespace and place. */
 interface Noted {
   readonly namespace: string;
@@ -134,7 +143,26 @@ interface Noted {
   readonly at: readonly string[];
 }
 
+/** A file, and the namespace that its name says. */
+interface NamedFile {
+  readonly namespace: string;
+  readonly path: string;
+}
+
 const ADDRESS_DIGITS = 12;
+
+function groupOf({ group }: StorePlace): string {
+  return shortHash(group, 16);
+}
+
+function addressesOf({ addresses }: StorePlace): readonly string[] {
+  return [...new Set(addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
+}
+
+/** A damaged file does not show where. */
+function isOf(noted: Noted | typeof DAMAGED | undefined, at: readonly string[]): boolean {
+  return noted === DAMAGED || (noted?.at.some((address) => at.includes(address)) ?? false);
+}
 
 function shortHash(text: string, digits: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, digits);
@@ -146,8 +174,8 @@ function textOf({ namespace, remembrance, at }: Noted): string {
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
-/** What a file holds for a namespace; undefined for a file that was removed meanwhile. */
-function notedIn(path: string, namespace: string): Noted | undefined | typeof DAMAGED {
+/** What a file holds for its namespace; undefined for a file that was removed meanwhile. */
+function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof DAMAGED {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -169,6 +197,14 @@ function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace
     `the witness folder ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
       "Find out which one the archive's numbers come from, and remove the files of the other",
   );
+}
+
+/** The files of a group of servers, by their names. */
+function filesIn(folder: string, place: StorePlace): readonly NamedFile[] {
+  return namesIn(folder).flatMap((name) => {
+    const [, group, namespace] = NAME.exec(name) ?? [];
+    return namespace === undefined || group !== groupOf(place) ? [] : [{ namespace, path: join(folder, name) }];
+  });
 }
 
 function namesIn(folder: string): readonly string[] {
