@@ -149,7 +149,8 @@ function mustBeAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_leases",
-    `namespace "${namespace}" was not recovered: a coordinator leases from it. While leases succeed nothing is to be recovered`,
+    `namespace "${namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are refused all the ` +
+      "same, stop every coordinator of the store, then run this again",
   );
 }
 
