@@ -75,9 +75,13 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     const lastSyncMs = syncedAtMs;
     syncedAtMs = undefined;
     if (lastSyncMs !== undefined && Math.abs(now() - lastSyncMs) < SYNC_EVERY_MS) {
-      writeFileSync(path, text, { flag: "r+" });
-      syncedAtMs = lastSyncMs;
-      return;
+      try {
+        writeFileSync(path, text, { flag: "r+" });
+        syncedAtMs = lastSyncMs;
+        return;
+      } catch {
+        // The file was removed, or holds half of the text: a new one takes its place.
+      }
     }
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     replaceFile(folder, path, text);
