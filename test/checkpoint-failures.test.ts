@@ -29,15 +29,15 @@ class ImporterWithConnection {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
   constructor(url: string, namespace: string) {
-    let isStopped = false;
+    const stopping = new AbortController();
     const working = (async () => {
-      while (!isStopped) {
+      while (!stopping.signal.aborted) {
         await this.#lease(new URL(`/v1/namespaces/${namespace}/leases`, url), namespace);
         await delay(20);
       }
     })();
     onTestFinished(async () => {
-      isStopped = true;
+      stopping.abort();
       await working;
       this.#agent.destroy();
     });
@@ -104,14 +104,14 @@ async function served(folder: string, runIn: readonly string[] = []): Promise<Se
 }
 
 function listeningUrl(child: ChildProcess): Promise<string> {
-  let told = "";
+  let output = "";
   return new Promise((resolve, reject) => {
     child.stderr?.on("data", (chunk) => {
-      told += String(chunk);
-      const [, url] = /listening on (http:\S+?),? /.exec(told) ?? [];
+      output += String(chunk);
+      const [, url] = /listening on (http:\S+?),? /.exec(output) ?? [];
       if (url !== undefined) resolve(url);
     });
-    child.once("exit", () => reject(new Error(`callnumber serve ended: ${told}`)));
+    child.once("exit", () => reject(new Error(`callnumber serve ended: ${output}`)));
   });
 }
 

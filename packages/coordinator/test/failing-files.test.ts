@@ -1,5 +1,5 @@
 /**
- * Every operation on the files beside a store fails once, in every way: no descriptor is used after its closing, and the next start knows
+ * Every operation on the files of a coordinator fails once, in every way: no descriptor is used after its closing, and the next start knows
  * what was noted, or knows that it does not.
  * Guarantees: G8, G11 (docs/guarantees.md).
  */
@@ -70,16 +70,16 @@ describe("the checkpoints of several namespaces", () => {
     for (const fault of faultsOf(callCount)) {
       for (const isKilled of [false, true]) {
         rmSync(folder, { recursive: true, force: true });
-        const told = JSON.stringify({ ...fault, isKilled });
+        const injected = JSON.stringify({ ...fault, isKilled });
         const { acknowledged, misuses } = await lives(folder, fault, isKilled);
-        expect(misuses, told).toEqual([]);
+        expect(misuses, injected).toEqual([]);
         for (const namespace of NAMESPACES) {
           const storeId = STORE_IDS.get(namespace);
-          for (const text of textsOf(folder, namespace)) expect(text, told).toContain(storeId);
+          for (const text of textsOf(folder, namespace)) expect(text, injected).toContain(storeId);
           const found = openWitness({ folder, place, namespace }).read();
           if (found === DAMAGED) continue;
-          expect(found?.ledgerId ?? 0, told).toBeGreaterThanOrEqual(acknowledged.get(namespace) ?? 0);
-          expect(found?.storeId ?? storeId, told).toBe(storeId);
+          expect(found?.ledgerId ?? 0, injected).toBeGreaterThanOrEqual(acknowledged.get(namespace) ?? 0);
+          expect(found?.storeId ?? storeId, injected).toBe(storeId);
         }
       }
     }
@@ -139,7 +139,7 @@ describe("the files of an embedded store", () => {
     }
   }
 
-  test("lead to no dense start of a store that was put back, when any operation fails", async () => {
+  test("let no store that was put back go on without a jump, when any operation fails", async () => {
     const { folder, markers, otherMarkers, open, putBack, putMarkBack } = await prepared();
     const answered = async (folders: readonly string[], fault: Fault | undefined) => {
       const leased = new Set<string>();
@@ -166,14 +166,14 @@ describe("the files of an embedded store", () => {
       for (const fault of faultsOf(callCount)) {
         putBack();
         putMarkBack();
-        const told = JSON.stringify({ ...fault, folders });
+        const injected = JSON.stringify({ ...fault, folders });
         const { leased, misuses } = await answered(folders, fault);
-        faults.push(...misuses.map((misuse) => `${misuse}: ${told}`));
+        faults.push(...misuses.map((misuse) => `${misuse}: ${injected}`));
         putBack();
         const next = open();
-        const dense = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
+        const jumpless = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
         await next.close();
-        faults.push(...dense.map((namespace) => `${namespace} goes on densely: ${told}`));
+        faults.push(...jumpless.map((namespace) => `${namespace} goes on without a jump: ${injected}`));
       }
     }
     expect(faults).toEqual([]);

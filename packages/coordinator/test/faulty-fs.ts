@@ -69,7 +69,7 @@ export async function withFault(
       if (name === "closeSync") original(first);
       else if (name === "writeSync" && fault.hasEffect) writeHalf(original, parameters);
       else if (name !== "openSync" && name !== "fsyncSync" && fault.hasEffect) original(...parameters);
-      // No system says of a folder that it is not there and shows it the next time.
+      // A folder that exists is never reported as missing.
       const code = name === "statfsSync" && fault.code === "ENOENT" ? "EIO" : fault.code;
       throw Object.assign(new Error(`${code}: injected into ${name}`), { code, syscall: name });
     };

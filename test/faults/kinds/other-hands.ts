@@ -207,13 +207,13 @@ export const OTHER_HANDS: readonly Fault[] = [
 
 /** Importers lease from a namespace of their own meanwhile. @throws Error when what befell the world's namespace reached them. */
 async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Promise<void>) => Promise<void>) {
-  const namespace = `beside-${Date.now()}`;
+  const namespace = `other-${Date.now()}`;
   const id = parseStoreId(await world.onStore((store) => initBackdated(store, namespace))) as StoreIdFields;
   const received = new Received((version, timeMs) => lineAt(id, version, timeMs + BOUNDS.epsMs));
   const codes = new Map<string, number>();
   const coordinators = () => world.coordinators.map(({ url }) => url);
   const options = { namespace, coordinators, wanders: true, pauseMs: 5, received, codes, runCount: 1 };
-  const importer = new Importer({ ...options, name: "beside" });
+  const importer = new Importer({ ...options, name: "other" });
   importer.start();
   try {
     await act(() => importer.nextLease());

@@ -131,8 +131,8 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
 }
 
 /**
- * Says which store this is; makes its first namespace when the store is new, and says so loudly. Answers what is served, now or once it
- * is repaired. @throws CoordinatorError when no namespace leases.
+ * Names the store; makes its first namespace when the store is new, and warns of that. Returns what is served, now or once it is
+ * repaired. @throws CoordinatorError when no namespace leases.
  */
 async function welcome(
   coordinator: Coordinator,

@@ -231,9 +231,8 @@ export class NamespaceGuard {
   }
 
   async #jump(): Promise<void> {
-    const { namespace } = this.#options;
     const { generation } = await this.readRecord();
-    await this.#settle(refused("STALEGEN", String(generation), namespace));
+    await this.#settle(refused("STALEGEN", String(generation), this.namespace));
     this.#mustJump = false;
   }
 
@@ -359,10 +358,9 @@ export class NamespaceGuard {
   }
 
   async #mustNotBeForked(forkedAt: number): Promise<void> {
-    const { namespace } = this.#options;
     const { generation } = await this.readRecord();
     if (generation > forkedAt) this.#forkedAt = undefined;
-    else throw refused("FORKED", "0", namespace);
+    else throw refused("FORKED", "0", this.namespace);
   }
 
   #noteRefusal(error: CoordinatorError): void {

@@ -147,7 +147,7 @@ interface Noted {
   readonly at: readonly string[];
 }
 
-/** A file, and the namespace that its name says. */
+/** A file, and the namespace in its name. */
 interface NamedFile {
   readonly namespace: string;
   readonly path: string;

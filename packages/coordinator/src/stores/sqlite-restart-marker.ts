@@ -152,7 +152,7 @@ function markerAt(path: string | undefined, opened: number | undefined, folders:
 }
 
 /**
- * The marker at a path, when it is our own file and nobody else's; `occupied` when something else lies there to stay.
+ * The marker at a path, when it is a file of this user alone; `occupied` when something else lies there to stay.
  * @throws when it is our own and can neither be opened nor removed: nothing would rewrite it, and a later start would believe it.
  */
 function openOwn(path: string): number | undefined | "occupied" {
