@@ -27,7 +27,10 @@ test("serve leases from the namespace that is whole, and from the other one afte
   expect(status).toMatchObject({ code: 1, stderr: expect.stringContaining("store_corrupt") });
   const apply = ["recover", ...lists, "--store", store, "--store-id", storeId, "--apply"];
   const early = await callnumber(apply);
-  expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining("stop it, run this, and start it again") });
+  expect(early).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("stop it first and start it again afterwards"),
+  });
   await running.stop();
   const { stdout } = await callnumber(apply);
   expect(stdout).toContain("Start the coordinator");
