@@ -22,7 +22,6 @@ const outside = (name: string, labels = "") => own(name, labels).replace('"main"
 const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
-const touchRefusals = own("callnumber_touch_refusals_total", 'code="store_corrupt"');
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
 const linesLost = 'callnumber_log_lines_lost_total{instance="one"}';
 const rotationFailures = own("callnumber_rotation_failures_total");
@@ -64,11 +63,6 @@ export const ALERT_CASES: readonly AlertCase[] = [
     fires: { [guard("in_doubt")]: "0x20 1x20" },
     // For a minute, as after every restart of the store.
     silent: { [guard("in_doubt")]: "0x28 1x1 0x20" },
-  },
-  {
-    alert: "CallnumberNotServed",
-    fires: { [touchRefusals]: "_x5 1+12x40" },
-    silent: { [touchRefusals]: "_x5 1+12x40", [guard("fenced")]: "1x40" },
   },
   {
     alert: "CallnumberStoreDown",

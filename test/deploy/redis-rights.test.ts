@@ -100,7 +100,7 @@ async function work(user: string): Promise<void> {
     );
     await coordinator.status(namespace);
     expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
-    expect(await coordinator.mustBeReady()).toContain(namespace);
+    expect((await coordinator.mustBeReady()).namespaces).toContain(namespace);
   } finally {
     await coordinator.stopTouching();
     await store.close();

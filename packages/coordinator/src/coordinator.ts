@@ -44,6 +44,7 @@ import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./mi
 import { describedNamespace } from "./namespaces.js";
 import { type Observation, observe, StoreProbe } from "./observation.js";
 import { rateWindowsOf } from "./rate-windows.js";
+import { type Readiness, readinessOf } from "./readiness.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
@@ -65,6 +66,8 @@ export interface CoordinatorOptions {
   readonly bounds?: Bounds;
   /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
   readonly witnessOf?: (namespace: string) => Witness;
+  /** Namespaces that are remembered there, also those that the store has lost: they are reported. Default: none. */
+  readonly remembered?: ReadonlySet<string>;
   /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
   readonly overrides?: readonly string[];
   /** How often the store's servers are looked at, ms. Default 60,000. */
@@ -120,6 +123,7 @@ export class Coordinator {
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
+    remembered = new Set(),
     overrides = [],
     preflightEveryMs = PREFLIGHT_EVERY_MS,
     pause = async (pauseMs) => void (await delay(pauseMs)),
@@ -132,7 +136,7 @@ export class Coordinator {
     this.#now = now;
     this.#witnessOf = witnessOf;
     this.#bounds = bounds;
-    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random }, witnessOf);
+    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random, remembered }, witnessOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
@@ -294,7 +298,8 @@ export class Coordinator {
   #described(namespace: string): Promise<NamespaceDescription | undefined> {
     const findingOf = () => this.#preflight.stateOf(namespace);
     const guardOf = () => this.#guards.of(namespace);
-    return describedNamespace({ namespace, store: this.#store, guardOf, findingOf, nowMs: this.#now() });
+    const refused = this.#guards.refused().find((one) => one.namespace === namespace)?.guard;
+    return describedNamespace({ namespace, store: this.#store, guardOf, refused, findingOf, nowMs: this.#now() });
   }
 
   /**
@@ -314,26 +319,11 @@ export class Coordinator {
   }
 
   /**
-   * Whether leases can be expected to succeed: resolves to the namespaces that are served.
-   * @throws CoordinatorError `namespace_not_initialised` when there is none; for one that is in doubt or fenced, why.
+   * Whether leases can be expected to succeed, in one namespace at least: one that is in doubt or fenced stops no other.
+   * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none.
    */
-  async mustBeReady(): Promise<readonly string[]> {
-    const served: string[] = [];
-    for (const namespace of await this.#guards.names()) {
-      const guard = await this.#guards.ifMade(namespace);
-      if (guard === undefined) continue;
-      const { state, code, explanation } = guard.state;
-      if (state !== "open" && code !== null)
-        throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
-      await this.#preflight.mustPass(namespace);
-      await guard.readRecord();
-      served.push(namespace);
-    }
-    if (served.length > 0) return served;
-    throw new CoordinatorError(
-      "namespace_not_initialised",
-      'the store holds no namespace yet; make one with "callnumber init --store …"',
-    );
+  async mustBeReady(): Promise<Readiness> {
+    return await readinessOf(this.#guards, this.#preflight);
   }
 
   /** How the namespaces stand as far as is known here, and whether the store answers: for a look every few seconds. Never rejects. */

@@ -13,6 +13,8 @@ interface Described {
   readonly namespace: string;
   readonly store: Store;
   readonly guardOf: () => Promise<NamespaceGuard>;
+  /** Why the last touch found no guard; undefined where it found one. */
+  readonly refused: GuardState | undefined;
   /** What the preflight has against leasing; undefined for nothing. */
   readonly findingOf: () => GuardState | undefined;
   readonly nowMs: number;
@@ -20,7 +22,7 @@ interface Described {
 
 /** Undefined for a name without a record: it stands before its namespace, or has outlived one that nobody remembers. */
 export async function describedNamespace(asked: Described): Promise<NamespaceDescription | undefined> {
-  const { namespace, store, guardOf, findingOf, nowMs } = asked;
+  const { namespace, store, guardOf, refused, findingOf, nowMs } = asked;
   let guard: NamespaceGuard | undefined;
   try {
     guard = await guardOf();
@@ -32,7 +34,7 @@ export async function describedNamespace(asked: Described): Promise<NamespaceDes
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     if (error.code === "namespace_not_initialised") return undefined;
-    const judged = stateAfter(error, guard?.state ?? openSince(nowMs), nowMs);
+    const judged = stateAfter(error, guard?.state ?? refused ?? openSince(nowMs), nowMs);
     return { namespace, labels: {}, record: null, guard: judged };
   }
 }

@@ -5,7 +5,7 @@
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { lineAt } from "./guard/line.js";
 import type { NamespaceGuard } from "./guard/namespace-guard.js";
-import type { NamespaceGuards } from "./guard/namespace-guards.js";
+import type { NamespaceGuards, RefusedNamespace } from "./guard/namespace-guards.js";
 import type { PreflightWatch } from "./guard/preflight-watch.js";
 import type { GuardState } from "./guard/state.js";
 import { runUseOf } from "./run-space.js";
@@ -29,10 +29,12 @@ export interface ObservedNamespace {
 export interface Observation {
   readonly isStoreUp: boolean;
   readonly namespaces: readonly ObservedNamespace[];
+  /** Those of which nothing but the refusal is known. */
+  readonly refused: readonly RefusedNamespace[];
 }
 
 export interface Observed {
-  readonly guards: Pick<NamespaceGuards, "opened">;
+  readonly guards: Pick<NamespaceGuards, "opened" | "refused">;
   readonly preflight: Pick<PreflightWatch, "stateOf">;
   readonly probe: StoreProbe;
   readonly nowMs: number;
@@ -74,11 +76,12 @@ export class StoreProbe {
   }
 }
 
-/** Never rejects. A namespace whose guard does not know its store yet is left out. */
+/** Never rejects. A namespace that was not touched yet is left out. */
 export async function observe({ guards, preflight, probe, nowMs }: Observed): Promise<Observation> {
   const isStoreUp = await probe.answers();
   const opened = await guards.opened();
-  return { isStoreUp, namespaces: opened.map((guard) => observedNamespace(guard, preflight, nowMs)) };
+  const namespaces = opened.map((guard) => observedNamespace(guard, preflight, nowMs));
+  return { isStoreUp, namespaces, refused: guards.refused() };
 }
 
 function observedNamespace(

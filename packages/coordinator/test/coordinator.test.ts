@@ -240,7 +240,7 @@ describe("a coordinator that touches", () => {
 
   test("goes on touching through refusals, and is ready again when they end", async () => {
     const { store, coordinator } = await touching();
-    expect(await coordinator.mustBeReady()).toEqual([NAMESPACE]);
+    expect((await coordinator.mustBeReady()).namespaces).toEqual([NAMESPACE]);
     Object.assign(store.server, { role: "slave" });
     await untilRefused("store_is_replica");
     Object.assign(store.server, { role: "master" });

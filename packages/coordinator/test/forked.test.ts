@@ -58,7 +58,11 @@ describe("a run above the mark", () => {
     };
     await expect(leaseOf(guard, held)).rejects.toMatchObject({ code: "store_forked" });
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
-    expect((await copy.store.readNamespace(NAMESPACE)).phase).toBe(0);
+    const before = await copy.store.readNamespace(NAMESPACE);
+    copy.clock.timeMs += 1_000;
+    await expect(guard.touch()).rejects.toMatchObject({ code: "store_forked" });
+    expect(guard.state).toMatchObject({ state: "fenced", code: "store_forked" });
+    expect(await copy.store.readNamespace(NAMESPACE)).toEqual({ ...before, phase: 0 });
   });
 
   test("that was fenced is leased from again when an operator has recovered the store, above the line", async () => {

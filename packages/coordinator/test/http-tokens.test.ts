@@ -230,9 +230,13 @@ describe("whether it is ready", () => {
   test("everybody may hear, and which namespaces there are, only who may see them", async () => {
     const { url, ask, tokens } = await served();
     const stranger = await fetch(`${url}/readyz`);
-    expect([stranger.status, await stranger.json()]).toEqual([200, { ready: true, namespaces: [] }]);
-    expect(await (await ask("/readyz", newToken())).json()).toEqual({ ready: true, namespaces: [] });
-    expect(await (await ask("/readyz", tokens.read.token)).json()).toEqual({ ready: true, namespaces: ["main"] });
+    expect([stranger.status, await stranger.json()]).toEqual([200, { ready: true, namespaces: [], unavailable: [] }]);
+    expect(await (await ask("/readyz", newToken())).json()).toEqual({ ready: true, namespaces: [], unavailable: [] });
+    expect(await (await ask("/readyz", tokens.read.token)).json()).toEqual({
+      ready: true,
+      namespaces: ["main"],
+      unavailable: [],
+    });
     expect(await (await ask("/readyz", tokens.readAll.token)).json()).toMatchObject({ namespaces: ["main", "other"] });
   });
 

@@ -366,7 +366,7 @@ describe("status", () => {
 describe("the surface", () => {
   test("health and readiness: ready only when a namespace can be served", async () => {
     expect((await get("/healthz")).body).toEqual({ healthy: true });
-    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"] });
+    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"], unavailable: [] });
     const empty = await createServer({
       coordinator: new Coordinator({ store: new MemoryStore(), name: "x" }),
       release: "0",
@@ -380,7 +380,7 @@ describe("the surface", () => {
     await empty.stop();
     // A name may outlive its record; a record that can't be read is worse.
     store.listNamespaces = async () => ["gone", "main"];
-    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"] });
+    expect((await get("/readyz")).body).toEqual({ ready: true, namespaces: ["main"], unavailable: [] });
     store.readNamespace = async () => {
       throw new CoordinatorError("store_corrupt", "x");
     };

@@ -177,14 +177,16 @@ describe("metrics", () => {
     expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
-  test("name what the store lists and no guard could open, and begin nothing else for it", async () => {
+  test("show the state of what the store lists and no guard could open, and no figures of its record", async () => {
     await new Coordinator({ store, name: "other" }).initNamespace("lists");
     store.damaged = "lists";
     coordinator.startTouching();
     await coordinator.stopTouching();
     const { value, keys } = await scrape();
     expect(value('callnumber_touch_refusals_total{code="store_corrupt",namespace="lists"}')).toBe(1);
-    expect(keys.filter((key) => key.includes('namespace="lists"'))).toHaveLength(1);
+    expect(value('callnumber_guard_state{namespace="lists",state="fenced"}')).toBe(1);
+    expect(value('callnumber_guard_state_since_timestamp_seconds{namespace="lists"}')).toBeGreaterThan(0);
+    expect(keys).not.toContain('callnumber_high_water_mark{namespace="lists"}');
   });
 
   test("begin at 0 with each refusal that alone is enough for an alert", async () => {

@@ -251,7 +251,7 @@ describe("a coordinator", () => {
       () => true,
     );
     expect((await coordinator.status("main")).guard).toMatchObject({ state: "open", code: null });
-    expect(await coordinator.mustBeReady()).toEqual(["lists", "main"]);
+    expect((await coordinator.mustBeReady()).namespaces).toEqual(["lists", "main"]);
     expect(events.filter(({ event }) => event === "preflight_finding")).toHaveLength(1);
     expect(events.filter(({ event }) => event === "preflight_finding_gone")).toHaveLength(1);
   });

@@ -3,14 +3,14 @@
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { readdirSync, statSync } from "node:fs";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import type { KeptFields } from "../src/guard/record.js";
-import { NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
+import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
 import { openWitness, type StorePlace } from "../src/guard/witness-folder.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -323,6 +323,33 @@ describe("a witness", () => {
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
     expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
+  });
+
+  test("keeps a damaged file, however old, until the store has jumped: a coordinator may be killed before", async () => {
+    const { world } = await afterCoordinator();
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+    world.clock.timeMs += 2 * 3_600_000;
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    expect(witnessIn(world).read()).toBe(DAMAGED);
+    await leaseAfterJump(world, guard);
+    expect(witnessIn(world).read()).not.toBe(DAMAGED);
+  });
+
+  test("doubts the store when its file holds what another namespace's does", async () => {
+    const { world } = await afterCoordinator();
+    const [name = ""] = await readdir(folder);
+    await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
+    const other = openWitness({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
+    expect(other.read()).toBe(DAMAGED);
+    expect(witnessIn(world).read()).toBeUndefined();
+  });
+
+  test("is written again when its folder was removed meanwhile", async () => {
+    const world = await newWorld();
+    const guard = await guardOn(world, { witness: witnessIn(world) });
+    await rm(folder, { recursive: true });
+    const { firstRun } = await leaseOf(guard);
+    expect(witnessIn(world).read()).toMatchObject({ ledgerId: firstRun });
   });
 
   test("vouches for a long silence of a store that nobody else can have leased from", async () => {

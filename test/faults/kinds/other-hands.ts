@@ -5,15 +5,20 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
+import { lineAt } from "../../../packages/coordinator/src/guard/line.js";
 import { type GuardRecord, keptFields, readRecord } from "../../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../../packages/coordinator/src/guard/refusal.js";
+import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/store-id.js";
+import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
 import type { Fault } from "../fault.js";
+import { Importer } from "../importer.js";
 import { oneOf } from "../one-of.js";
+import { Received } from "../received.js";
 import { redisFault } from "../redis-fault.js";
 import type { RedisWorld } from "../redis-world.js";
 import { recover } from "../verbs.js";
-import { NAMESPACE } from "../world.js";
+import { BOUNDS, NAMESPACE } from "../world.js";
 
 /** Longer than the suite's gap. */
 const GAP_MS = 7_000;
@@ -111,6 +116,28 @@ export const OTHER_HANDS: readonly Fault[] = [
     },
   }),
   redisFault({
+    number: 43,
+    name: "the record of one namespace damaged, while importers lease from another one",
+    expected: ["store_emptied", "store_corrupt"],
+    inject: async (world) => {
+      const record = world.key("record");
+      const damages: [string, (redis: Redis) => Promise<unknown>][] = [
+        ["store_emptied", (redis) => redis.del(record)],
+        ["store_corrupt", (redis) => redis.hset(record, "k", "0".repeat(40))],
+      ];
+      await withOtherNamespace(world, async (untilLeased) => {
+        for (const [code, damage] of damages) {
+          await world.on(world.server, damage);
+          await world.untilSeenAgain(code);
+          await untilLeased();
+          // All coordinators run on.
+          await recover(world);
+          await world.untilLeasing();
+        }
+      });
+    },
+  }),
+  redisFault({
     number: 16,
     name: "the record of a later release",
     expected: ["store_unknown_schema"],
@@ -177,6 +204,26 @@ export const OTHER_HANDS: readonly Fault[] = [
       }),
   }),
 ];
+
+/** Importers lease from a namespace of their own meanwhile. @throws Error when what befell the world's namespace reached them. */
+async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Promise<void>) => Promise<void>) {
+  const namespace = `other-${Date.now()}`;
+  const id = parseStoreId(await world.onStore((store) => initBackdated(store, namespace))) as StoreIdFields;
+  const received = new Received((_, version, timeMs) => lineAt(id, version, timeMs + BOUNDS.epsMs));
+  const codes = new Map<string, number>();
+  const coordinators = () => world.coordinators.map(({ url }) => url);
+  const options = { namespace, coordinators, wanders: true, pauseMs: 5, received, codes, runCount: 1 };
+  const importer = new Importer({ ...options, name: "other" });
+  importer.start();
+  try {
+    await act(() => importer.nextLease());
+  } finally {
+    await importer.stop();
+  }
+  const reached = [...codes.keys()].filter((code) => /^store_(?!unavailable)/.test(code));
+  if (reached.length > 0) throw new Error(`the other namespace was refused with ${reached.join(", ")}`);
+  if (received.problems.length > 0) throw new Error(`in the other namespace: ${received.problems.join("; ")}`);
+}
 
 /** Something edited, which another hand puts right again: nothing may have been leased or burnt in between. */
 async function withoutLoss(

@@ -38,7 +38,8 @@ export function recoverCommand(): Command {
     .description(
       "Looks at a namespace of a store, for some seconds, and says what it found, what recovering would set, and what that costs. Changes " +
         "nothing without --apply. The mark is put onto the clock line, above everything that was ever leased; the next coordinator then " +
-        "claims the store and leases on. Stop all coordinators of the store first.",
+        "claims the store and leases on. Coordinators of a Redis store may run: those that serve other namespaces lease, and lease from this one " +
+        "once it is recovered. Stop the coordinator of an embedded store first, and start it again afterwards.",
     )
     .addOption(storeOption())
     .addOption(namespaceOption())
@@ -115,7 +116,8 @@ async function recover(options: Options, command: Command): Promise<void> {
       return printJson({ recovered: namespace, highWaterMark: after.highWaterMark, generation: after.generation });
     print(
       `${told}\nDone: the mark is at run ${grouped(after.highWaterMark)}, generation ${after.generation}. ` +
-        `Start the coordinator: it claims the store, and leases about ${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
+        `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
+        `${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
     );
   } finally {
     witness.close();

@@ -22,7 +22,7 @@ import { type LimitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { untilStopped } from "./until-stopped.js";
-import { witnessesOf } from "./witness-option.js";
+import { rememberedOf, witnessesOf } from "./witness-option.js";
 
 export interface ServeOptions extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
   readonly store: string;
@@ -84,6 +84,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       name: options.name,
       log: events,
       witnessOf,
+      remembered: rememberedOf(address, options.witnessFolder),
       overrides: options.accept,
       ledgerArchive,
       startLoops: (name) => limits.startLoops(name),
@@ -132,19 +133,27 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   }
 }
 
-/** Says which store this is; makes its first namespace when the store is new, and says so loudly. Answers what is served. */
+/**
+ * Names the store; makes its first namespace when the store is new, and warns of that. Returns what is served, now or once it is
+ * repaired. @throws CoordinatorError when no namespace leases.
+ */
 async function welcome(
   coordinator: Coordinator,
-  { isNew }: OpenStore,
+  { isNew, store }: OpenStore,
   address: StoreAddress,
   namespace: string,
   say: Say,
 ): Promise<readonly string[]> {
   say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
   if (!isNew) {
-    const namespaces = await coordinator.mustBeReady();
+    const { namespaces, unavailable } = await coordinator.mustBeReady();
     say(`namespaces: ${namespaces.join(", ")}`);
-    return namespaces;
+    const wayBack = store.isExclusive
+      ? "Stop this coordinator, repair the namespace, start it again"
+      : "It is leased from as soon as it is repaired, without a restart";
+    for (const { namespace: name, error } of unavailable)
+      say(`namespace ${name} does not lease (${error.code}): ${error.message}. ${wayBack}`);
+    return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
   }
   say(`THIS IS A NEW STORE. ${announcement(await coordinator.initNamespace(namespace), describeStore(address))}`);
   return [namespace];

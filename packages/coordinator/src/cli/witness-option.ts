@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Option } from "commander";
 import { z } from "zod";
 import { NO_WITNESS, type Witness } from "../guard/witness.js";
-import { openWitness } from "../guard/witness-folder.js";
+import { openWitness, rememberedNamespaces } from "../guard/witness-folder.js";
 import { placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption, setting } from "./options.js";
@@ -21,12 +21,22 @@ export function witnessFolderOption(): Option {
  */
 export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
   if (address.kind === "memory") return () => NO_WITNESS;
+  const [absolute, place] = [folderFor(address, folder), placeOf(address)];
+  return (namespace) => openWitness({ folder: absolute, place, namespace });
+}
+
+/** The namespaces of which the witnesses of a store remember something. @throws as `witnessesOf`. */
+export function rememberedOf(address: StoreAddress, folder: string): ReadonlySet<string> {
+  if (address.kind === "memory") return new Set();
+  return rememberedNamespaces(folderFor(address, folder), placeOf(address));
+}
+
+function folderFor(address: StoreAddress, folder: string): string {
   const absolute = resolve(folder);
   if (address.kind === "sqlite" && dirname(address.path) === absolute) {
     throw new TypeError(
       `the witness folder ${absolute} is the store's own folder: whoever restores the one restores the other. Give another --witness-folder`,
     );
   }
-  const place = placeOf(address);
-  return (namespace) => openWitness({ folder: absolute, place, namespace });
+  return absolute;
 }

@@ -110,7 +110,8 @@ export class NamespaceGuard {
     }
     const seen = remembranceOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
-    witness.note(remembered);
+    // A damaged file goes once ours is written: not before the jump, or the start after a kill would believe the store.
+    if (found !== DAMAGED) witness.note(remembered);
     // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record.receiptKey);
@@ -152,6 +153,7 @@ export class NamespaceGuard {
 
   /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
   async touch(): Promise<void> {
+    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
       return this.#take({ step: "touch", floor, generationMin });
@@ -224,9 +226,8 @@ export class NamespaceGuard {
   }
 
   async #jump(): Promise<void> {
-    const { namespace } = this.#options;
     const { generation } = await this.readRecord();
-    await this.#settle(refused("STALEGEN", String(generation), namespace));
+    await this.#settle(refused("STALEGEN", String(generation), this.namespace));
     this.#mustJump = false;
   }
 
@@ -315,8 +316,7 @@ export class NamespaceGuard {
   }
 
   #remember({ after }: Outcome): void {
-    const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
-    this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
+    this.#remembered = { ...merged(this.#remembered, remembranceOf(after)), nodeCount: after.nodeCount };
   }
 
   /**
@@ -353,10 +353,9 @@ export class NamespaceGuard {
   }
 
   async #mustNotBeForked(forkedAt: number): Promise<void> {
-    const { namespace } = this.#options;
     const { generation } = await this.readRecord();
     if (generation > forkedAt) this.#forkedAt = undefined;
-    else throw refused("FORKED", "0", namespace);
+    else throw refused("FORKED", "0", this.namespace);
   }
 
   #noteRefusal(error: CoordinatorError): void {

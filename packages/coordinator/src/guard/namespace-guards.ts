@@ -5,14 +5,25 @@
 import { msSince } from "../elapsed.js";
 import { CoordinatorError } from "../errors.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
+import { type GuardState, openSince, stateAfter } from "./state.js";
 import type { Witness } from "./witness.js";
 
-type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness">;
+type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness"> & {
+  /** Names that a witness remembers, and that the store may have lost. */
+  readonly remembered: ReadonlySet<string>;
+};
+
+/** A namespace that is served, and that no guard could be made for yet. */
+export interface RefusedNamespace {
+  readonly namespace: string;
+  readonly guard: GuardState;
+}
 
 export class NamespaceGuards {
   readonly #options: GuardOptions;
   readonly #witnessOf: (namespace: string) => Witness;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
+  readonly #refused = new Map<string, GuardState>();
 
   constructor(options: GuardOptions, witnessOf: (namespace: string) => Witness) {
     this.#options = options;
@@ -47,7 +58,13 @@ export class NamespaceGuards {
    * invent one. @throws CoordinatorError `store_unavailable`.
    */
   async names(): Promise<ReadonlySet<string>> {
-    return new Set([...(await this.#options.store.listNamespaces()), ...(await this.#openedNames())]);
+    const { store, remembered } = this.#options;
+    return new Set([...(await store.listNamespaces()), ...(await this.#openedNames()), ...remembered]);
+  }
+
+  /** Those for which the last touch found no guard, and why. */
+  refused(): readonly RefusedNamespace[] {
+    return [...this.#refused].map(([namespace, guard]) => ({ namespace, guard }));
   }
 
   /** Those that know their store by now, without asking it. */
@@ -67,28 +84,45 @@ export class NamespaceGuards {
     await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
   }
 
-  /** Lets go of the witnesses. */
+  /** Lets go of the witnesses. @throws CoordinatorError `witness_unusable`, once every one was closed. */
   async close(): Promise<void> {
-    for (const guard of await Promise.allSettled(this.#guards.values())) {
-      if (guard.status === "fulfilled") guard.value.close();
-    }
+    const guards = (await Promise.allSettled(this.#guards.values())).filter(({ status }) => status === "fulfilled");
+    const closings = guards.map(async (guard) => (guard as PromiseFulfilledResult<NamespaceGuard>).value.close());
+    for (const closing of await Promise.allSettled(closings)) if (closing.status === "rejected") throw closing.reason;
   }
 
   async #openedNames(): Promise<readonly string[]> {
     return (await this.opened()).map(({ namespace }) => namespace);
   }
 
-  /** A refusal is kept by the guard as its state, and told there. */
+  /** A refusal is kept as the state of the guard, or here where there is none yet, and logged when it changes. */
   async #touch(namespace: string): Promise<void> {
+    const { log } = this.#options;
+    let guard: NamespaceGuard | undefined;
     try {
-      const guard = await this.of(namespace);
+      guard = await this.of(namespace);
+      this.#refused.delete(namespace);
       const startedMs = performance.now();
       await guard.touch();
-      this.#options.log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
+      log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      this.#options.log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+      log.debug({ namespace, code: error.code, reason: error.message }, "touch_refused");
+      if (guard === undefined) this.#noteRefused(namespace, error);
     }
+  }
+
+  #noteRefused(namespace: string, error: CoordinatorError): void {
+    const { log, now } = this.#options;
+    const before = this.#refused.get(namespace);
+    if (error.code === "namespace_not_initialised") {
+      this.#refused.delete(namespace);
+      return;
+    }
+    const state = stateAfter(error, before ?? openSince(now()), now());
+    this.#refused.set(namespace, state);
+    const { code, explanation } = state;
+    if (code !== before?.code) log.warn({ namespace, code, explanation }, state.state);
   }
 
   async #open(namespace: string): Promise<NamespaceGuard> {

@@ -2,8 +2,9 @@
  * The witness on disk: one small file for each coordinator and namespace, in a folder that is not the store's. A process writes
  * its own file only, and reads those of all: what one coordinator saw, every later one on this machine knows.
  *
- * Written at every range that is handed out, in place and without a sync: that outlives the process. Now and then written anew
- * and synced: that outlives the machine.
+ * Written at every range that is handed out, in place and without a sync: that outlives the process. Every five seconds, and after
+ * each failure, replaced by a new file that is synced: that outlives the machine. No descriptor is kept between two writings: the
+ * number of a closed one may by then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { createHash, randomUUID } from "node:crypto";
@@ -17,7 +18,7 @@ import {
   renameSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
@@ -27,10 +28,12 @@ const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are taken over and removed. */
 const ABANDONED_AFTER_MS = 3_600_000;
 /** Each writing replaces the one before as a whole: all have the same length. */
-const FILE_BYTES = 512;
+const FILE_BYTES = 1_024;
 /** As many fit; of more, those are enough to know the place again by. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".witness";
+/** A namespace may hold dots. */
+const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/;
 
 /**
  * Where a store is, without secrets: what was seen at one place is not held against another. Two places are the same when the group
@@ -49,48 +52,49 @@ export interface WitnessFolderOptions {
 }
 
 /**
- * The witness of a namespace. Makes the folder; writes no file before there is something to remember.
- * @throws CoordinatorError `witness_unusable` when the folder can't be read or made.
+ * The witness of a namespace. Makes folder and file when there is something to remember.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read or written.
  */
 export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
-  const prefix = `${shortHash(place.group, 16)}.${namespace}.`;
-  const at = [...new Set(place.addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
-  const path = join(folder, `${prefix}${randomUUID()}${SUFFIX}`);
+  const at = addressesOf(place);
+  const path = join(folder, `${groupOf(place)}.${namespace}.${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
-  let file: number | undefined;
+  let hasFile = false;
   let remembered: Remembrance | undefined;
-  let syncedAtMs = 0;
+  /** Undefined while only a new file will do. */
+  let syncedAtMs: number | undefined;
 
-  const others = () =>
-    readdirSync(folder)
-      .filter((name) => name.startsWith(prefix) && name.endsWith(SUFFIX) && join(folder, name) !== path)
-      .map((name) => join(folder, name));
-
-  /** What other coordinators have noted here; a damaged file no longer tells where. */
+  /** What other coordinators have noted here. */
   const notedHere = () =>
-    others()
-      .map((other) => ({ path: other, noted: notedIn(other) }))
-      .filter(({ noted }) => noted === DAMAGED || noted?.at.some((address) => at.includes(address)));
+    filesIn(folder, place)
+      .filter((file) => file.namespace === namespace && file.path !== path)
+      .map((file) => ({ path: file.path, noted: notedIn(file) }))
+      .filter(({ noted }) => isOf(noted, at));
 
-  function writeAnew(text: string): void {
-    const isFirst = file === undefined;
-    if (file !== undefined) closeSync(file);
-    const fresh = `${path}.new`;
-    file = openSync(fresh, "w", 0o600);
-    writeSync(file, text, 0);
-    fsyncSync(file);
-    renameSync(fresh, path);
-    syncFolder(folder);
+  function write(text: string): void {
+    const lastSyncMs = syncedAtMs;
+    syncedAtMs = undefined;
+    if (lastSyncMs !== undefined && Math.abs(now() - lastSyncMs) < SYNC_EVERY_MS) {
+      try {
+        writeFileSync(path, text, { flag: "r+" });
+        syncedAtMs = lastSyncMs;
+        return;
+      } catch {
+        // The file was removed, or holds half of the text: a new one takes its place.
+      }
+    }
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    replaceFile(folder, path, text);
     syncedAtMs = now();
+    const isFirst = !hasFile;
+    hasFile = true;
     // Only now: what the others knew is on the disk in ours.
-    if (!isFirst) return;
-    for (const { path: other } of notedHere()) if (isAbandoned(other)) removeIfThere(other);
+    if (isFirst) removeAbandoned();
   }
 
   return {
     read: () =>
       usable(() => {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
         const found = notedHere().map(({ noted }) => noted);
         if (found.includes(DAMAGED)) return DAMAGED;
         const known = (found as Noted[]).map(({ remembrance }) => remembrance);
@@ -101,45 +105,81 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     note: (remembrance) =>
       usable(() => {
         remembered = remembrance;
-        const text = textOf({ remembrance, at });
-        if (file === undefined || Math.abs(now() - syncedAtMs) >= SYNC_EVERY_MS) writeAnew(text);
-        else writeSync(file, text, 0);
+        write(textOf({ namespace, remembrance, at }));
       }),
     close: () => {
-      if (file === undefined) return;
-      if (remembered !== undefined) usable(() => writeAnew(textOf({ remembrance: remembered as Remembrance, at })));
-      closeSync(file);
-      file = undefined;
+      if (!hasFile) return;
+      hasFile = false;
+      usable(() => replaceFile(folder, path, textOf({ namespace, remembrance: remembered as Remembrance, at })));
     },
   };
 
+  function removeAbandoned(): void {
+    try {
+      for (const { path: other } of notedHere()) if (isAbandoned(other)) unlinkSync(other);
+    } catch {
+      // A file that stays is read again by the next start.
+    }
+  }
+
   function isAbandoned(other: string): boolean {
-    const found = statSync(other, { throwIfNoEntry: false });
-    return found !== undefined && now() - found.mtimeMs > ABANDONED_AFTER_MS;
+    return now() - statSync(other).mtimeMs > ABANDONED_AFTER_MS;
   }
 }
 
-/** What a file holds: what is remembered, and of which place. */
+/**
+ * The namespaces of which something is remembered at a place, also those that the store there holds no more.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read.
+ */
+export function rememberedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
+  const at = addressesOf(place);
+  return orUnusable(folder, () => {
+    const files = filesIn(folder, place).filter((file) => isOf(notedIn(file), at));
+    return new Set(files.map(({ namespace }) => namespace));
+  });
+}
+
+/** What a file holds: what is remembered, and of which namespace and place. */
 interface Noted {
+  readonly namespace: string;
   readonly remembrance: Remembrance;
   /** Hashes of its addresses. */
   readonly at: readonly string[];
 }
 
+/** A file, and the namespace in its name. */
+interface NamedFile {
+  readonly namespace: string;
+  readonly path: string;
+}
+
 const ADDRESS_DIGITS = 12;
+
+function groupOf({ group }: StorePlace): string {
+  return shortHash(group, 16);
+}
+
+function addressesOf({ addresses }: StorePlace): readonly string[] {
+  return [...new Set(addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
+}
+
+/** A damaged file does not show where. */
+function isOf(noted: Noted | typeof DAMAGED | undefined, at: readonly string[]): boolean {
+  return noted === DAMAGED || (noted?.at.some((address) => at.includes(address)) ?? false);
+}
 
 function shortHash(text: string, digits: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, digits);
 }
 
-function textOf({ remembrance, at }: Noted): string {
-  const json = JSON.stringify({ ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
+function textOf({ namespace, remembrance, at }: Noted): string {
+  const json = JSON.stringify({ namespace, ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
   const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
-/** What a file holds; undefined for one that is just being removed. */
-function notedIn(path: string): Noted | undefined | typeof DAMAGED {
+/** What a file holds for its namespace; undefined for a file that was removed meanwhile. */
+function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof DAMAGED {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -149,8 +189,8 @@ function notedIn(path: string): Noted | undefined | typeof DAMAGED {
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
   if (sum !== createHash("sha1").update(json).digest("hex")) return DAMAGED;
-  const { at, ...remembrance } = JSON.parse(json) as Remembrance & Pick<Noted, "at">;
-  return { remembrance, at };
+  const { namespace: of, at, ...remembrance } = JSON.parse(json) as Remembrance & Omit<Noted, "remembrance">;
+  return of === namespace ? { namespace, remembrance, at } : DAMAGED;
 }
 
 function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace: string): void {
@@ -163,18 +203,33 @@ function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace
   );
 }
 
-function removeIfThere(path: string): void {
+/** The files of a group of servers, by their names. */
+function filesIn(folder: string, place: StorePlace): readonly NamedFile[] {
+  return namesIn(folder).flatMap((name) => {
+    const [, group, namespace] = NAME.exec(name) ?? [];
+    return namespace === undefined || group !== groupOf(place) ? [] : [{ namespace, path: join(folder, name) }];
+  });
+}
+
+function namesIn(folder: string): readonly string[] {
   try {
-    unlinkSync(path);
+    return readdirSync(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
   }
 }
 
-function syncFolder(folder: string): void {
+/** What was there stays whole until the new file is on the disk; a failure may have replaced it or not. */
+function replaceFile(folder: string, path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
   const handle = openSync(folder, "r");
-  fsyncSync(handle);
-  closeSync(handle);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 function orUnusable<T>(folder: string, act: () => T): T {

@@ -3,12 +3,13 @@ import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import { CoordinatorError } from "../errors.js";
+import type { Readiness } from "../readiness.js";
 import type { TypedApp } from "./app.js";
 import { type Caller, maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
-  let looking: Promise<readonly string[]> | undefined;
+  let looking: Promise<Readiness> | undefined;
   app.get(
     ROUTES.health,
     {
@@ -25,9 +26,13 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
       exposeHeadRoute: true,
       config: { access: "public" },
       schema: {
-        summary: "The store answers and holds a namespace",
+        summary: "The store answers, and at least one namespace leases",
         response: {
-          200: z.object({ ready: z.literal(true), namespaces: z.array(z.string()).readonly() }),
+          200: z.object({
+            ready: z.literal(true),
+            namespaces: z.array(z.string()).readonly(),
+            unavailable: z.array(z.object({ namespace: z.string(), code: z.string() })).readonly(),
+          }),
           ...errorResponses,
         },
       },
@@ -37,20 +42,26 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
       looking ??= coordinator.mustBeReady().finally(() => {
         looking = undefined;
       });
-      const namespaces = await readyNamespaces(looking, caller);
-      return { ready: true as const, namespaces: namespaces.filter((namespace) => maySee(caller, namespace)) };
+      const { namespaces, unavailable } = await readinessFor(looking, caller);
+      return {
+        ready: true as const,
+        namespaces: namespaces.filter((namespace) => maySee(caller, namespace)),
+        unavailable: unavailable
+          .filter(({ namespace }) => maySee(caller, namespace))
+          .map(({ namespace, error }) => ({ namespace, code: error.code })),
+      };
     },
   );
 }
 
 /** Anybody may hear that it is not ready; what stands against it names namespaces and the store. */
-async function readyNamespaces(looking: Promise<readonly string[]>, caller: Caller): Promise<readonly string[]> {
+async function readinessFor(looking: Promise<Readiness>, caller: Caller): Promise<Readiness> {
   try {
     return await looking;
   } catch (error) {
     if (caller.namespaces === "all" || !(error instanceof CoordinatorError)) throw error;
     const { code, retryAfterMs } = error;
-    const message = "not every namespace leases; whoever bears a token that is good for all of them is told why";
+    const message = "no namespace leases. A token for all namespaces shows why";
     throw new CoordinatorError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
   }
 }

@@ -24,12 +24,12 @@ const FIGURES: Readonly<Record<string, readonly [help: string, figureOf: (one: O
   layout_version: ["The layout version whose runs are leased.", (one) => one.version],
   generation: ["Settled doubts and recoveries that the store has seen, and a bit more.", (one) => one.generation],
   data_nodes: ["Data nodes that could be promoted, by the record.", (one) => one.nodeCount],
-  guard_state_since_timestamp_seconds: ["Since when the guard is in its state.", (one) => one.guard.sinceMs / 1_000],
 };
 
 export class NamespaceGauges {
   readonly #figures: readonly (readonly [Gauge, (one: ObservedNamespace) => number])[];
   readonly #guardState: Gauge;
+  readonly #guardSince: Gauge;
   readonly #storeUp: Gauge;
 
   constructor(registers: NonNullable<Registers>) {
@@ -43,16 +43,20 @@ export class NamespaceGauges {
       "namespace",
       "state",
     ]);
+    const since = "Since when the guard is in its state.";
+    this.#guardSince = gauge("guard_state_since_timestamp_seconds", since, ["namespace"]);
     this.#storeUp = gauge("store_up", "1 when the store answered this scrape within a second.", []);
   }
 
-  set({ isStoreUp, namespaces }: Observation): void {
+  set({ isStoreUp, namespaces, refused }: Observation): void {
     this.#storeUp.set(isStoreUp ? 1 : 0);
     for (const [gauge] of this.#figures) gauge.reset();
-    this.#guardState.reset();
+    for (const gauge of [this.#guardState, this.#guardSince]) gauge.reset();
     for (const one of namespaces) {
-      const { namespace, guard } = one;
-      for (const [gauge, figureOf] of this.#figures) gauge.set({ namespace }, figureOf(one));
+      for (const [gauge, figureOf] of this.#figures) gauge.set({ namespace: one.namespace }, figureOf(one));
+    }
+    for (const { namespace, guard } of [...namespaces, ...refused]) {
+      this.#guardSince.set({ namespace }, guard.sinceMs / 1_000);
       for (const state of GUARD_STATES) this.#guardState.set({ namespace, state }, state === guard.state ? 1 : 0);
     }
   }

@@ -10,6 +10,7 @@ import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { lineAt, whenLineReaches } from "../guard/line.js";
+import { PHASES } from "../guard/record.js";
 import { DAMAGED } from "../guard/witness.js";
 import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
@@ -141,7 +142,8 @@ function mustBeAtRest(
   before: NamespaceRecord | undefined,
   after: NamespaceRecord | undefined,
 ): void {
-  if (before === undefined || after === undefined) return;
+  // Who only tries to settle a doubt changes the record, too, and leases nothing: its claim is void once this one is made.
+  if (before === undefined || after?.phase !== PHASES.open) return;
   const hasMoved =
     before.changedAtMs !== after.changedAtMs ||
     before.highWaterMark !== after.highWaterMark ||
@@ -149,8 +151,8 @@ function mustBeAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_leases",
-    `a coordinator still works on namespace "${namespace}" of this store (its record changed while it was looked at): nothing is to be ` +
-      "recovered while leases succeed. Stop every coordinator of it first",
+    `namespace "${namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are refused all the ` +
+      "same, stop every coordinator of the store, then run this again",
   );
 }
 

@@ -103,8 +103,11 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: SqliteLock 
     } catch {
       // The log stays beside the file, as after a kill, and the next start reads it.
     }
-    database?.close();
-    lock?.close();
+    try {
+      database?.close();
+    } finally {
+      lock?.close();
+    }
   };
 }
 

@@ -33,7 +33,7 @@ export function lockBeside(path: string): SqliteLock {
     throw new CoordinatorError(
       "store_locked",
       `another process has the store ${path} open; only one may. If that is a coordinator ("callnumber serve"), ` +
-        "stop it first, or ask it over HTTP",
+        "ask it over HTTP, or stop it first and start it again afterwards",
       { cause: error },
     );
   }

@@ -29,12 +29,14 @@ export function thisMachine(): Machine {
 
 /**
  * Whether what lies at a path ends with the machine's memory. The numbers are those of Linux, where alone there is a boot id too.
+ * @throws when the system can't answer: a marker there would stay as it is, and a later start would believe it.
  */
 export function isMemoryBacked(path: string, { fileSystemTypeOf }: Pick<Machine, "fileSystemTypeOf">): boolean {
   try {
     return MEMORY_FILE_SYSTEMS.has(fileSystemTypeOf(path) >>> 0);
-  } catch {
-    return false;
+  } catch (error) {
+    if (ABSENT.has((error as NodeJS.ErrnoException).code)) return false;
+    throw error;
   }
 }
 
@@ -48,6 +50,8 @@ export function networkFileSystemOf(
 ): string | undefined {
   return platform === "linux" ? NETWORK_FILE_SYSTEMS.get(fileSystemTypeOf(path) >>> 0) : undefined;
 }
+
+const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "EACCES"]);
 
 /** From statfs(2) and the kernel's linux/magic.h. */
 const MEMORY_FILE_SYSTEMS: ReadonlySet<number> = new Set([

@@ -75,14 +75,22 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
   const name = nameOf(storePath);
   const folders = machine.markerFolders.filter((folder) => isMemoryBacked(folder, machine));
   folders.forEach(removeAbandoned);
-  const places = folders
-    .map((folder) => join(folder, name))
-    .map((path) => ({ path, file: openOwn(path) }))
-    .filter(({ file }) => file !== "occupied");
-  const [first, ...others] = places as { path: string; file: number | undefined }[];
-  // Written by an earlier start that had another choice: nothing rewrites it from now on.
-  for (const { path, file } of others) voidMarker(path, file);
-  return markerAt(first?.path, first?.file, folders);
+  const opened: { path: string; file: number | undefined }[] = [];
+  try {
+    for (const folder of folders) {
+      const path = join(folder, name);
+      const file = openOwn(path);
+      if (file !== "occupied") opened.push({ path, file });
+    }
+    const [first, ...others] = opened;
+    // Written by an earlier start that had another choice: nothing rewrites it from now on.
+    for (const { path, file } of others) voidMarker(path, file);
+    const marker = markerAt(first?.path, first?.file, folders);
+    opened.shift();
+    return marker;
+  } finally {
+    for (const { file } of opened) if (file !== undefined) closeOnce(file);
+  }
 }
 
 /**
@@ -126,35 +134,52 @@ function markerAt(path: string | undefined, opened: number | undefined, folders:
     },
     remove() {
       if (path === undefined) return;
-      const removed = file;
-      file = undefined;
       slots.clear();
-      voidMarker(path, removed);
+      try {
+        voidMarker(path, file);
+      } finally {
+        this.close();
+      }
     },
     removeOthers(storeIds) {
       for (const other of folders.flatMap(markersIn)) if (other !== path) removeIfOf(storeIds, other);
     },
     close() {
-      if (file !== undefined) closeSync(file);
+      if (file !== undefined) closeOnce(file);
       file = undefined;
     },
   };
 }
 
-/** The marker at a path, when it is our own file and nobody else's; `occupied` when something else lies there to stay. */
+/**
+ * The marker at a path, when it is a file of this user alone; `occupied` when something else lies there to stay.
+ * @throws when it is our own and can neither be opened nor removed: nothing would rewrite it, and a later start would believe it.
+ */
 function openOwn(path: string): number | undefined | "occupied" {
+  let file: number | undefined;
   try {
-    const file = openSync(path, OPEN_FLAGS);
+    file = openSync(path, OPEN_FLAGS);
     if (isOwn(file)) return file;
-    closeSync(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (file === undefined && (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
   }
+  if (file !== undefined) closeOnce(file);
   try {
     unlinkSync(path);
     return undefined;
-  } catch {
+  } catch (error) {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isFile() && found.uid === process.geteuid?.()) throw error;
     return "occupied";
+  }
+}
+
+/** Whatever close(2) answers, the descriptor is gone, and may be another file by now. */
+function closeOnce(file: number): void {
+  try {
+    closeSync(file);
+  } catch {
+    // Nothing is lost: what was written is in memory.
   }
 }
 
@@ -178,10 +203,13 @@ function removeIfOf(storeIds: ReadonlySet<string>, path: string): void {
   } catch {
     return;
   }
-  const isOfStore =
-    isOwn(file) && marksIn(readFileSync(file, "latin1")).some((mark) => mark && storeIds.has(mark.storeId));
-  if (isOfStore) voidMarker(path, file);
-  else closeSync(file);
+  try {
+    const isOfStore =
+      isOwn(file) && marksIn(readFileSync(file, "latin1")).some((mark) => mark && storeIds.has(mark.storeId));
+    if (isOfStore) voidMarker(path, file);
+  } finally {
+    closeOnce(file);
+  }
 }
 
 /** Those of other users stay: they are theirs to remove. */
@@ -199,22 +227,18 @@ function removeAbandoned(folder: string): void {
 
 /** Either half is enough: an empty marker says nothing, and one without a name is found by nobody. */
 function voidMarker(path: string, file: number | undefined): void {
-  const faults: unknown[] = [];
-  if (file !== undefined) {
-    try {
-      ftruncateSync(file, 0);
-    } catch (error) {
-      faults.push(error);
-    }
-    closeSync(file);
+  let fault: unknown;
+  try {
+    if (file !== undefined) ftruncateSync(file, 0);
+  } catch (error) {
+    fault = error;
   }
   try {
     unlinkSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") faults.push(error);
+    const isEmpty = file !== undefined && fault === undefined;
+    if (!isEmpty && lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw error;
   }
-  const isGone = lstatSync(path, { throwIfNoEntry: false }) === undefined;
-  if (!isGone && (file === undefined || faults.length > 1)) throw faults[0];
 }
 
 function writeSlot(file: number, slot: number, mark: RestartMark): void {

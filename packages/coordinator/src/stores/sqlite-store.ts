@@ -40,7 +40,7 @@ import { type Machine, thisMachine } from "./sqlite-machine.js";
 import { sqliteFindings } from "./sqlite-preflight.js";
 import { fileModeOf } from "./sqlite-private-file.js";
 import { hasRecord, SqliteRecords } from "./sqlite-records.js";
-import { openRestartMarker } from "./sqlite-restart-marker.js";
+import { openRestartMarker, type RestartMarker } from "./sqlite-restart-marker.js";
 import { SqliteTurns } from "./sqlite-turns.js";
 
 export interface SqliteStoreOptions {
@@ -90,6 +90,7 @@ export class SqliteStore implements Store {
     this.#copyFault = this.#file.copyFault;
     this.#now = now ?? Date.now;
     this.#bounds = bounds;
+    let marker: RestartMarker | undefined;
     try {
       this.#turns = new SqliteTurns(this.#file, {
         committing: () => this.#committing(),
@@ -100,14 +101,16 @@ export class SqliteStore implements Store {
       this.#records = new SqliteRecords(this.#file.database);
       this.#ledger = new SqliteLedger(this.#file.database);
       this.#labels = new SqliteLabels(this.#file.database);
+      marker = openRestartMarker(this.path, machine);
       this.#life = new SqliteLife({
         machine,
-        marker: openRestartMarker(this.path, machine),
+        marker,
         epsMs: bounds.epsMs,
         records: this.#records.all(),
         isCopy: this.#copyFault !== undefined,
       });
     } catch (error) {
+      marker?.close();
       this.#file.close();
       throw unusable(error, this.path);
     }

@@ -1,0 +1,181 @@
+/**
+ * Every operation on the files of a coordinator fails once, in every way: no descriptor is used after its closing, and the next start knows
+ * what was noted, or knows that it does not.
+ * Guarantees: G8, G11 (docs/guarantees.md).
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { DAMAGED, type Witness } from "../src/guard/witness.js";
+import { openWitness } from "../src/guard/witness-folder.js";
+import { SqliteStore } from "../src/stores/sqlite-store.js";
+import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { memoryFolder, temporaryFolder } from "./embedded-place.js";
+import { type Fault, faultsOf, withFault } from "./faulty-fs.js";
+
+function refusalOf(act: () => void): unknown {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("the checkpoints of several namespaces", () => {
+  /** The name of the second begins with the first one's. */
+  const NAMESPACES = ["lists", "lists.old"];
+  const STORE_IDS = new Map(NAMESPACES.map((namespace) => [namespace, storeIdFrom(1)]));
+  const place = { group: "store", addresses: ["here"] };
+  const HOUR_MS = 3_600_000;
+
+  const remembranceOf = (namespace: string, ledgerId: number) => {
+    return { storeId: STORE_IDS.get(namespace) as string, ledgerId, generation: 0, nodeCount: 1 };
+  };
+
+  /** Two lives of a coordinator that serves all namespaces by turns; the second one takes over the files of the first. */
+  async function lives(folder: string, fault: Fault | undefined, isKilled: boolean) {
+    const acknowledged = new Map<string, number>();
+    let ledgerId = 0;
+    let timeMs = Date.now();
+    const life = () => {
+      const witnesses = new Map<string, Witness>();
+      for (const namespace of NAMESPACES) {
+        const witness = openWitness({ folder, place, namespace, now: () => timeMs });
+        if (refusalOf(() => witness.read()) === undefined) witnesses.set(namespace, witness);
+      }
+      for (const passedMs of [0, 5_001, 1]) {
+        timeMs += passedMs;
+        for (const [namespace, witness] of witnesses) {
+          ledgerId++;
+          if (refusalOf(() => witness.note(remembranceOf(namespace, ledgerId))) === undefined) {
+            acknowledged.set(namespace, ledgerId);
+          }
+        }
+      }
+      if (!isKilled) for (const witness of witnesses.values()) refusalOf(() => witness.close());
+    };
+    const traced = await withFault([folder], fault, () => {
+      life();
+      timeMs += 2 * HOUR_MS;
+      life();
+    });
+    return { ...traced, acknowledged };
+  }
+
+  test("remember what was noted, or that they may not, when any operation fails", async () => {
+    const folder = join(await temporaryFolder(memoryFolder()), "checkpoints");
+    const { callCount, misuses } = await lives(folder, undefined, false);
+    expect(misuses).toEqual([]);
+    for (const fault of faultsOf(callCount)) {
+      for (const isKilled of [false, true]) {
+        rmSync(folder, { recursive: true, force: true });
+        const injected = JSON.stringify({ ...fault, isKilled });
+        const { acknowledged, misuses } = await lives(folder, fault, isKilled);
+        expect(misuses, injected).toEqual([]);
+        for (const namespace of NAMESPACES) {
+          const storeId = STORE_IDS.get(namespace);
+          for (const text of textsOf(folder, namespace)) expect(text, injected).toContain(storeId);
+          const found = openWitness({ folder, place, namespace }).read();
+          if (found === DAMAGED) continue;
+          expect(found?.ledgerId ?? 0, injected).toBeGreaterThanOrEqual(acknowledged.get(namespace) ?? 0);
+          expect(found?.storeId ?? storeId, injected).toBe(storeId);
+        }
+      }
+    }
+  });
+
+  /** Of whole files: half of one is damaged in any case. */
+  function textsOf(folder: string, namespace: string): readonly string[] {
+    const prefix = new RegExp(`^[0-9a-f]{16}\\.${namespace.replace(".", "\\.")}\\.[0-9a-f-]{36}\\.witness$`);
+    const names = refusalOf(() => readdirSync(folder)) === undefined ? readdirSync(folder) : [];
+    const texts = names.filter((name) => prefix.test(name)).map((name) => readFileSync(join(folder, name), "utf8"));
+    return texts.filter((text) => text.endsWith("\n"));
+  }
+});
+
+describe("the files of an embedded store", () => {
+  const NAMESPACES = ["lists", "mail"];
+  const commands = commandsFor(storeIdFrom(1));
+
+  async function prepared() {
+    const folder = await temporaryFolder(memoryFolder());
+    const [markers = "", otherMarkers = ""] = ["markers", "other-markers"].map((name) => join(folder, name));
+    const path = join(folder, "store", "store.db");
+    const open = () => {
+      const bounds = { ...SMALL_BOUNDS, gapMs: 3_600_000 };
+      return new SqliteStore({ path, create: true, bounds, machine: { markerFolders: [markers, otherMarkers] } });
+    };
+    for (const made of [markers, otherMarkers]) mkdirSync(made);
+    const store = open();
+    for (const namespace of NAMESPACES) {
+      await store.step(namespace, commands.init());
+      await store.step(namespace, commands.lease());
+    }
+    await store.close();
+    const bytes = readFileSync(path);
+    const [marker = ""] = readdirSync(markers);
+    const mark = readFileSync(join(markers, marker));
+    /** The store as it was, in the same file. */
+    const putBack = () => {
+      for (const part of ["-wal", "-shm"]) rmSync(`${path}${part}`, { force: true });
+      writeFileSync(path, bytes);
+    };
+    const putMarkBack = () => {
+      for (const made of [markers, otherMarkers]) for (const name of readdirSync(made)) rmSync(join(made, name));
+      writeFileSync(join(markers, marker), mark, { mode: 0o600 });
+    };
+    return { folder, markers, otherMarkers, open, putBack, putMarkBack };
+  }
+
+  /** Raises the mark in any case: after a jump the next lease would have to wait. */
+  async function leaseOrJump(store: SqliteStore, namespace: string): Promise<void> {
+    try {
+      await store.step(namespace, commands.lease());
+    } catch {
+      const { generation } = await store.readNamespace(namespace);
+      await store.step(namespace, commands.claim(generation));
+      await store.step(namespace, commands.confirm(generation + 1));
+    }
+  }
+
+  test("let no store that was put back go on without a jump, when any operation fails", async () => {
+    const { folder, markers, otherMarkers, open, putBack, putMarkBack } = await prepared();
+    const answered = async (folders: readonly string[], fault: Fault | undefined) => {
+      const leased = new Set<string>();
+      const traced = await withFault(folders, fault, async () => {
+        let store: SqliteStore | undefined;
+        if (refusalOf(() => (store = open())) !== undefined || store === undefined) return;
+        for (const namespace of NAMESPACES) {
+          await leaseOrJump(store, namespace).then(
+            () => leased.add(namespace),
+            () => {},
+          );
+        }
+        await store.close().catch(() => {});
+      });
+      return { ...traced, leased };
+    };
+    expect((await answered([folder], undefined)).leased.size).toBe(2);
+    const faults: string[] = [];
+    for (const folders of [[folder], [markers], [otherMarkers]]) {
+      putBack();
+      putMarkBack();
+      const { callCount, misuses } = await answered(folders, undefined);
+      expect(misuses).toEqual([]);
+      for (const fault of faultsOf(callCount)) {
+        putBack();
+        putMarkBack();
+        const injected = JSON.stringify({ ...fault, folders });
+        const { leased, misuses } = await answered(folders, fault);
+        faults.push(...misuses.map((misuse) => `${misuse}: ${injected}`));
+        putBack();
+        const next = open();
+        const jumpless = [...leased].filter((namespace) => next.restarts.get(namespace) === "unbroken");
+        await next.close();
+        faults.push(...jumpless.map((namespace) => `${namespace} goes on without a jump: ${injected}`));
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,162 @@
+/**
+ * The checkpoints of a coordinator that runs, on a file system that really fails: importers of two namespaces keep their connections, and
+ * no checkpoint holds what belongs to another one.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { openStore } from "../packages/coordinator/src/stores/open-store.js";
+import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
+import { initBackdated } from "./backdated.js";
+import { COMMAND, folderForTest } from "./processes/command.js";
+import { sharedRedis } from "./redis/test-redis.js";
+
+const NAMESPACES = ["lists", "mail"];
+/** Makes a tmpfs for few files at the path, in a mount namespace of its own, and runs what follows. */
+const IN_SMALL_FOLDER = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o nr_inodes=12 none "$0" && exec "$@"'];
+
+/** One connection, over which it leases until the test ends. */
+class ImporterWithConnection {
+  readonly ports = new Set<number | undefined>();
+  readonly codes: string[] = [];
+  leaseCount = 0;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  constructor(url: string, namespace: string) {
+    const stopping = new AbortController();
+    const working = (async () => {
+      while (!stopping.signal.aborted) {
+        await this.#lease(new URL(`/v1/namespaces/${namespace}/leases`, url), namespace);
+        await delay(20);
+      }
+    })();
+    onTestFinished(async () => {
+      stopping.abort();
+      await working;
+      this.#agent.destroy();
+    });
+  }
+
+  async #lease(url: URL, name: string): Promise<void> {
+    const holder = { name, host: "test", pid: 1, labels: {} };
+    const asked = {
+      runCount: 1,
+      nonce: "nonce-0123456789",
+      holder,
+      lastRun: null,
+      receipt: null,
+      sentAtMs: Date.now(),
+    };
+    const headers = { "content-type": "application/json" };
+    const sent = request(url, { method: "POST", agent: this.#agent, headers }).end(JSON.stringify(asked));
+    try {
+      const [answer] = await once(sent, "response");
+      this.ports.add(answer.socket.localPort);
+      const body = JSON.parse(await text(answer)) as { code?: string };
+      if (body.code === undefined) this.leaseCount++;
+      else this.codes.push(body.code);
+    } catch (error) {
+      this.codes.push((error as NodeJS.ErrnoException).code ?? String(error));
+    }
+  }
+}
+
+interface Served {
+  readonly importers: readonly ImporterWithConnection[];
+  /** Resolves when every importer has leased after this call. */
+  untilLeased(): Promise<void>;
+  /** As the coordinator sees it. */
+  readonly folder: string;
+  readonly storeIds: ReadonlyMap<string, string>;
+}
+
+/** A coordinator with checkpoints in `folder`, and an importer for each namespace. */
+async function served(folder: string, runIn: readonly string[] = []): Promise<Served> {
+  const { storeUrl } = sharedRedis();
+  const { store } = await openStore(parseStoreUrl(storeUrl), { create: false });
+  const storeIds = new Map<string, string>();
+  for (const namespace of NAMESPACES) storeIds.set(namespace, await initBackdated(store, namespace));
+  await store.close();
+  const words = ["serve", "--store", storeUrl, "--port", "0", "--witness-folder", folder, "--log-level", "silent"];
+  const [program = "", ...rest] = [...runIn, process.execPath, COMMAND, ...words];
+  const child = spawn(program, rest, { stdio: ["ignore", "ignore", "pipe"] });
+  onTestFinished(async () => {
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  });
+  const url = await listeningUrl(child);
+  const all = NAMESPACES.map((namespace) => new ImporterWithConnection(url, namespace));
+  const seen = runIn.length === 0 ? folder : `/proc/${child.pid}/root${folder}`;
+  const untilLeased = async () => {
+    const before = all.map(({ leaseCount }) => leaseCount);
+    await expect
+      .poll(() => all.every(({ leaseCount }, index) => leaseCount > (before[index] as number) + 1))
+      .toBe(true);
+  };
+  return { importers: all, untilLeased, folder: seen, storeIds };
+}
+
+function listeningUrl(child: ChildProcess): Promise<string> {
+  let output = "";
+  return new Promise((resolve, reject) => {
+    child.stderr?.on("data", (chunk) => {
+      output += String(chunk);
+      const [, url] = /listening on (http:\S+?),? /.exec(output) ?? [];
+      if (url !== undefined) resolve(url);
+    });
+    child.once("exit", () => reject(new Error(`callnumber serve ended: ${output}`)));
+  });
+}
+
+function mustNotMix({ folder, storeIds }: Served): void {
+  for (const [namespace, storeId] of storeIds) {
+    const names = readdirSync(folder).filter((name) => name.includes(`.${namespace}.`) && name.endsWith(".witness"));
+    expect(names).toHaveLength(1);
+    expect(readFileSync(join(folder, names[0] as string), "utf8")).toContain(storeId);
+  }
+}
+
+test("importers lease on over their connections when the folder of the checkpoints is removed", async () => {
+  const folder = join(await folderForTest(), "checkpoints");
+  const world = await served(folder);
+  await world.untilLeased();
+  rmSync(folder, { recursive: true });
+  await world.untilLeased();
+  mustNotMix(world);
+  for (const { ports, codes } of world.importers) expect({ ports: ports.size, codes }).toEqual({ ports: 1, codes: [] });
+});
+
+test("importers are refused over their connections while the disk takes no new file, and lease on when it does again", async ({
+  skip,
+}) => {
+  const folder = join(await folderForTest(), "checkpoints");
+  mkdirSync(folder);
+  const [program = "", ...rest] = [...IN_SMALL_FOLDER, folder, "true"];
+  const tried = spawnSync(program, rest, { encoding: "utf8" });
+  if (tried.status !== 0) skip(`no file system of its own can be made here: ${tried.stderr ?? tried.error}`);
+  const world = await served(folder, [...IN_SMALL_FOLDER, folder]);
+  await world.untilLeased();
+  const fillers: string[] = [];
+  expect(() => {
+    for (;;) {
+      const filler = join(world.folder, `filler-${fillers.length}`);
+      writeFileSync(filler, "");
+      fillers.push(filler);
+    }
+  }).toThrow("ENOSPC");
+  // A checkpoint that has its place is written all the same, until a new file is due.
+  await expect.poll(() => world.importers.every(({ codes }) => codes.includes("witness_unusable"))).toBe(true);
+  for (const filler of fillers) rmSync(filler);
+  await world.untilLeased();
+  mustNotMix(world);
+  for (const { ports, codes } of world.importers) {
+    expect({ ports: ports.size, codes: [...new Set(codes)] }).toEqual({ ports: 1, codes: ["witness_unusable"] });
+  }
+});
