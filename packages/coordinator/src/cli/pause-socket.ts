@@ -4,12 +4,13 @@
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { lstatSync, mkdirSync, rmSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { env, getuid } from "node:process";
 import { text } from "node:stream/consumers";
+import { makePrivateFolder } from "../private-file.js";
 
 export interface ResumeWish {
   readonly nodeCount: number | undefined;
@@ -76,7 +77,7 @@ async function isAnswered(path: string): Promise<boolean> {
 /** A socket's path may have 107 bytes. */
 function socketPath(place: string): string {
   const folder = env["XDG_RUNTIME_DIR"] ?? join(tmpdir(), `callnumber-${getuid?.() ?? "user"}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makePrivateFolder(folder);
   const { uid, mode } = lstatSync(folder);
   if (getuid !== undefined && (uid !== getuid() || (mode & 0o022) !== 0)) {
     throw new Error(`the folder ${folder} is not this user's own; give another one as XDG_RUNTIME_DIR`);

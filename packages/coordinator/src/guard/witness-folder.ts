@@ -10,7 +10,6 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -21,6 +20,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
+import { makePrivateFolder } from "../private-file.js";
 import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
 
 const SYNC_EVERY_MS = 5_000;
@@ -90,7 +90,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
   return {
     read: () =>
       usable(() => {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makePrivateFolder(folder);
         const found = notedHere().map(({ noted }) => noted);
         if (found.includes(DAMAGED)) return DAMAGED;
         const known = (found as Noted[]).map(({ remembrance }) => remembrance);
