@@ -9,6 +9,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   openSync,
   readdirSync,
@@ -53,9 +54,9 @@ export interface WitnessFolderOptions {
  * @throws CoordinatorError `witness_unusable` when the folder can't be read or made.
  */
 export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
-  const prefix = `${shortHash(place.group, 16)}.${namespace}.`;
+  const group = groupIn(place);
   const at = [...new Set(place.addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
-  const path = join(folder, `${prefix}${randomUUID()}${SUFFIX}`);
+  const path = join(folder, `${group}.${namespace}.${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
   let file: number | undefined;
   let remembered: Remembrance | undefined;
@@ -63,7 +64,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
 
   const others = () =>
     readdirSync(folder)
-      .filter((name) => name.startsWith(prefix) && name.endsWith(SUFFIX) && join(folder, name) !== path)
+      .filter((name) => namespaceOf(name, group) === namespace && join(folder, name) !== path)
       .map((name) => join(folder, name));
 
   /** What other coordinators have noted here; a damaged file no longer tells where. */
@@ -119,6 +120,24 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
   }
 }
 
+/**
+ * What is remembered of a place, by namespace. Makes nothing.
+ * @throws CoordinatorError as `Witness.read`.
+ */
+export function rememberedAt(
+  folder: string,
+  place: StorePlace,
+): ReadonlyMap<string, Remembrance | typeof DAMAGED> {
+  const names = orUnusable(folder, () => (existsSync(folder) ? readdirSync(folder) : []));
+  const namespaces = new Set(names.map((name) => namespaceOf(name, groupIn(place))));
+  const found = new Map<string, Remembrance | typeof DAMAGED>();
+  for (const namespace of namespaces) {
+    const remembered = namespace && openWitness({ folder, place, namespace }).read();
+    if (namespace && remembered) found.set(namespace, remembered);
+  }
+  return found;
+}
+
 /** What a file holds: what is remembered, and of which place. */
 interface Noted {
   readonly remembrance: Remembrance;
@@ -127,6 +146,16 @@ interface Noted {
 }
 
 const ADDRESS_DIGITS = 12;
+
+function groupIn({ group }: StorePlace): string {
+  return shortHash(group, 16);
+}
+
+/** Which namespace a file of the group is about, by its name; undefined for other files. A namespace may hold dots. */
+function namespaceOf(name: string, group: string): string | undefined {
+  const [, ofGroup, namespace] = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/.exec(name) ?? [];
+  return ofGroup === group ? namespace : undefined;
+}
 
 function shortHash(text: string, digits: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, digits);
