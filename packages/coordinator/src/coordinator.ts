@@ -31,7 +31,8 @@ import { mustCount } from "./guard/judge.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
+import { emptied } from "./guard/refusal-with-memory.js";
+import { NO_WITNESS, type Witness } from "./guard/witness.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
 import { reportInTime } from "./late-report.js";
 import { Ledger } from "./ledger.js";
@@ -65,6 +66,8 @@ export interface CoordinatorOptions {
   readonly bounds?: Bounds;
   /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
   readonly witnessOf?: (namespace: string) => Witness;
+  /** The namespaces that are remembered so. Asked only when the store holds none. */
+  readonly rememberedNamespaces?: () => Iterable<string>;
   /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
   readonly overrides?: readonly string[];
   /** How often the store's servers are looked at, ms. Default 60,000. */
@@ -90,9 +93,6 @@ export interface InitOptions {
   readonly nodeCount?: number;
 }
 
-/** What is told of a witness that can't be read. */
-const UNREADABLE = { storeId: "?", ledgerId: "?" } as const;
-
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
 export class Coordinator {
@@ -105,6 +105,7 @@ export class Coordinator {
   readonly #now: () => number;
   readonly #bounds: Bounds;
   readonly #witnessOf: (namespace: string) => Witness;
+  readonly #rememberedNamespaces: () => Iterable<string>;
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   readonly #probe: StoreProbe;
@@ -120,6 +121,7 @@ export class Coordinator {
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     witnessOf = () => NO_WITNESS,
+    rememberedNamespaces = () => [],
     overrides = [],
     preflightEveryMs = PREFLIGHT_EVERY_MS,
     pause = async (pauseMs) => void (await delay(pauseMs)),
@@ -131,6 +133,7 @@ export class Coordinator {
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
+    this.#rememberedNamespaces = rememberedNamespaces;
     this.#bounds = bounds;
     this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random }, witnessOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
@@ -315,7 +318,8 @@ export class Coordinator {
 
   /**
    * Whether leases can be expected to succeed: resolves to the namespaces that are served.
-   * @throws CoordinatorError `namespace_not_initialised` when there is none; for one that is in doubt or fenced, why.
+   * @throws CoordinatorError `namespace_not_initialised` when there is none; `store_emptied` when one is remembered; for one that is in
+   *   doubt or fenced, why.
    */
   async mustBeReady(): Promise<readonly string[]> {
     const served: string[] = [];
@@ -330,6 +334,7 @@ export class Coordinator {
       served.push(namespace);
     }
     if (served.length > 0) return served;
+    for (const namespace of this.#rememberedNamespaces()) await this.#guards.of(namespace);
     throw new CoordinatorError(
       "namespace_not_initialised",
       'the store holds no namespace yet; make one with "callnumber init --store …"',
@@ -354,12 +359,7 @@ export class Coordinator {
     const remembered = witness.read();
     witness.close();
     if (remembered === undefined) return;
-    const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
-    throw new CoordinatorError(
-      "store_emptied",
-      `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +
-        `and a new store would lease them again. If that one is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
-    );
+    throw emptied(namespace, remembered);
   }
 
   /** On one host there is only one clock, and somebody must notice that it lies. */

@@ -2,9 +2,12 @@
 import { dirname, resolve } from "node:path";
 import type { Option } from "commander";
 import { z } from "zod";
-import { NO_WITNESS, type Witness } from "../guard/witness.js";
-import { openWitness } from "../guard/witness-folder.js";
-import { placeOf, type StoreAddress } from "../stores/store-url.js";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../guard/witness.js";
+import { openWitness, rememberedAt } from "../guard/witness-folder.js";
+import { shellWord } from "../shell-word.js";
+import { describeStore, placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption } from "./options.js";
 
@@ -16,12 +19,23 @@ export function witnessFolderOption(): Option {
   ).default(defaultWitnessFolder());
 }
 
+/** What is remembered of a store, outside it. */
+export interface Memory {
+  readonly witnessOf: (namespace: string) => Witness;
+  /** What is remembered, by namespace. Makes nothing. */
+  remembered(): ReadonlyMap<string, Remembrance | typeof DAMAGED>;
+  /** For a place where there is no store. @throws CoordinatorError `store_missing` when runs of it are remembered. */
+  mustNotBeLost(): void;
+}
+
 /**
- * The witness of a namespace of a store; a memory store has none, as nothing of it outlives its process.
+ * The memory of a store's place; a memory store has none, as nothing of it outlives its process.
  * @throws TypeError when the folder is the store's own: both would be restored together, and the witness would be none.
  */
-export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
-  if (address.kind === "memory") return () => NO_WITNESS;
+export function memoryOf(address: StoreAddress, folder: string): Memory {
+  if (address.kind === "memory") {
+    return { witnessOf: () => NO_WITNESS, remembered: () => new Map(), mustNotBeLost: () => {} };
+  }
   const absolute = resolve(folder);
   if (address.kind === "sqlite" && dirname(address.path) === absolute) {
     throw new TypeError(
@@ -29,5 +43,35 @@ export function witnessesOf(address: StoreAddress, folder: string): (namespace: 
     );
   }
   const place = placeOf(address);
-  return (namespace) => openWitness({ folder: absolute, place, namespace });
+  const remembered = () => rememberedAt(absolute, place);
+  return {
+    witnessOf: (namespace) => openWitness({ folder: absolute, place, namespace }),
+    remembered,
+    mustNotBeLost: () => {
+      for (const [namespace, one] of remembered()) throw lost(address, absolute, namespace, one);
+    },
+  };
+}
+
+/** The witness of a namespace of a store. @throws as `memoryOf`. */
+export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
+  return memoryOf(address, folder).witnessOf;
+}
+
+function lost(
+  address: StoreAddress,
+  folder: string,
+  namespace: string,
+  remembered: Remembrance | typeof DAMAGED,
+): CoordinatorError {
+  const store = describeStore(address);
+  const elsewhere = folder === defaultWitnessFolder() ? [] : ["--witness-folder", folder];
+  const named = remembered === DAMAGED ? ["--store-id", "ID"] : [];
+  const recover = ["callnumber", "recover", "--store", store, "--namespace", namespace, ...elsewhere, ...named];
+  const known = remembered === DAMAGED ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
+  return new CoordinatorError(
+    "store_missing",
+    `there is no store at ${store}, but ${known} of namespace "${namespace}" was leased from it. Mount it or put it back; ` +
+      `if it is lost: ${recover.map(shellWord).join(" ")}`,
+  );
 }

@@ -124,10 +124,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
  * What is remembered of a place, by namespace. Makes nothing.
  * @throws CoordinatorError as `Witness.read`.
  */
-export function rememberedAt(
-  folder: string,
-  place: StorePlace,
-): ReadonlyMap<string, Remembrance | typeof DAMAGED> {
+export function rememberedAt(folder: string, place: StorePlace): ReadonlyMap<string, Remembrance | typeof DAMAGED> {
   const names = orUnusable(folder, () => (existsSync(folder) ? readdirSync(folder) : []));
   const namespaces = new Set(names.map((name) => namespaceOf(name, groupIn(place))));
   const found = new Map<string, Remembrance | typeof DAMAGED>();

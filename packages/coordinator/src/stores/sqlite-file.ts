@@ -11,6 +11,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateFolder } from "../private-file.js";
+import { asShellWord } from "../private-mode.js";
 import { isBusy, unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
 import {
@@ -33,6 +34,8 @@ const BUSY_TIMEOUT_MS = 1_000;
 export interface SqliteFileOptions {
   /** Whether a new file may be made where there is none. */
   readonly create: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. */
+  readonly mustNotBeLost: () => void;
   /** Opens also a file that is a copy, with its fault: whether the copy is accepted is the caller's decision. */
   readonly acceptCopy: boolean;
   readonly allowNetworkFileSystem: boolean;
@@ -63,13 +66,17 @@ export interface SqliteFile {
  *   `store_unknown_schema`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
  */
 export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
-  const { create } = options;
+  const { create, mustNotBeLost } = options;
+  const mustBeMade = (at: string) => {
+    mustNotBeLost();
+    if (!create) throw missing(at);
+  };
   const path = storePathOf(givenPath, { create });
   let lock: SqliteLock | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
-    if (stats === undefined && !create) throw missing(path);
+    if (stats === undefined) mustBeMade(path);
     mustBeStoreFile(path, stats);
     mustNotBeMounted(path);
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
@@ -80,7 +87,7 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     lockItself(database);
     const isNew = holdsNothing(database);
-    if (isNew && !create) throw missing(path);
+    if (isNew) mustBeMade(path);
     // Before anything is written: the file may belong to another program.
     if (!isNew) mustBeOurs(database, path);
     const copyFault = isNew ? undefined : faultOfIdentity(database, path);
@@ -178,7 +185,7 @@ function faultOfKind(stats: Stats): string | undefined {
 export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
     "store_missing",
-    `there is no store at ${path}. To begin a new one there, say --create. ` +
-      "If an archive already holds call numbers, its store must be somewhere: a volume not mounted, another folder, another user",
+    `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
+      `directory, another user. To begin a new one: callnumber serve --create --store ${asShellWord(`sqlite:${path}`)}`,
   );
 }
