@@ -1,8 +1,8 @@
 /** Where coordinators and verbs remember, outside the store, what was leased from it. */
 import { dirname, resolve } from "node:path";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
-import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../guard/witness.js";
 import { openWitness, rememberedAt } from "../guard/witness-folder.js";

@@ -15,8 +15,8 @@ import { asShellWord } from "../private-mode.js";
 import { isBusy, unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
 import {
-  locked,
   lockBeside,
+  locked,
   lockItself,
   lockLost,
   type SqliteLock,
