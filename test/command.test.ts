@@ -284,7 +284,7 @@ describe("with a coordinator on Redis", () => {
 
   test("nothing begins by itself: serve names the command, init makes the namespace, serve goes on where it stood", async () => {
     const store = storeUrl();
-    expect(await callnumber(["serve", "--store", store, "--port", "0", "--create"])).toMatchObject({
+    expect(await callnumber(["serve", "--store", store, "--port", "0"])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/callnumber init.*namespace_not_initialised/s),
     });

@@ -133,7 +133,7 @@ describe("move", () => {
     await serve(from, "--create");
     expect(await callnumber(["move", "--store", from, "--to", redisPlace(), "--apply"])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/stop it first.*store_locked/s),
+      stderr: expect.stringMatching(/Stop it first.*store_locked/s),
     });
   });
 

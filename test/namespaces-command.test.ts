@@ -37,10 +37,12 @@ describe("on a store at rest", () => {
   test("one that is in use is left to its coordinator", async () => {
     const store = await storeUrl();
     await serve(store, "--create");
-    expect(await callnumber(["namespaces", "list", "--store", store])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("store_locked"),
-    });
+    for (const verb of [["list"], ["create", "lists"]]) {
+      expect(await callnumber(["namespaces", ...verb, "--store", store])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/a coordinator \("callnumber serve"\).*Stop it first \(store_locked\)/),
+      });
+    }
   });
 });
 

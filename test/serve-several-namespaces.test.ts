@@ -29,7 +29,7 @@ test("serve leases from the namespace that is whole, and from the other one afte
   const early = await callnumber(apply);
   expect(early).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("stop it first and start it again afterwards"),
+    stderr: expect.stringContaining("Stop it first and start it again afterwards"),
   });
   await running.stop();
   const { stdout } = await callnumber(apply);

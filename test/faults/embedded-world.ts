@@ -1,14 +1,12 @@
 /** A world on an embedded store: one coordinator, and a folder that can be copied, restored and lost like any other. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { setImmediate } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { Store } from "../../packages/coordinator/src/store.js";
 import { isMemoryBacked, thisMachine } from "../../packages/coordinator/src/stores/sqlite-machine.js";
 import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite-store.js";
 import { initBackdated } from "../backdated.js";
 import type { CoordinatorProcess } from "./coordinator-process.js";
+import type { SpawnProgram } from "./node-program.js";
 import { sqliteControl } from "./sqlite-control.js";
 import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
 
@@ -31,9 +29,6 @@ export class EmbeddedWorld extends World {
     this.#markerFolder = await mkdtemp(join(inMemory ?? this.folder, "callnumber-fault-"));
     this.defer(() => rm(this.#markerFolder, { recursive: true, force: true }));
     const storeId = await this.#make();
-    await letGo();
-    // Whoever opens the file would believe this index of the log, also when the log is lost.
-    for (const suffix of ["-shm", "-wal"]) await rm(`${this.path}${suffix}`, { force: true });
     await this.addCoordinator({ storeUrl: this.storeUrl, markerFolder: this.#markerFolder });
     await this.startLoad(
       storeId,
@@ -71,8 +66,8 @@ export class EmbeddedWorld extends World {
   }
 
   /** A second coordinator, on this store's file or on another one. */
-  addCoordinatorAt(path: string): Promise<CoordinatorProcess> {
-    return this.addCoordinator({ storeUrl: this.storeUrlAt(path), markerFolder: this.#markerFolder });
+  addCoordinatorAt(path: string, spawn?: SpawnProgram): Promise<CoordinatorProcess> {
+    return this.addCoordinator({ storeUrl: this.storeUrlAt(path), markerFolder: this.#markerFolder }, spawn);
   }
 
   /** As when the machine starts again: nothing that was in its memory is left. */
@@ -89,14 +84,6 @@ export class EmbeddedWorld extends World {
 
   /** The coordinator must have ended. A copy is opened too: it is for `recover`. */
   async onStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
-    try {
-      return await this.#useStore(act);
-    } finally {
-      await letGo();
-    }
-  }
-
-  async #useStore<T>(act: (store: Store) => Promise<T>): Promise<T> {
     const store = new SqliteStore({ ...this.#settings(this.path), create: false, acceptCopy: true });
     try {
       return await act(store);
@@ -107,18 +94,5 @@ export class EmbeddedWorld extends World {
 
   #settings(path: string) {
     return { path, bounds: BOUNDS, machine: { markerFolders: [this.#markerFolder] } };
-  }
-}
-
-/**
- * SQLite keeps a closed connection alive until its statements are collected, and takes the log's file away when it ends it: by then a
- * coordinator's, which has just been killed. So it is ended now. Only here: a coordinator's process takes it along when it ends.
- */
-async function letGo(): Promise<void> {
-  setFlagsFromString("--expose-gc");
-  const collectGarbage = runInNewContext("gc") as () => void;
-  for (let turn = 0; turn < 3; turn++) {
-    collectGarbage();
-    await setImmediate();
   }
 }

@@ -13,6 +13,7 @@ import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import type { Control } from "./control.js";
 import { CoordinatorProcess, type CoordinatorSettings } from "./coordinator-process.js";
 import { type Load, UsualLoad, type Workplace } from "./load.js";
+import type { SpawnProgram } from "./node-program.js";
 import { Received } from "./received.js";
 
 /** A fiftieth of the real ones, but for the touching, which real machines must keep up with. */
@@ -121,6 +122,7 @@ export abstract class World {
 
   async addCoordinator(
     settings: Pick<CoordinatorSettings, "storeUrl"> & Partial<CoordinatorSettings>,
+    spawn?: SpawnProgram,
   ): Promise<CoordinatorProcess> {
     const all: CoordinatorSettings = {
       name: `coordinator ${this.coordinators.length}`,
@@ -130,7 +132,7 @@ export abstract class World {
       markerFolder: null,
       ...settings,
     };
-    const coordinator = await CoordinatorProcess.start(all, this.codes);
+    const coordinator = await CoordinatorProcess.start(all, this.codes, spawn);
     this.coordinators.push(coordinator);
     return coordinator;
   }

@@ -31,7 +31,8 @@ import { mustCount } from "./guard/judge.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
+import { emptied } from "./guard/refusal-with-memory.js";
+import { NO_WITNESS, type Witness } from "./guard/witness.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
 import { reportInTime } from "./late-report.js";
 import { Ledger } from "./ledger.js";
@@ -92,9 +93,6 @@ export interface InitOptions {
   /** How many data nodes could be promoted, 1 to 99, default 1. */
   readonly nodeCount?: number;
 }
-
-/** What is told of a witness that can't be read. */
-const UNREADABLE = { storeId: "?", ledgerId: "?" } as const;
 
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
@@ -344,12 +342,7 @@ export class Coordinator {
     const remembered = witness.read();
     witness.close();
     if (remembered === undefined) return;
-    const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
-    throw new CoordinatorError(
-      "store_emptied",
-      `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +
-        `and a new store would lease them again. If that one is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
-    );
+    throw emptied(namespace, remembered);
   }
 
   /** On one host there is only one clock, and somebody must notice that it lies. */

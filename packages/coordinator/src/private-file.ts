@@ -1,5 +1,6 @@
-/** Files that hold a secret: read only when the system's other users can't read them too. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+/** Files that hold a secret: read only when the system's other users can't read them too. And directories for this user alone. */
+import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { faultOfMode } from "./private-mode.js";
 
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
@@ -20,6 +21,20 @@ export function readPrivateFile(path: string, what: string): string {
 /** As `readPrivateFile`, of a file that everybody may read. */
 export function readPublicFile(path: string, what: string): string {
   return readWhole(path, what, { isPrivate: false });
+}
+
+/**
+ * Makes a directory, and those above it that are missing, for this user alone. Node's own `recursive` never returns where the system
+ * reports that a directory that exists does not, as in /proc.
+ */
+export function makePrivateFolder(path: string): void {
+  if (existsSync(path)) return;
+  makePrivateFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 function readWhole(path: string, what: string, { isPrivate }: { readonly isPrivate: boolean }): string {

@@ -136,3 +136,33 @@ describe("a file that was there", () => {
     expect(findings.map(({ override }) => override)).toEqual(found);
   });
 });
+
+describe("a place that can't be a store's", () => {
+  test("that is a directory is refused as one", async () => {
+    for (const create of [true, false]) {
+      expect(() => place.open({ create, path: named })).toThrow(refusal("store_unavailable", "it is a directory"));
+    }
+  });
+
+  test("that is no regular file is refused", () => {
+    expect(() => place.open({ create: true, path: "/dev/null" })).toThrow(refusal("store_unavailable", "regular file"));
+  });
+
+  test("that can't be reached is not reported as missing", () => {
+    const path = join(named, "x".repeat(300), "store.db");
+    expect(() => place.open({ create: false, path })).toThrow(refusal("store_unavailable", "ENAMETOOLONG"));
+  });
+
+  test.skipIf(process.geteuid?.() === 0)("in a directory of another user is not reported as missing", async () => {
+    await chmod(named, 0);
+    expect(() => place.open({ create: false, path: join(named, "store.db") })).toThrow(
+      refusal("store_unavailable", "EACCES", "the user that the store belongs to"),
+    );
+  });
+
+  test.skipIf(process.platform !== "linux")("in /proc is refused, and not waited for", () => {
+    expect(() => place.open({ create: true, path: "/proc/callnumber/store.db" })).toThrow(
+      refusal("store_unavailable", "ENOENT"),
+    );
+  });
+});

@@ -86,7 +86,6 @@ describe("a restart is dense", () => {
   test.each<[string, Story]>([
     ["after an ordinary stop", { end: stopped }],
     ["after kill -9", { end: killed }],
-    ["when the log is deleted that an ordinary stop has emptied", { end: stopped, fault: withoutLog }],
     [
       "when the newest state itself was copied away and put back",
       {

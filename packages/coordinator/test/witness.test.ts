@@ -11,7 +11,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import type { KeptFields } from "../src/guard/record.js";
 import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
-import { openWitness, type StorePlace } from "../src/guard/witness-folder.js";
+import { openWitness, rememberedAt, type StorePlace } from "../src/guard/witness-folder.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
@@ -291,6 +291,35 @@ describe("a group of servers", () => {
     expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
     (await guardOn(world, { witness: witnessAt("z:1")(world), log })).close();
     expect(pins).toHaveLength(2);
+  });
+});
+
+describe("the witness folder", () => {
+  const place = { group: "store", addresses: ["here"] };
+  const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const noteOf = (namespace: string, noted: Partial<Remembrance> = {}, at: StorePlace = place) => {
+    const witness = openWitness({ folder, place: at, namespace });
+    open.push(witness);
+    witness.note({ ...remembrance, ...noted });
+    return witness;
+  };
+
+  test("keeps namespaces apart when one name begins with another and a dot", () => {
+    noteOf("lists.old", { storeId: storeIdFrom(9), ledgerId: 99 });
+    expect(noteOf("lists").read()).toBeUndefined();
+    expect(openWitness({ folder, place, namespace: "lists" }).read()).toEqual(remembrance);
+  });
+
+  test("lists what it remembers of a place, and makes nothing", () => {
+    noteOf("lists.old", { ledgerId: 99 });
+    noteOf("main");
+    noteOf("other", {}, { ...place, addresses: ["there"] });
+    expect([...rememberedAt(folder, place)].sort()).toEqual([
+      ["lists.old", { ...remembrance, ledgerId: 99 }],
+      ["main", remembrance],
+    ]);
+    expect(rememberedAt(join(folder, "none"), place).size).toBe(0);
+    expect(readdirSync(folder)).not.toContain("none");
   });
 });
 

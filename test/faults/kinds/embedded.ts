@@ -2,11 +2,13 @@
  * Faults of the embedded store: its files copied, moved, restored, lost, opened twice, and a machine that loses its power.
  * Guarantees: G11 (docs/guarantees.md).
  */
-import { readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
 import { copyFolder } from "../copy-folder.js";
 import { EmbeddedWorld } from "../embedded-world.js";
 import { type Fault, type FaultWords, faultOf } from "../fault.js";
+import type { SpawnProgram } from "../node-program.js";
 import { recover } from "../verbs.js";
 
 const FILES = ["store.db", "store.db-wal", "control.db"];
@@ -47,6 +49,34 @@ export const EMBEDDED: readonly Fault[] = [
     name: "opened twice",
     expected: ["store_locked"],
     inject: (world) => mustNotStart(world, "store_locked", world.path),
+  }),
+  embeddedFault({
+    number: 37,
+    name: "mounted as a single file under another name, and opened by it",
+    expected: ["store_unavailable", "store_locked"],
+    unavailable: mountUnavailable,
+    inject: async (world) => {
+      const folder = await mkdtemp(join(world.folder, "mounted-"));
+      const mounted = { file: world.path, secondName: join(folder, "store.db") };
+      await writeFile(mounted.secondName, "");
+      await mustNotStart(world, "store_unavailable", mounted.secondName, spawnWithMounted(mounted));
+      const spawnHidden = spawnWithMounted({ ...mounted, isProcHidden: true });
+      await mustNotStart(world, "store_locked", mounted.secondName, spawnHidden);
+    },
+  }),
+  embeddedFault({
+    number: 37,
+    name: "moved while it is open, and opened where it is",
+    expected: ["store_locked"],
+    inject: async (world) => {
+      const folder = await mkdtemp(join(world.folder, "moved-"));
+      const moved = join(folder, "store.db");
+      world.coordinator.freeze();
+      await rename(world.path, moved);
+      await mustNotStart(world, "store_locked", moved);
+      await rename(moved, world.path);
+      world.coordinator.thaw();
+    },
   }),
   embeddedFault({
     number: 37,
@@ -125,8 +155,8 @@ function embeddedFault({
 }
 
 /** @throws Error when a coordinator on that file does start, or fails for another reason. */
-async function mustNotStart(world: EmbeddedWorld, code: string, path: string): Promise<void> {
-  const failure = await world.addCoordinatorAt(path).then(
+async function mustNotStart(world: EmbeddedWorld, code: string, path: string, spawn?: SpawnProgram): Promise<void> {
+  const failure = await world.addCoordinatorAt(path, spawn).then(
     () => "it did start",
     (error: Error) => error.message,
   );

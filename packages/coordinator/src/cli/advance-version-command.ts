@@ -10,7 +10,7 @@ import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";
-import { witnessesOf, witnessFolderOption } from "./witness-option.js";
+import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
@@ -57,8 +57,9 @@ async function advance(options: Options): Promise<void> {
   const { namespace, witnessFolder, to, json } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: its version never does");
-  const { store } = await openStore(address, { create: false });
-  const witness = witnessesOf(address, witnessFolder)(namespace);
+  const { witnessOf, mustNotBeLost } = memoryOf(address, witnessFolder);
+  const { store } = await openStore(address, { create: false, mustNotBeLost });
+  const witness = witnessOf(namespace);
   const asked = {
     store,
     namespace,

@@ -6,6 +6,7 @@ import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
 import { isMovedSeal } from "../guard/moved-seal.js";
 import { PHASES } from "../guard/record.js";
+import { emptied } from "../guard/refusal-with-memory.js";
 import { endOfCertificateIn } from "../http/tls-files.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
@@ -17,10 +18,12 @@ import { coreDumps, settingsOfServe } from "./doctor-settings.js";
 import { findingsInWords, findingsOfCertificate, type Rest, type Running, restInWords } from "./doctor-words.js";
 import { coordinatorOption, storeOption } from "./options.js";
 import { print, printJson } from "./print.js";
+import { type Memory, memoryOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
   readonly coordinator: string;
+  readonly witnessFolder: string;
   readonly tokenFile?: string | undefined;
   readonly json?: boolean;
 }
@@ -35,12 +38,14 @@ export function doctorCommand(): Command {
     .addOption(storeOption())
     .addOption(coordinatorOption())
     .addOption(tokenFileOption())
+    .addOption(witnessFolderOption())
     .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
     .action(async (options: Options) => {
       const address = parseStoreUrl(options.store);
+      const memory = memoryOf(address, options.witnessFolder);
       const rest = await restFor(options);
       const sayRest = () => print(restInWords(rest).join("\n"));
-      const ofStore = await findingsAt(address).catch((error: unknown) => {
+      const ofStore = await findingsAt(address, memory).catch((error: unknown) => {
         // Of a store that can't be looked at they are what is left to look at.
         if (!options.json) sayRest();
         throw error;
@@ -97,20 +102,25 @@ function asJson({ running: { url, answer, refusal }, settings, certificateEnd, c
   };
 }
 
-async function findingsAt(address: StoreAddress): Promise<readonly Finding[]> {
-  const { store } = await openStore(address, { create: false });
+async function findingsAt(address: StoreAddress, { mustNotBeLost, remembered }: Memory): Promise<readonly Finding[]> {
+  const { store } = await openStore(address, { create: false, mustNotBeLost });
   try {
-    return [...(await store.preflight({ asOperator: true })), ...(await findingsOfRecords(store))];
+    return [...(await store.preflight({ asOperator: true })), ...(await findingsOfRecords(store, remembered()))];
   } finally {
     await store.close();
   }
 }
 
 /** A record that can't be read is no reason for the server to be ill, and yet nothing is leased of it. */
-async function findingsOfRecords(store: Store): Promise<readonly Finding[]> {
+async function findingsOfRecords(
+  store: Store,
+  remembered: ReturnType<Memory["remembered"]>,
+): Promise<readonly Finding[]> {
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(namespaces.map((namespace) => findingsOf(store, namespace)));
-  if (namespaces.length > 0) return findings.flat();
+  const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
+  const ofLost = lost.map(([namespace, one]) => findingOfFault(emptied(namespace, one), namespace));
+  if (namespaces.length + lost.length > 0) return [...findings.flat(), ...ofLost];
   return [
     {
       code: "namespace_not_initialised",
@@ -132,7 +142,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
     return [{ code, what: `namespace ${namespace}: ${what}`, remedy, ...about }];
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    return [{ code: error.code, what: error.message, remedy: "callnumber recover says what it finds", ...about }];
+    return [findingOfFault(error, namespace)];
   }
 }
 
@@ -144,3 +154,8 @@ const NOT_OPEN = {
     remedy: "stop one of them permanently, then callnumber recover the other",
   },
 } as const;
+
+function findingOfFault({ code, message }: CoordinatorError, namespace: string): Finding {
+  const remedy = "callnumber recover says what it finds";
+  return { code, what: message, remedy, override: undefined, namespaces: [namespace] };
+}

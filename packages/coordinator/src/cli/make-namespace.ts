@@ -9,7 +9,7 @@ import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, nodesOption, switchOption, wholeNumber } from "./options.js";
 import { print, printJson } from "./print.js";
-import { witnessesOf, witnessFolderOption } from "./witness-option.js";
+import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
 export interface MakingOptions {
   readonly store: string;
@@ -45,11 +45,16 @@ export async function makeNamespace(
 ): Promise<void> {
   const address = parseStoreUrl(url);
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: there is nothing to init");
+  const { witnessOf, mustNotBeLost, makeFolder } = memoryOf(address, witnessFolder);
+  const mayMake = create ?? command.getOptionValueSource("store") !== "default";
   const { store } = await openStore(address, {
-    create: create ?? command.getOptionValueSource("store") !== "default",
+    create: mayMake,
+    mustNotBeLost: () => {
+      mustNotBeLost();
+      if (mayMake) makeFolder();
+    },
   });
   try {
-    const witnessOf = witnessesOf(address, witnessFolder);
     const coordinator = new Coordinator({ store, name: command.name(), witnessOf });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     if (Object.keys(labels).length > 0) await store.describeNamespace(namespace, labels);

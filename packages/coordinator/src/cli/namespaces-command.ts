@@ -70,7 +70,7 @@ export function namespacesCommand(): Command {
     .description(
       "list: all namespaces, with what is left and whether they lease. describe: one of them; with --label it gets those labels " +
         "instead of the ones it had. Both ask the coordinator, or look at a store that is named by --store and not in use. " +
-        "create: makes one, on the store itself, as init does.",
+        "create: makes one, on the store itself, as init does; stop the coordinator of an embedded store first.",
     )
     .addArgument(new Argument("[verb]", "what to do").choices(Object.keys(VERBS)).default("list"))
     .argument("[name]", "name of the namespace", (text) => checked(namespaceSchema, text))

@@ -6,8 +6,10 @@ import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
+import { NO_WITNESS } from "../guard/witness.js";
 import { planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
 import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
+import type { Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
@@ -81,8 +83,9 @@ async function recover(options: Options, command: Command): Promise<void> {
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
   const read = await scanned(options, address, { namespace, json });
-  const { store } = await openStore(address, { create: false, acceptCopy: true });
+  const { store, isMissing } = await openedOrEmpty(address);
   const witness = witnessesOf(address, witnessFolder)(namespace);
+  let made: Store | undefined;
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
     ...floorsOf(read, namespace),
@@ -96,11 +99,12 @@ async function recover(options: Options, command: Command): Promise<void> {
     nodeCount: nodes,
     isClockChecked: clockIsRight ?? false,
     // Nobody else can have an embedded store open.
-    watchMs: store.isExclusive ? 0 : WATCH_MS,
+    watchMs: address.kind === "sqlite" ? 0 : WATCH_MS,
     pause: async (pauseMs: number) => void (await delay(pauseMs)),
   };
   try {
-    if (!store.isExclusive && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
+    if (isMissing && !json) stderr.write(`There is no store at ${describeStore(address)}; --apply makes one.\n`);
+    if (asked.watchMs > 0 && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
     const plan = await planRecovery(asked);
     mustBeOfVersion(read, plan);
     const told = planInWords(plan, describeStore(address), read);
@@ -111,7 +115,12 @@ async function recover(options: Options, command: Command): Promise<void> {
       if (refusal !== undefined) throw refusal;
       return;
     }
-    const { after } = await recoverNamespace(asked, plan);
+    if (isMissing) {
+      // What can't be done leaves no empty store behind.
+      await recoverNamespace({ ...asked, witness: NO_WITNESS }, plan);
+      made = (await openStore(address, { create: true })).store;
+    }
+    const { after } = await recoverNamespace({ ...asked, store: made ?? store }, plan);
     if (json)
       return printJson({ recovered: namespace, highWaterMark: after.highWaterMark, generation: after.generation });
     print(
@@ -122,6 +131,21 @@ async function recover(options: Options, command: Command): Promise<void> {
   } finally {
     witness.close();
     await store.close();
+    await made?.close();
+  }
+}
+
+/** Where there is no embedded store, an empty one in memory, to plan with. */
+async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: Store; readonly isMissing: boolean }> {
+  let isMissing = false;
+  const mustNotBeLost = () => {
+    isMissing = true;
+  };
+  try {
+    return { ...(await openStore(address, { create: false, acceptCopy: true, mustNotBeLost })), isMissing };
+  } catch (error) {
+    if (!isMissing) throw error;
+    return { ...(await openStore({ kind: "memory" }, { create: true })), isMissing };
   }
 }
 

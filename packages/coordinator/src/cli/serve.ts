@@ -8,7 +8,6 @@ import { EventHub } from "../events.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
-import { notInitialised } from "../refusals.js";
 import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -22,7 +21,7 @@ import { type LimitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { untilStopped } from "./until-stopped.js";
-import { rememberedOf, witnessesOf } from "./witness-option.js";
+import { memoryOf } from "./witness-option.js";
 
 export interface ServeOptions extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
   readonly store: string;
@@ -59,7 +58,13 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const ledgerArchive = ledgerArchiveOf(options);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
-  const witnessOf = witnessesOf(address, options.witnessFolder);
+  const create = options.create ?? stderr.isTTY;
+  if (options.create && address.kind.startsWith("redis")) {
+    throw new TypeError(
+      "--create makes the file of an embedded store. For Redis, run callnumber init with the same --store",
+    );
+  }
+  const memory = memoryOf(address, options.witnessFolder);
   const output = new LogOutput({ file: 1, say });
   process.once("exit", () => output.flush());
   const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
@@ -75,7 +80,11 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   say(greeting);
   const hungUp = untilHungUp({ rereads: options.tokensFile !== undefined || tls !== undefined, log: events, say });
   const opened = await openStore(address, {
-    create: options.create ?? stderr.isTTY,
+    create,
+    mustNotBeLost: () => {
+      memory.mustNotBeLost();
+      if (create) memory.makeFolder();
+    },
     allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
   });
   try {
@@ -83,15 +92,15 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       store: opened.store,
       name: options.name,
       log: events,
-      witnessOf,
-      remembered: rememberedOf(address, options.witnessFolder),
+      witnessOf: memory.witnessOf,
+      remembered: memory.namespaces(),
       overrides: options.accept,
       ledgerArchive,
       startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
     // Asked for by name, and missing: said now, not to each importer later.
-    if (mustServeNamespace && !namespaces.includes(namespace)) throw notInitialised(namespace);
+    if (mustServeNamespace && !namespaces.includes(namespace)) await coordinator.status(namespace);
     const server = await createServer({
       coordinator,
       release: RELEASE,

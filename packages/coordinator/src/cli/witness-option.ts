@@ -1,10 +1,13 @@
 /** Where coordinators and verbs remember, outside the store, what was leased from it. */
 import { dirname, resolve } from "node:path";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
-import { NO_WITNESS, type Witness } from "../guard/witness.js";
-import { openWitness, rememberedNamespaces } from "../guard/witness-folder.js";
-import { placeOf, type StoreAddress } from "../stores/store-url.js";
+import { CoordinatorError } from "../errors.js";
+import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../guard/witness.js";
+import { makeWitnessFolder, openWitness, rememberedAt, rememberedNamespaces } from "../guard/witness-folder.js";
+import { shellWord } from "../shell-word.js";
+import { describeStore, placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption, setting } from "./options.js";
 
@@ -15,28 +18,71 @@ export function witnessFolderOption(): Option {
   );
 }
 
+/** What is remembered of a store, outside it. */
+export interface Memory {
+  readonly witnessOf: (namespace: string) => Witness;
+  /** The namespaces of which something is remembered, also those that the store has lost. Makes nothing, reads no marks. */
+  namespaces(): ReadonlySet<string>;
+  /** What is remembered, by namespace. Makes nothing. */
+  remembered(): ReadonlyMap<string, Remembrance | typeof DAMAGED>;
+  /** For a place where there is no store. @throws CoordinatorError `store_missing` when runs of it are remembered. */
+  mustNotBeLost(): void;
+  /** Makes the folder: a store whose witness can't be written is better not made. @throws CoordinatorError `witness_unusable`. */
+  makeFolder(): void;
+}
+
 /**
- * The witness of a namespace of a store; a memory store has none, as nothing of it outlives its process.
+ * The memory of a store's place; a memory store has none, as nothing of it outlives its process.
  * @throws TypeError when the folder is the store's own: both would be restored together, and the witness would be none.
  */
-export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
-  if (address.kind === "memory") return () => NO_WITNESS;
-  const [absolute, place] = [folderFor(address, folder), placeOf(address)];
-  return (namespace) => openWitness({ folder: absolute, place, namespace });
-}
-
-/** The namespaces of which the witnesses of a store remember something. @throws as `witnessesOf`. */
-export function rememberedOf(address: StoreAddress, folder: string): ReadonlySet<string> {
-  if (address.kind === "memory") return new Set();
-  return rememberedNamespaces(folderFor(address, folder), placeOf(address));
-}
-
-function folderFor(address: StoreAddress, folder: string): string {
+export function memoryOf(address: StoreAddress, folder: string): Memory {
+  if (address.kind === "memory") {
+    return {
+      witnessOf: () => NO_WITNESS,
+      namespaces: () => new Set(),
+      remembered: () => new Map(),
+      mustNotBeLost: () => {},
+      makeFolder: () => {},
+    };
+  }
   const absolute = resolve(folder);
   if (address.kind === "sqlite" && dirname(address.path) === absolute) {
     throw new TypeError(
       `the witness folder ${absolute} is the store's own folder: whoever restores the one restores the other. Give another --witness-folder`,
     );
   }
-  return absolute;
+  const place = placeOf(address);
+  const remembered = () => rememberedAt(absolute, place);
+  return {
+    witnessOf: (namespace) => openWitness({ folder: absolute, place, namespace }),
+    namespaces: () => rememberedNamespaces(absolute, place),
+    remembered,
+    makeFolder: () => makeWitnessFolder(absolute),
+    mustNotBeLost: () => {
+      for (const [namespace, one] of remembered()) throw lost(address, absolute, namespace, one);
+    },
+  };
+}
+
+/** The witness of a namespace of a store. @throws as `memoryOf`. */
+export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
+  return memoryOf(address, folder).witnessOf;
+}
+
+function lost(
+  address: StoreAddress,
+  folder: string,
+  namespace: string,
+  remembered: Remembrance | typeof DAMAGED,
+): CoordinatorError {
+  const store = describeStore(address);
+  const elsewhere = folder === defaultWitnessFolder() ? [] : ["--witness-folder", folder];
+  const named = remembered === DAMAGED ? ["--store-id", "ID"] : [];
+  const recover = ["callnumber", "recover", "--store", store, "--namespace", namespace, ...elsewhere, ...named];
+  const known = remembered === DAMAGED ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
+  return new CoordinatorError(
+    "store_missing",
+    `there is no store at ${store}, but ${known} of namespace "${namespace}" was leased from it. Mount it or put it back; ` +
+      `if it is lost: ${recover.map(shellWord).join(" ")}`,
+  );
 }

@@ -2,11 +2,24 @@
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { GuardState } from "./state.js";
-import type { Remembrance } from "./witness.js";
+import { DAMAGED, type Remembrance } from "./witness.js";
 
 /** A store that held the namespace and holds it no more was emptied, or is another one. */
-export function asEmptied(error: unknown, namespace: string, { storeId, ledgerId }: Remembrance): unknown {
+export function asEmptied(error: unknown, namespace: string, remembered: Remembrance): unknown {
   if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
+  return emptied(namespace, remembered);
+}
+
+/** For a store that does not hold a namespace which is remembered. */
+export function emptied(namespace: string, remembered: Remembrance | typeof DAMAGED): CoordinatorError {
+  if (remembered === DAMAGED) {
+    return new CoordinatorError(
+      "store_emptied",
+      `the store does not hold namespace "${namespace}", and what is remembered of it can't be read. Nothing is leased. Bring the right store ` +
+        'back; if it is lost: "callnumber recover --store-id ID", with the id that was kept beside the archive',
+    );
+  }
+  const { storeId, ledgerId } = remembered;
   return new CoordinatorError(
     "store_emptied",
     `the store holds namespace "${namespace}" no more, and run ${ledgerId} was leased from it: it was emptied, or it is another ` +

@@ -11,7 +11,6 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -22,6 +21,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
+import { makePrivateFolder } from "../private-file.js";
 import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
 
 const SYNC_EVERY_MS = 5_000;
@@ -83,7 +83,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
         // The file was removed, or holds half of the text: a new one takes its place.
       }
     }
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makePrivateFolder(folder);
     replaceFile(folder, path, text);
     syncedAtMs = now();
     const isFirst = !hasFile;
@@ -137,6 +137,23 @@ export function rememberedNamespaces(folder: string, place: StorePlace): Readonl
     const files = filesIn(folder, place).filter((file) => isOf(notedIn(file), at));
     return new Set(files.map(({ namespace }) => namespace));
   });
+}
+
+/**
+ * What is remembered of a place, by namespace. Makes nothing.
+ * @throws CoordinatorError as `Witness.read`.
+ */
+export function rememberedAt(folder: string, place: StorePlace): ReadonlyMap<string, Remembrance | typeof DAMAGED> {
+  const namespaces = [...rememberedNamespaces(folder, place)];
+  const remembered = namespaces.map(
+    (namespace) => [namespace, openWitness({ folder, place, namespace }).read()] as const,
+  );
+  return new Map(remembered.filter((entry): entry is [string, Remembrance | typeof DAMAGED] => entry[1] !== undefined));
+}
+
+/** For a new store: one whose witness can't be written is better not made. @throws CoordinatorError `witness_unusable`. */
+export function makeWitnessFolder(folder: string): void {
+  orUnusable(folder, () => makePrivateFolder(folder));
 }
 
 /** What a file holds: what is remembered, and of which namespace and place. */

@@ -14,6 +14,8 @@ export interface OpenStore {
 export interface OpenStoreOptions {
   /** Whether an embedded store may be made where there is none; the others need no permission. */
   readonly create: boolean;
+  /** Called where there is no embedded store, before anything is made. @throws when one is known to have been there. */
+  readonly mustNotBeLost?: () => void;
   /** Opens also a copy of an embedded store, for nothing but `recover`. Default false. */
   readonly acceptCopy?: boolean;
   /** No other machine ever uses the embedded store, although its file system could be shared. Default false. */
@@ -26,14 +28,15 @@ export interface OpenStoreOptions {
 
 /** @throws CoordinatorError `store_missing`, `store_locked`, `store_copied`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
 export async function openStore(address: StoreAddress, options: OpenStoreOptions): Promise<OpenStore> {
-  const { create, acceptCopy = false, allowNetworkFileSystem = false, ...clock } = options;
+  const { create, mustNotBeLost = () => {}, acceptCopy = false, allowNetworkFileSystem = false, ...clock } = options;
   if (address.kind === "memory") {
     const { MemoryStore } = await import("./memory-store.js");
     return { store: new MemoryStore(clock), isNew: true };
   }
   if (address.kind === "sqlite") {
     const { SqliteStore } = await import("./sqlite-store.js");
-    const store = new SqliteStore({ path: address.path, create, acceptCopy, allowNetworkFileSystem, ...clock });
+    const file = { path: address.path, create, mustNotBeLost, acceptCopy, allowNetworkFileSystem };
+    const store = new SqliteStore({ ...file, ...clock });
     return { store, isNew: store.isNew };
   }
   const { RedisStore } = await import("./redis-store.js");

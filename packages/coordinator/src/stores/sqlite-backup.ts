@@ -10,7 +10,7 @@ import { unusable } from "./sqlite-faults.js";
 import { missing } from "./sqlite-file.js";
 import { MARK_AS_BACKUP } from "./sqlite-file-identity.js";
 import { makePrivateFile, syncFolderOf } from "./sqlite-private-file.js";
-import { storePathOf } from "./sqlite-real-path.js";
+import { mustNotBeMounted, storePathOf } from "./sqlite-real-path.js";
 import { mustBeOurs } from "./sqlite-schema.js";
 
 export interface SqliteBackup {
@@ -28,6 +28,7 @@ export interface SqliteBackup {
  */
 export function backupSqliteFile(path: string, to: string): SqliteBackup {
   const source = storePathOf(path, { create: false });
+  mustNotBeMounted(source);
   const target = resolve(to);
   // Of a link as well, wherever it leads: it would be replaced.
   if (existsSync(target) || isLink(target))

@@ -1,11 +1,17 @@
 /** What SQLite reports, as the errors of this package. */
 import { CoordinatorError } from "../errors.js";
 
+const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOT_A_DATABASE = 26;
 
 export function isOfSqlite(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === "ERR_SQLITE_ERROR";
+}
+
+/** Another connection has a lock that stands in the way. */
+export function isBusy(error: unknown): boolean {
+  return primaryCodeOf(error) === SQLITE_BUSY;
 }
 
 export function reasonOf(error: unknown): string {
@@ -20,7 +26,9 @@ export function unusable(error: unknown, path: string): CoordinatorError {
     return new CoordinatorError("store_corrupt", message, { cause: error });
   }
   if (primaryCodeOf(error) === SQLITE_CORRUPT) return damaged(path, error);
-  return new CoordinatorError("store_unavailable", `the store ${path} can't be opened: ${reasonOf(error)}`, {
+  const isDenied = (error as { code?: unknown } | null)?.code === "EACCES";
+  const remedy = isDenied ? ". Run this as the user that the store belongs to" : "";
+  return new CoordinatorError("store_unavailable", `the store ${path} can't be opened: ${reasonOf(error)}${remedy}`, {
     cause: error,
   });
 }

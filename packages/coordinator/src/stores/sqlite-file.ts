@@ -4,18 +4,28 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
-import { unusable } from "./sqlite-faults.js";
+import { makePrivateFolder } from "../private-file.js";
+import { asShellWord } from "../private-mode.js";
+import { isBusy, unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
-import { lockBeside, lockLost, type SqliteLock } from "./sqlite-lock.js";
+import {
+  lockBeside,
+  locked,
+  lockItself,
+  lockLost,
+  type SqliteLock,
+  shareWithReaders,
+  unlockItself,
+} from "./sqlite-lock.js";
 import { type Machine, networkFileSystemOf } from "./sqlite-machine.js";
 import { faultOfStoreFile, makePrivateFile } from "./sqlite-private-file.js";
-import { storePathOf } from "./sqlite-real-path.js";
+import { mustNotBeMounted, storePathOf } from "./sqlite-real-path.js";
 import { holdsNothing, makeSchema, mustBeOurs } from "./sqlite-schema.js";
 
 /** Nobody else should write; a tool that looks may hold the file for a moment. */
@@ -24,6 +34,8 @@ const BUSY_TIMEOUT_MS = 1_000;
 export interface SqliteFileOptions {
   /** Whether a new file may be made where there is none. */
   readonly create: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. */
+  readonly mustNotBeLost: () => void;
   /** Opens also a file that is a copy, with its fault: whether the copy is accepted is the caller's decision. */
   readonly acceptCopy: boolean;
   readonly allowNetworkFileSystem: boolean;
@@ -54,28 +66,35 @@ export interface SqliteFile {
  *   `store_unknown_schema`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
  */
 export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
-  const { create } = options;
+  const { create, mustNotBeLost } = options;
+  const mustBeMade = (at: string) => {
+    mustNotBeLost();
+    if (!create) throw missing(at);
+  };
   const path = storePathOf(givenPath, { create });
-  if (!create && !existsSync(path)) throw missing(path);
   let lock: SqliteLock | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) mustBeMade(path);
+    mustBeStoreFile(path, stats);
+    mustNotBeMounted(path);
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    mustHaveOneName(path);
-    mustBeTrusted(path);
+    makePrivateFolder(dirname(path));
     lock = lockBeside(path);
     if (create) makePrivateFile(path);
     database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    lockItself(database);
     const isNew = holdsNothing(database);
-    if (isNew && !create) throw missing(path);
+    if (isNew) mustBeMade(path);
     // Before anything is written: the file may belong to another program.
     if (!isNew) mustBeOurs(database, path);
     const copyFault = isNew ? undefined : faultOfIdentity(database, path);
     if (copyFault !== undefined && !options.acceptCopy) throw copyFault;
     // FULL: a lease is on the disk before it is answered. The build's own default for WAL would lose the last ones.
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    shareWithReaders(database);
     if (isNew) makeSchema(database, path);
     return {
       database,
@@ -88,20 +107,20 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     };
   } catch (error) {
     closeBoth(database, lock)();
-    throw unusable(error, path);
+    throw isBusy(error) ? locked(path, error) : unusable(error, path);
   }
 }
 
 /**
- * The lock goes last: until then nobody else may touch the file. The log is emptied into the file first, because SQLite keeps
- * a connection alive whose statements were not collected yet, and a copy of the file without the log would be an old state.
+ * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` takes both log and lock away, so that
+ * a copy of the file alone is not an old state. The lock beside the file goes last: until then no other process may open the store.
  */
 function closeBoth(database: DatabaseSyncInstance | undefined, lock: SqliteLock | undefined): () => void {
   return () => {
     try {
-      database?.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (database !== undefined) unlockItself(database);
     } catch {
-      // The log stays beside the file, as after a kill, and the next start reads it.
+      // Another process reads the file, or the disk is full: the log stays, as after a kill, and the next start reads it.
     }
     try {
       database?.close();
@@ -152,26 +171,24 @@ function notLocal(path: string, networkFileSystem: string): CoordinatorError {
   );
 }
 
-/** Two hard links are two paths, with a lock and a log for each: two processes would lease the same runs and not notice. */
-function mustHaveOneName(path: string): void {
-  if (!existsSync(path) || statSync(path).nlink === 1) return;
-  throw new CoordinatorError(
-    "store_unavailable",
-    `the file ${path} has more than one name (hard links); opened by two names it would lease runs twice. Leave one of them`,
-  );
+/** Of what is there already; what is made here has one name, and is readable for this user alone. */
+function mustBeStoreFile(path: string, stats: Stats | undefined): void {
+  const fault = stats && (faultOfKind(stats) ?? faultOfStoreFile(stats, path, process.geteuid?.()));
+  if (fault !== undefined) throw new CoordinatorError("store_unavailable", `the store ${path} is not used: ${fault}`);
 }
 
-/** Whoever may write the file can take the mark back. Of what is there already: what is made here is ours alone. */
-function mustBeTrusted(path: string): void {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  const fault = stats && faultOfStoreFile(stats, path, process.geteuid?.());
-  if (fault !== undefined) throw new CoordinatorError("store_unavailable", `the store ${path} is not used: ${fault}`);
+/** Two hard links are two paths, with a lock and a log for each: two processes would lease the same runs and not notice. */
+function faultOfKind(stats: Stats): string | undefined {
+  if (stats.isDirectory()) return "it is a directory. Give the path of a file in it";
+  if (!stats.isFile()) return "it is not a regular file. Give the path of one";
+  if (stats.nlink === 1) return undefined;
+  return "the file has more than one name (hard links); opened by two names it would lease runs twice. Leave one of them";
 }
 
 export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
     "store_missing",
-    `there is no store at ${path}. To begin a new one there, say --create. ` +
-      "If an archive already holds call numbers, its store must be somewhere: a volume not mounted, another folder, another user",
+    `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
+      `directory, another user. To begin a new one: callnumber serve --create --store ${asShellWord(`sqlite:${path}`)}`,
   );
 }

@@ -1,13 +1,15 @@
 /**
- * The lock of the embedded store: a file of its own beside it. A process that opens and closes its own database file, to copy or
- * to hash it, silently drops SQLite's locks on it; nothing else opens this one. The lock ends with the process, however it ends.
+ * The two locks of the embedded store. Both end with the process, however it ends.
+ *
+ * On the file itself: SQLite's own lock, which goes by inode, so that it holds for every name of the file. But a process that opens
+ * and closes its own database file without SQLite, to copy or to hash it, drops it silently.
+ * On a file beside it, which nothing else opens: it holds all the same, and also before there is a database.
+ * Guarantees: G11 (docs/guarantees.md).
  */
 import { statSync } from "node:fs";
-import { DatabaseSync } from "@photostructure/sqlite";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateFile } from "./sqlite-private-file.js";
-
-const SQLITE_BUSY = 5;
 
 export interface SqliteLock {
   /** Whether it is still the one that others would meet: a "stale" lock file may have been removed. */
@@ -15,7 +17,7 @@ export interface SqliteLock {
   close(): void;
 }
 
-/** @throws CoordinatorError `store_locked`. */
+/** @throws SQLITE_BUSY when another process holds it. */
 export function lockBeside(path: string): SqliteLock {
   const lockPath = `${path}.lock`;
   makePrivateFile(lockPath);
@@ -29,14 +31,45 @@ export function lockBeside(path: string): SqliteLock {
     };
   } catch (error) {
     lock.close();
-    if ((error as { errcode?: unknown }).errcode !== SQLITE_BUSY) throw error;
-    throw new CoordinatorError(
-      "store_locked",
-      `another process has the store ${path} open; only one may. If that is a coordinator ("callnumber serve"), ` +
-        "ask it over HTTP, or stop it first and start it again afterwards",
-      { cause: error },
-    );
+    throw error;
   }
+}
+
+/**
+ * Locks the file itself against every other connection. First of all: before it nothing reads the log, because one that was left
+ * beside another name of a file in use would be written into it.
+ * @throws SQLITE_BUSY when another process has the file open, by whatever name.
+ */
+export function lockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;");
+}
+
+/**
+ * Turns the lock of `lockItself` into one that lets others read, for backups, and still keeps a second `lockItself` out. SQLite can't
+ * do so in one step: in between, another process may open the file, which the second BEGIN EXCLUSIVE finds out. SELECT opens the
+ * log while the lock is a shared one: only then others may read it.
+ * @throws SQLITE_BUSY
+ */
+export function shareWithReaders(database: DatabaseSyncInstance): void {
+  database.exec(`
+    PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL;
+    PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_master;
+    PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA locking_mode = NORMAL; COMMIT;`);
+}
+
+/** Empties the log into the file. @throws SQLITE_BUSY while another process reads it. */
+export function unlockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_master;");
+}
+
+/** For a store that another process has open. */
+export function locked(path: string, cause: unknown): CoordinatorError {
+  return new CoordinatorError(
+    "store_locked",
+    `the store ${path} can't be opened: another process has it open, perhaps by another name: a coordinator ("callnumber serve"), ` +
+      "or for a moment a backup. Stop it first and start it again afterwards, or ask a coordinator over HTTP",
+    { cause },
+  );
 }
 
 /** For a process whose lock is not held any more. */

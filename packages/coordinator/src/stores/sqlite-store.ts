@@ -47,6 +47,8 @@ export interface SqliteStoreOptions {
   readonly path: string;
   /** Whether a new file may be made where there is none. */
   readonly create: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. Default: nothing is known. */
+  readonly mustNotBeLost?: () => void;
   /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
   readonly now?: () => number;
   readonly bounds?: Bounds;
@@ -81,10 +83,11 @@ export class SqliteStore implements Store {
 
   /** @throws CoordinatorError as `openSqliteFile`. */
   constructor(options: SqliteStoreOptions) {
-    const { path, create, now, bounds = DEFAULT_BOUNDS, acceptCopy = false, allowNetworkFileSystem = false } = options;
+    const { path, create, mustNotBeLost = () => {}, now, bounds = DEFAULT_BOUNDS } = options;
+    const { acceptCopy = false, allowNetworkFileSystem = false } = options;
     const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
     const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
-    this.#file = openSqliteFile(path, { create, acceptCopy, allowNetworkFileSystem, machine });
+    this.#file = openSqliteFile(path, { create, mustNotBeLost, acceptCopy, allowNetworkFileSystem, machine });
     this.path = this.#file.path;
     this.isNew = this.#file.isNew;
     this.#copyFault = this.#file.copyFault;
