@@ -74,7 +74,7 @@ export interface ResumeStep extends StepBase {
   readonly nodeCount: number | undefined;
 }
 
-/** Makes the record anew on the line, to be claimed by the next coordinator. */
+/** Makes the record anew on the line, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */
 export interface RecoverStep extends StepBase {
   readonly step: "recover";
   readonly floor: number;
@@ -139,6 +139,8 @@ export interface Outcome {
   /** How many other nodes have acknowledged it. */
   readonly acknowledgedCount: number;
   readonly check: CheckAnswer;
+  /** Of `recover`: the new names of keys of another type that were in the place of ours. */
+  readonly movedAside?: readonly string[];
 }
 
 /** A namespace as it stands, without any judgement but that it can be read. */

@@ -112,11 +112,12 @@ async function recover(options: Options, command: Command): Promise<void> {
       if (refusal !== undefined) throw refusal;
       return;
     }
-    const { after } = await recoverNamespace(asked, plan);
-    if (json)
-      return printJson({ recovered: namespace, highWaterMark: after.highWaterMark, generation: after.generation });
+    const { after, movedAside = [] } = await recoverNamespace(asked, plan);
+    const { highWaterMark, generation } = after;
+    if (json) return printJson({ recovered: namespace, highWaterMark, generation, movedAside });
+    const aside = movedAside.map((key) => `\nAnother program's key was in the way. It is now called ${key}`).join("");
     print(
-      `${told}\nDone: the mark is at run ${grouped(after.highWaterMark)}, generation ${after.generation}. ` +
+      `${told}${aside}\nDone: the mark is at run ${grouped(highWaterMark)}, generation ${generation}. ` +
         `Start the coordinator: it claims the store, and leases about ${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
     );
   } finally {

@@ -24,7 +24,6 @@ import { ROOM_SHARE } from "./bounds.js";
 import {
   clocksOf,
   faultOfClocks,
-  faultOfLedger,
   faultOfMemory,
   faultOfServer,
   faultOfSilence,
@@ -150,10 +149,8 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
   const { keys } = situation;
-  if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
-  const ledgerFault = faultOfLedger(keys);
-  if (ledgerFault !== undefined) return ledgerFault;
-  const found = keys.record === "none" ? undefined : readRecord(keys.fields, situation.namespace);
+  // A key of another type is another program's: it is moved aside, and what it stood for is lost.
+  const found = keys.record === "hash" ? readRecord(keys.fields, situation.namespace) : undefined;
   const kept = found === undefined || isRefusal(found) ? undefined : found;
   if (kept !== undefined && kept.storeId !== step.storeId) return refusal("FOREIGN", kept.storeId);
   if (found !== undefined && isRefusal(found)) {
