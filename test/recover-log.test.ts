@@ -79,6 +79,7 @@ describe("with nothing left but the logs", () => {
     expect(looked.stdout).toMatch(/1 line that can't be read was passed over/);
     const line = looked.stdout.split("\n").find((one) => one.startsWith("  callnumber recover ")) as string;
     expect(line).toContain(` --store-id ${storeId} --apply`);
+    expect(line).toContain(`callnumber recover --store-file ${storeFile} --witness-folder`);
     const applied = await shell(line.replace("callnumber", "$CALLNUMBER"));
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
 
@@ -133,7 +134,7 @@ describe("lines of another store", () => {
       const refused = await callnumber([...recover, ...more], { env });
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("(store_replaced)") });
       expect(refused.stderr).toMatch(new RegExp(`tells of run 9000000 of namespace "main" in store id ${id("a")}, `));
-      expect(refused.stderr).toContain(`"--store-id ${own}"`);
+      expect(refused.stderr).toContain(`--store-id ${own}\``);
       expect(refused.stdout).not.toMatch(/recovering sets|was ever leased|Done/);
     }
     const { found } = JSON.parse(before.stdout);
@@ -154,7 +155,7 @@ describe("lines of another store", () => {
     );
     const refused = await callnumber([...recover, "--apply"]);
     expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("(operator_needed)") });
-    expect(refused.stderr).toContain(`"--store-id ${id("a")}"`);
+    expect(refused.stderr).toContain(`--store-id ${id("a")}\``);
     expect((await callnumber(recover)).stdout).toContain("none: the store holds no such namespace");
   });
 

@@ -3,13 +3,12 @@
  * Every threshold stands here, by name.
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ALARM_SEVERITIES, type Alarm, type AlarmName } from "@callnumber/protocol/operator";
+import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
 import { type ErrorCode, LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
 import { unusedRunCounts } from "./capacity-holders.js";
 import { type Look, runCountOf } from "./capacity-look.js";
 import { ROOM_SHARE } from "./guard/bounds.js";
 import { type RunSpace, runSpaceOf } from "./run-space.js";
-import { shellWord } from "./shell-word.js";
 import type { NamespaceRecord } from "./store.js";
 
 const HOUR_MS = 3_600_000;
@@ -49,7 +48,6 @@ export interface ObservedStartLoop {
   readonly pauseMs: number;
 }
 
-const LOOK = '"callnumber capacity" says until when the rest lasts, and who takes it';
 const PLAN = "Plan the step to the next version, and who types it (docs/capacity.md)";
 
 type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
@@ -69,7 +67,7 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,
   runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
   runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
-  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", LOOK, subject, space),
+  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", look(subject.record), subject, space),
   line_ending: raiseLineEnding,
   room_scarce: raiseRoomScarce,
   holder_restarts: raiseHolderRestarts,
@@ -96,9 +94,13 @@ function raiseUsed(
   return { severity, explanation: `${explanation}. ${whatToDo}` };
 }
 
-function wayOn({ version }: NamespaceRecord): string {
+function look({ namespace }: NamespaceRecord): string {
+  return `See how long the rest lasts, and which holders take it: \`${commandLine("capacity", namespace)}\``;
+}
+
+function wayOn({ namespace, version }: NamespaceRecord): string {
   return version < VERSION_MAX
-    ? '"callnumber advance-version" goes on in the next version, once the clock line of this one has reached its end'
+    ? `Once its clock line has reached its end, continue in the next version: \`${commandLine("advance-version", namespace)}\``
     : "It is the last version: plan what comes next, another namespace or another layout";
 }
 
@@ -141,7 +143,7 @@ function raiseRoomScarce(
  * Runs that made numbers are what a holder needed, and no share of anything; runs that nobody knows to be used are few for whoever
  * uses up one after the other, and many for an importer that ends and is started again and again. Beside nobody there are no shares.
  */
-function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
   const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
   const [first, ...others] = unused;
   if (first === undefined || others.length === 0) return undefined;
@@ -155,11 +157,11 @@ function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefin
     explanation:
       `in the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
-      `callnumber runs --holder ${shellWord(name)} shows its leases`,
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: name })}\``,
   };
 }
 
-function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
   const [worst] = startLoops;
   if (worst === undefined) return undefined;
   const { holder, startCount, forMs, pauseMs } = worst;
@@ -169,8 +171,8 @@ function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> 
     explanation:
       `"${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
       `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
-      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. See why it ends: ` +
-      `callnumber runs --holder ${shellWord(holder.name)} shows its leases`,
+      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. Find out why it ends. ` +
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: holder.name })}\``,
   };
 }
 

@@ -8,7 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
-import type { NamespaceDescription } from "@callnumber/protocol/operator";
+import { commandLine, type NamespaceDescription } from "@callnumber/protocol/operator";
 import type {
   Holder,
   InspectAnswer,
@@ -19,7 +19,7 @@ import type {
   RunsAnswer,
   StatusAnswer,
 } from "@callnumber/protocol/wire";
-import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
+import { DEFAULT_NAMESPACE, LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { ObservedStartLoop } from "./alarms.js";
 import { CapacityReader } from "./capacity-reader.js";
 import { msSince } from "./elapsed.js";
@@ -31,6 +31,7 @@ import { mustCount } from "./guard/judge.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
+import { recoverLost } from "./guard/refusal-with-memory.js";
 import { DAMAGED, NO_WITNESS, type Witness } from "./guard/witness.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
 import { reportInTime } from "./late-report.js";
@@ -89,9 +90,6 @@ export interface InitOptions {
   /** How many data nodes could be promoted, 1 to 99, default 1. */
   readonly nodeCount?: number;
 }
-
-/** What is told of a witness that can't be read. */
-const UNREADABLE = { storeId: "?", ledgerId: "?" } as const;
 
 const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "exhausted", "closed"]);
 
@@ -332,7 +330,7 @@ export class Coordinator {
     if (served.length > 0) return served;
     throw new CoordinatorError(
       "namespace_not_initialised",
-      'the store holds no namespace yet; make one with "callnumber init --store …"',
+      `the store holds no namespace yet. Make one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
     );
   }
 
@@ -354,11 +352,17 @@ export class Coordinator {
     const remembered = witness.read();
     witness.close();
     if (remembered === undefined) return;
-    const { storeId, ledgerId } = remembered === DAMAGED ? UNREADABLE : remembered;
+    if (remembered === DAMAGED) {
+      throw new CoordinatorError(
+        "store_emptied",
+        `runs of namespace "${namespace}" may have been leased from this place: what is remembered of them is damaged. If that store is ` +
+          `lost, recover it with the id kept beside the archive: \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
+      );
+    }
     throw new CoordinatorError(
       "store_emptied",
-      `runs up to ${ledgerId} of namespace "${namespace}" were leased from this place, by store ${storeId}: it is remembered here, ` +
-        `and a new store would lease them again. If that one is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
+      `a new store would lease the runs of namespace "${namespace}" up to ${remembered.ledgerId} again, which were leased from this place. If ` +
+        `that store is lost, run \`${recoverLost(namespace, remembered)}\``,
     );
   }
 

@@ -3,6 +3,7 @@
  * the code (ERROR_RULES in the protocol), the longer story stands in docs/errors.md.
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { shown } from "./shown-text.js";
@@ -49,15 +50,14 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   EMPTY: {
     code: "namespace_not_initialised",
     tell: (namespace) =>
-      `the store holds no namespace "${namespace}". If that name is new, make it with ` +
-      `"callnumber init --namespace ${namespace} --store …" on the coordinator's store (an embedded one must be stopped first). ` +
-      "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not init, find the right one",
+      `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, stop the ` +
+      `coordinator of an embedded store, and run \`${commandLine("init", namespace)}\``,
   },
   CORRUPT: {
     code: "store_corrupt",
     tell: (namespace, detail) =>
-      `what the store keeps of namespace "${namespace}" was changed by another hand: ${detail}. Nothing is leased. Find out who ` +
-      'wrote there; then "callnumber recover" puts the record right',
+      `what the store keeps of namespace "${namespace}" was changed by another program: ${detail}. Nothing is leased. Find out which; then ` +
+      `stop the coordinators and run \`${commandLine("recover", namespace)}\``,
   },
   VERSION: {
     code: "store_unknown_schema",
@@ -109,7 +109,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "store_forked",
     tell: (namespace, run) =>
       `two copies of the store of namespace "${namespace}" are alive${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      'Nothing is leased. Stop the copy that should not be, for good; then "callnumber recover" the other',
+      `Nothing is leased. Stop one of them permanently and delete it. Then stop the coordinators and run \`${commandLine("recover", namespace)}\` on the other`,
   },
   CLOCKBACK: {
     code: "clock_went_back",
@@ -120,7 +120,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   OPERATOR: {
     code: "operator_needed",
     tell: (namespace, detail) =>
-      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}" until an operator has looked: "callnumber recover" says what it finds`,
+      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, stop the ` +
+      `coordinators, and run \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
   },
   STALEGEN: {
     code: "store_generation_stale",
@@ -162,7 +163,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     tell: (namespace, version) =>
       `all runs of version ${version} in namespace "${namespace}" are leased or passed over; no number is ever used again. ` +
       (Number(version) < VERSION_MAX
-        ? '"callnumber advance-version" goes on in the next version'
+        ? `Numbering continues in the next version: \`${commandLine("advance-version", namespace)}\``
         : "It is the last version: what comes next is another namespace, or another layout"),
   },
   EARLY: {

@@ -60,7 +60,12 @@ async function served({ isOpen = false } = {}) {
   const doors = isOpen ? { door: OPEN_DOOR } : { door: tokens, signInTokens: tokens };
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
-  const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+  const startedWith = {
+    store: "memory:",
+    startedAtMs: 1,
+    settings: [],
+    commands: { storeOption: "--store memory:", witnessOption: "" },
+  };
   const server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, startedWith, ...doors });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -23,7 +23,12 @@ const door: Door = {
   },
 };
 
-const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+const startedWith = {
+  store: "memory:",
+  startedAtMs: 1,
+  settings: [],
+  commands: { storeOption: "--store memory:", witnessOption: "" },
+};
 
 async function served() {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });

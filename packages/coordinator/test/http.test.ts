@@ -155,7 +155,7 @@ describe("lease", () => {
     expect(status).toBe(404);
     expect(body).toMatchObject({
       code: "namespace_not_initialised",
-      message: expect.stringContaining("callnumber init --namespace other"),
+      message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
     });
   });
 

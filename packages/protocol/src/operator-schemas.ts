@@ -69,11 +69,14 @@ export const settingSchema = z.object({
   from: z.enum(SETTING_ORIGINS),
 }) satisfies z.ZodType<Setting>;
 
+const commandContextSchema = z.object({ storeOption: z.string(), witnessOption: z.string() });
+
 export const settingsAnswerSchema = z.object({
   release: z.string(),
   store: z.string(),
   startedAtMs: sinceMs,
   settings: z.array(settingSchema).readonly(),
+  commands: commandContextSchema,
   certificateEndsAtMs: sinceMs.nullable(),
 }) satisfies z.ZodType<SettingsAnswer>;
 
@@ -89,6 +92,7 @@ export const consoleSessionAnswerSchema = z.object({
       endsInMs: z.number().min(0),
     })
     .nullable(),
+  commands: commandContextSchema.nullable(),
 }) satisfies z.ZodType<ConsoleSessionAnswer>;
 
 export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";

@@ -2,8 +2,18 @@
  * What operators ask a coordinator, beside what importers need: paths and the shapes of the answers.
  * Has no dependency. Apart from wire.ts, so that the client carries nothing of it.
  */
+import type { CommandContext } from "./command-line.js";
 import type { ErrorCode } from "./error-codes.js";
 import type { GuardAnswer, UseRate } from "./wire.js";
+
+export {
+  type CommandContext,
+  type CommandOptions,
+  commandLine,
+  filledCommands,
+  STORE_URL,
+  shellWord,
+} from "./command-line.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
@@ -187,6 +197,8 @@ export interface SettingsAnswer {
   readonly store: string;
   readonly startedAtMs: number;
   readonly settings: readonly Setting[];
+  /** What its commands are filled in with. */
+  readonly commands: CommandContext;
   /** When the TLS certificate in use ends; null where plain HTTP is spoken. */
   readonly certificateEndsAtMs: number | null;
 }
@@ -207,4 +219,6 @@ export interface ConsoleSessionAnswer {
     readonly namespaces: "all" | readonly string[];
     readonly endsInMs: number;
   } | null;
+  /** For commands on the page; null where the reader may not know how the coordinator was started. */
+  readonly commands: CommandContext | null;
 }

@@ -1,7 +1,8 @@
 /** `doctor`: what stands against leasing on this store, and what an operator should change before it does. Changes nothing. */
 import process from "node:process";
-import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { commandLine, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
 import { endOfCertificateIn } from "../http/tls-files.js";
@@ -113,7 +114,7 @@ async function findingsOfRecords(store: Store): Promise<readonly Finding[]> {
     {
       code: "namespace_not_initialised",
       what: "the store holds no namespace",
-      remedy: "callnumber init, if this is a new store; else find the right one",
+      remedy: `find the right store; if this is a new one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
       override: undefined,
       namespaces: undefined,
     },
@@ -130,7 +131,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
     return [{ code, what: `namespace ${namespace}: ${what}`, remedy: REMEDIES[code], ...about }];
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    return [{ code: error.code, what: error.message, remedy: "callnumber recover says what it finds", ...about }];
+    return [{ code: error.code, what: error.message, remedy: `\`${commandLine("recover", namespace)}\``, ...about }];
   }
 }
 

@@ -35,7 +35,7 @@ export function findingsInWords(findings: readonly Finding[]): readonly string[]
   return findings.flatMap(({ code, what, remedy, override }) => [
     `  ${code === undefined ? "unwise" : `REFUSED (${code})`}: ${what}`,
     `      change     ${remedy}`,
-    ...(override === undefined ? [] : [`      or accept  callnumber serve --accept ${override}`]),
+    ...(override === undefined ? [] : [`      or accept  start the coordinator with --accept ${override}`]),
   ]);
 }
 

@@ -3,13 +3,14 @@
 import { stderr } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { CommandOptions } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
 import { planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
 import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
 import { openStore } from "../stores/open-store.js";
-import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, print, printJson } from "./print.js";
 import { planAsJson, planInWords } from "./recover-words.js";
@@ -99,6 +100,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     // Nobody else can have an embedded store open.
     watchMs: store.isExclusive ? 0 : WATCH_MS,
     pause: async (pauseMs: number) => void (await delay(pauseMs)),
+    again: (more: CommandOptions) => typedAgain(command, "recover", more),
   };
   try {
     if (!store.isExclusive && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
@@ -108,7 +110,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (!apply) {
       const refusal = refusalOf(plan);
       if (json) printJson(planAsJson(plan, read));
-      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan, address, command)}` : told);
+      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan)}` : told);
       if (refusal !== undefined) throw refusal;
       return;
     }
@@ -126,17 +128,11 @@ async function recover(options: Options, command: Command): Promise<void> {
   }
 }
 
-function howToApply({ isStoreIdFromLogs, storeId }: RecoverPlan, address: StoreAddress, command: Command): string {
-  if (!isStoreIdFromLogs) return "To do it: the same with --apply";
-  // Terminals are copied into tickets: whoever types it again puts the password back.
-  const shown = hasPassword(address) ? { store: describeStore(address) } : {};
+function howToApply({ isStoreIdFromLogs, storeId, again }: RecoverPlan): string {
+  if (!isStoreIdFromLogs) return `To do it:\n  ${again({ apply: true })}`;
   return (
     "Nothing but the logs says which store it was, and they may be logs of another one: compare with the id\n" +
     "that was kept beside the archive. When it is the same, do it:\n" +
-    `  ${typedAgain(command, shown, ["--store-id", storeId, "--apply"])}`
+    `  ${again({ "store-id": storeId, apply: true })}`
   );
-}
-
-function hasPassword(address: StoreAddress): boolean {
-  return Object.entries(address).some(([name, value]) => /password$/i.test(name) && value !== undefined);
 }

@@ -48,7 +48,7 @@ function targetInWords(plan: RecoverPlan): readonly string[] {
 
 const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
 
-export function planAsJson({ found, fault, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
+export function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
   const plan = { ...rest, ...(archive && { archive }), ...(logs.length > 0 && { logs }) };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
   const { receiptKey: _, ...told } = found;

@@ -5,6 +5,7 @@ import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
 import { holdsToken } from "../tokens-in-text.js";
+import { commandContextOf } from "./command-context.js";
 import { keepDaysOption, keepLeasesOption, ledgerFolderOption } from "./ledger-option.js";
 import {
   acceptOption,
@@ -84,7 +85,7 @@ export function serveCommand(): Command {
       // `doctor` and the help ask what may be set, and need no server for it.
       const { serve } = await import("./serve.js");
       const mustServeNamespace = command.getOptionValueSource("namespace") !== "default";
-      return serve(options, { mustServeNamespace, settings: settingsIn(command) });
+      return serve(options, { mustServeNamespace, settings: settingsIn(command), commands: commandContextOf(command) });
     });
   for (const option of [...tlsOptions(), ...limitOptions()]) command.addOption(option);
   return command;

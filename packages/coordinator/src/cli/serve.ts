@@ -1,10 +1,11 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
 import { createServer as createProbe } from "node:net";
 import process, { stderr } from "node:process";
-import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { type CommandContext, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
+import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
@@ -12,6 +13,7 @@ import { notInitialised } from "../refusals.js";
 import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { filled } from "./filled-commands.js";
 import { untilHungUp } from "./hang-up.js";
 import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
 import { LogOutput } from "./log-output.js";
@@ -46,11 +48,13 @@ interface Typed {
   /** The namespace was asked for by name. */
   readonly mustServeNamespace: boolean;
   readonly settings: readonly Setting[];
+  /** For the commands in its log, and in what it answers to operators. */
+  readonly commands: CommandContext;
 }
 
-export async function serve(options: ServeOptions, { mustServeNamespace, settings }: Typed): Promise<void> {
+export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
-  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(text)}\n`);
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(filled(text))}\n`);
   // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
   stderr.on("error", () => {});
   const { host, port, namespace } = options;
@@ -60,7 +64,8 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   await mustBeFree(host, port);
   const output = new LogOutput({ file: 1, say });
   process.once("exit", () => output.flush());
-  const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
+  const hooks = { streamWrite: (line: string) => filledLine(line, commands) };
+  const log = pino({ level: options.logLevel, base: { coordinator: options.name }, hooks }, output);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
   output.onLost((lost) => events.error(lost, "log_lines_lost"));
@@ -102,7 +107,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       strict: { connectionCountMax: options.connections },
       // Where nobody is asked for a token, and strangers may come, nobody is told.
       startedWith: admission.isForOperators
-        ? { store: describeStore(address), startedAtMs: Date.now(), settings }
+        ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }
         : undefined,
       tls: tls?.servers,
     });

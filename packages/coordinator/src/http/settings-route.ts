@@ -9,7 +9,7 @@ import { errorResponses } from "./error-responses.js";
 import type { TlsServers } from "./tls-servers.js";
 
 /** What does not change while it runs. */
-export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings">;
+export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
 
 export interface SettingsSources {
   readonly startedWith: StartedWith;

@@ -4,6 +4,7 @@
  * claims, waits for the quorum and confirms, as after any doubt.
  */
 import { randomBytes } from "node:crypto";
+import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
@@ -31,6 +32,8 @@ export interface RecoverOptions extends VerbOptions {
   /** How long to look whether somebody still leases, ms: more than twice `touchEveryMs`. */
   readonly watchMs: number;
   readonly pause: (pauseMs: number) => Promise<void>;
+  /** The operator's command with further options, for messages. Default: one with the namespace alone. */
+  readonly again?: (more: CommandOptions) => string;
 }
 
 /**
@@ -40,11 +43,11 @@ export interface RecoverOptions extends VerbOptions {
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
-  const { isStoreIdTyped = false } = options;
+  const { isStoreIdTyped = false, again = (more) => commandLine("recover", namespace, more) } = options;
   const first = await found(store, namespace);
   await pause(watchMs);
   const second = await found(store, namespace);
-  mustBeAtRest(namespace, first.record, second.record);
+  mustBeAtRest(first.record, second.record, again);
   const { record, fault } = second;
   const remembered = witness.read();
   const witnessed = remembered === DAMAGED ? undefined : remembered;
@@ -77,6 +80,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
     possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
+    again,
   };
 }
 
@@ -135,9 +139,9 @@ async function found(store: Store, namespace: string): Promise<Found> {
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_initialised", "store_corrupt"]);
 
 function mustBeAtRest(
-  namespace: string,
   before: NamespaceRecord | undefined,
   after: NamespaceRecord | undefined,
+  again: RecoverPlan["again"],
 ): void {
   if (before === undefined || after === undefined) return;
   const hasMoved =
@@ -147,8 +151,8 @@ function mustBeAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_leases",
-    `a coordinator still works on namespace "${namespace}" of this store (its record changed while it was looked at): nothing is to be ` +
-      "recovered while leases succeed. Stop every coordinator of it first",
+    `a coordinator still works on namespace "${after.namespace}": its record changed within seconds. Nothing was changed. Stop every ` +
+      `coordinator of the store, then run \`${again({})}\``,
   );
 }
 
