@@ -26,7 +26,9 @@ if kindOf(KEYS[1]) == 'hash' then
   if kept and kept.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', kept.sid) end
   -- A record that was edited may be recovered only as what it still says it is.
   if not kept and word ~= 'CORRUPT' then return refuse(word, detail) end
-  if not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid or '') end
+  -- What names no store may be another program's.
+  if not kept and not parseStoreId(fields.sid) then table.insert(foreign, 1, 1)
+  elseif not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid) end
 end
 
 local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)

@@ -211,6 +211,7 @@ export function refused(word: ScriptWord, detail: string, namespace: string): Co
   const { code, detail: kind, tell } = SCRIPT_WORDS[word];
   return new CoordinatorError(code, tell(namespace, shown(detail)), {
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
+    ...(word === "CORRUPT" ? { fault: shown(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });
 }

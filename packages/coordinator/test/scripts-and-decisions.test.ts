@@ -19,7 +19,7 @@ import {
 } from "../../../test/redis/test-redis.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { decide } from "../src/guard/decisions.js";
+import { decide, isOfAnyStore } from "../src/guard/decisions.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { keptFields, readRecord } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
@@ -169,10 +169,10 @@ function decisionOn(
 
 /** New names of what stood there as another type. */
 function keysMovedAside(state: KeptState, keys: NamespaceKeys, nonce: string): readonly string[] {
-  const { record, ledger, holders } = foundKeys(state);
+  const { record, fields, ledger, holders } = foundKeys(state);
   const [ofRecord = "", ofLedger = "", ofHolders = ""] = asideKeysOf(keys, nonce);
   return [
-    ...(record === "other" ? [ofRecord] : []),
+    ...(record === "other" || (record === "hash" && !isOfAnyStore(fields)) ? [ofRecord] : []),
     ...(ledger === "other" ? [ofLedger] : []),
     ...(holders === "other" ? [ofHolders] : []),
   ];

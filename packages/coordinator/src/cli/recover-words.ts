@@ -14,7 +14,7 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     found === undefined
-      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : fault.message}`
+      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : `damaged: ${fault.fault ?? fault.message}`}`
       : `  the record         mark ${grouped(found.highWaterMark)}, generation ${found.generation}, ${PHASE_WORDS[found.phase] ?? "?"}, written ${instant(found.changedAtMs)}`,
     witnessed === undefined
       ? "  the witness        nothing is remembered on this machine"

@@ -33,7 +33,16 @@ import {
   undoubted,
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
-import { GENERATION_MAX, type GuardRecord, isMovedSeal, NO_SEAL, PHASES, placeInSeal, readRecord } from "./record.js";
+import {
+  type FoundFields,
+  GENERATION_MAX,
+  type GuardRecord,
+  isMovedSeal,
+  NO_SEAL,
+  PHASES,
+  placeInSeal,
+  readRecord,
+} from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
@@ -156,7 +165,9 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   if (found !== undefined && isRefusal(found)) {
     // A record that was edited may be recovered only as what it still says it is.
     if (found.word !== "CORRUPT") return found;
-    if (keys.fields["sid"] !== step.storeId) return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    if (isOfAnyStore(keys.fields) && keys.fields["sid"] !== step.storeId) {
+      return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    }
   }
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
@@ -200,6 +211,11 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     },
     runCount: 0,
   };
+}
+
+/** Whether what stands in place of a record names a store. Else it may be another program's, and is moved aside as a key of another type. */
+export function isOfAnyStore(fields: FoundFields): boolean {
+  return parseStoreId(fields["sid"] ?? "") !== undefined;
 }
 
 function decideInit(situation: Situation, step: InitStep): Written | Refusal {
