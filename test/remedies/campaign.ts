@@ -3,14 +3,18 @@ import type { RedisBinary } from "../redis/redis-binary.js";
 import type { Situation } from "./situations.js";
 import { type Walked, walksFrom, withoutValues } from "./walk.js";
 
-const AT_ONCE = 6;
+const AT_ONCE = 8;
 
-export async function walkAll(situations: readonly Situation[], binary: RedisBinary): Promise<readonly Walked[]> {
+export async function walkAll(
+  situations: readonly Situation[],
+  binary: RedisBinary,
+  pace: { readonly isShort: boolean },
+): Promise<readonly Walked[]> {
   const left = [...situations];
   const walked: Walked[] = [];
   const worker = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift())
-      walked.push(...(await walksFrom(next, binary)));
+      walked.push(...(await walksFrom(next, binary, pace)));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return walked;

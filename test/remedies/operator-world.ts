@@ -128,7 +128,11 @@ export class OperatorWorld {
 
   /** Runs a line exactly as it was printed. */
   async shell(line: string): Promise<Heard> {
-    const child = this.#spawn("sh", ["-c", line]);
+    const child = this.#spawn(
+      "sh",
+      ["-c", line],
+      this.#coordinator && { CALLNUMBER_COORDINATOR: this.#coordinator.url },
+    );
     child.stdin?.end();
     const output = collected(child);
     const [code] = (await once(child, "close")) as [number | null];
@@ -179,7 +183,7 @@ export class OperatorWorld {
         (await this.shell(`callnumber status --coordinator ${this.#url} --namespace ${namespace}`)).text,
       );
       said.set("log", logged(this.log(), namespace));
-      said.set("readyz", await (await fetch(`${this.#url}/readyz`)).text());
+      said.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorAnswer).message ?? "");
     }
     const mayLook = this.server !== undefined || refused !== undefined;
     if (mayLook) said.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);
@@ -191,7 +195,11 @@ export class OperatorWorld {
   }
 
   async dispose(): Promise<void> {
-    this.#coordinator?.child.kill("SIGKILL");
+    const running = this.#coordinator?.child;
+    if (running !== undefined && running.exitCode === null) {
+      running.kill("SIGKILL");
+      await once(running, "close");
+    }
     await this.server?.dispose();
     await removeWithMarkers(this.folder);
   }
@@ -201,8 +209,8 @@ export class OperatorWorld {
     return this.#coordinator.url;
   }
 
-  #spawn(program: string, parameters: readonly string[]): ChildProcess {
-    return spawn(program, parameters, { env: this.#env, cwd: this.folder });
+  #spawn(program: string, parameters: readonly string[], more: Record<string, string> = {}): ChildProcess {
+    return spawn(program, parameters, { env: { ...this.#env, ...more }, cwd: this.folder });
   }
 }
 

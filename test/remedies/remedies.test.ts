@@ -10,6 +10,7 @@ test("a printed command, run as printed, leads to leasing within three steps", a
   const walked = await walkAll(
     SITUATIONS.filter(({ isShort }) => isShort),
     binary,
+    { isShort: true },
   );
   console.log(summaryOf(walked));
   expect(problemsOf(walked)).toEqual([]);

@@ -26,8 +26,10 @@ export interface Situation {
   readonly makes?: readonly string[];
   /** Store ids of namespaces that are not the default ones. */
   readonly storeIdOf?: (namespace: string) => string | undefined;
-  /** Not what a coordinator prints, but what this command does. */
+  /** Not what a coordinator prints, but what this command does, which an operator ran. */
   readonly typed?: (world: OperatorWorld) => string;
+  /** What is said where nothing helps but time, and no command is printed. */
+  readonly endsIn?: RegExp;
   /** Part of `npm test`. */
   readonly isShort?: boolean;
 }
@@ -37,7 +39,7 @@ const RATE = 16;
 /** A clock line that began so long ago has passed its last run. */
 const endedStoreId = (namespace: string) =>
   namespace === "lists"
-    ? newStoreId({ firstRun: 1, initialisedAtMs: Date.now() - (RUN_MAX / RATE) * 1_000, rate: RATE })
+    ? newStoreId({ firstRun: 1, initialisedAtMs: Date.now() - Math.ceil(RUN_MAX / RATE) * 1_000, rate: RATE })
     : undefined;
 const LONG_AGO_MS = 31 * DAY_MS;
 
@@ -126,6 +128,34 @@ export const SITUATIONS: readonly Situation[] = [
     (redis, key) => rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
     { isShort: true },
   ),
+  onRedis("the record renamed", "store_emptied", "main", (redis, key) =>
+    redis("RENAME", key("record"), `${key("record")}:away`),
+  ),
+  onRedis(
+    "restarted without its data",
+    "store_emptied",
+    "lists",
+    async (_, __, { server }) => {
+      await (server as RedisServer).kill("SIGKILL");
+      rmSync(join((server as RedisServer).directory, "appendonlydir"), { recursive: true });
+      await (server as RedisServer).start();
+    },
+    { hurtsBoth: true },
+  ),
+  onRedis(
+    "leased under a clock that was far ahead, then restarted",
+    "operator_needed",
+    "lists",
+    async (redis, key, { server }) => {
+      await rewrite(redis, key("record"), "lists", { mark: 2 ** 29 });
+      await (server as RedisServer).stop();
+      await (server as RedisServer).start();
+    },
+    { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
+  ),
+  onRedis("recovery asked for while a coordinator leases", "coordinator_still_leases", "lists", async () => {}, {
+    typed: () => "callnumber recover --namespace lists",
+  }),
   onRedis("emptied", "store_emptied", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
   onRedis("a replica attached and taken away", "operator_needed", "lists", async (redis, _, world) => {
     const server = world.server as RedisServer;
@@ -161,7 +191,13 @@ export const SITUATIONS: readonly Situation[] = [
     },
     { typed: (world) => `callnumber recover --namespace lists --scan '${shellText(join(world.folder, "a log"))}'` },
   ),
-  onRedis("all runs leased", "run_space_exhausted", "lists", async () => {}, { storeIdOf: endedStoreId }),
+  onRedis(
+    "all runs leased",
+    "run_space_exhausted",
+    "lists",
+    (redis, key) => rewrite(redis, key("record"), "lists", { mark: RUN_MAX }),
+    { storeIdOf: endedStoreId },
+  ),
   onSqlite(
     "the record lost",
     "store_emptied",
@@ -197,13 +233,16 @@ export const SITUATIONS: readonly Situation[] = [
     },
     { hurtsBoth: true },
   ),
-  onSqlite("all runs leased", "run_space_exhausted", "lists", () => {}, { storeIdOf: endedStoreId }),
+  onSqlite("all runs leased", "run_space_exhausted", "lists", (path) => rewriteRow(path, "lists", { mark: RUN_MAX }), {
+    storeIdOf: endedStoreId,
+  }),
   onSqlite("two copies met", "store_forked", "lists", (path) =>
     rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
   ),
-  onSqlite("silent for more than 30 days", "operator_needed", "lists", (path) =>
-    rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
-  ),
+  onSqlite("silent for more than 30 days, and nothing remembered", "operator_needed", "lists", (path, world) => {
+    rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
+    rmSync(join(world.folder, "state"), { recursive: true });
+  }),
   onSqlite("no such namespace", "namespace_not_initialised", "lists", (path, world) => {
     edit(
       path,

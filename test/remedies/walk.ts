@@ -18,13 +18,18 @@ export interface Walked {
   readonly said: ReadonlyMap<string, string>;
 }
 
-/** The walk from the first surface that prints a command, and one more from each that prints another command. */
-export async function walksFrom(situation: Situation, binary: RedisBinary): Promise<readonly Walked[]> {
+/** The walk from the first surface that prints a command; unless `isShort`, one more from each that prints another command. */
+export async function walksFrom(
+  situation: Situation,
+  binary: RedisBinary,
+  { isShort }: { readonly isShort: boolean },
+): Promise<readonly Walked[]> {
   const first = await walkFrom(situation, binary);
   const walks = [first];
+  if (isShort) return walks;
   const known = new Set(first.commands.map(withoutValues));
   for (const [surface, text] of first.said) {
-    const other = commandsIn(text)
+    const other = about(situation.namespace, text)
       .map(withoutValues)
       .filter((command) => !known.has(command));
     if (other.length === 0 || surface === first.surface) continue;
@@ -37,13 +42,14 @@ export async function walksFrom(situation: Situation, binary: RedisBinary): Prom
 async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: string): Promise<Walked> {
   const { namespace, hurtsBoth = false, makes = [] } = situation;
   const name = `${situation.store}: ${situation.name} (${namespace})`;
-  const world = await OperatorWorld.begin(situation.store, binary, situation.storeIdOf);
+  let world: OperatorWorld | undefined;
   const commands: string[] = [];
   const problems: string[] = [];
   let said: ReadonlyMap<string, string> = new Map();
   let surface = wanted ?? "";
   let isCircle = false;
   try {
+    world = await OperatorWorld.begin(situation.store, binary, situation.storeIdOf);
     await mustServe(world);
     for (const one of NAMESPACES) {
       if (situation.storeIdOf?.(one) === undefined) await mustLease(world, one);
@@ -51,14 +57,16 @@ async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: stri
     const before = await world.marks();
     await situation.inject(world);
     said = situation.typed === undefined ? await world.surfaces(namespace) : await typedFirst(world, situation.typed);
-    surface = wanted ?? [...said].find(([, text]) => commandsIn(text).length > 0)?.[0] ?? "";
+    surface = wanted ?? [...said].find(([, text]) => about(namespace, text).length > 0)?.[0] ?? "";
     let heard: Heard = { text: said.get(surface) ?? "", isDone: false };
     if (![...said.values()].some((text) => text.includes(situation.code)))
       problems.push(`no surface names ${situation.code}`);
     while (!heard.isDone && problems.length === 0) {
-      const next = commandsIn(heard.text).find((command) => !commands.includes(command));
+      const next = about(namespace, heard.text).find((command) => !commands.includes(command));
+      if (next === undefined && situation.endsIn?.test(heard.text))
+        return { name, surface, commands, problems, isCircle, said };
       if (next === undefined) {
-        isCircle = commandsIn(heard.text).length > 0;
+        isCircle = about(namespace, heard.text).length > 0;
         problems.push(`${isCircle ? "a circle" : "no further command"}: ${heard.text}`);
       } else if (commands.length === STEPS_MAX) problems.push(`not healed in ${STEPS_MAX} steps; then: ${heard.text}`);
       else {
@@ -71,9 +79,14 @@ async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: stri
   } catch (error) {
     problems.push(String(error));
   } finally {
-    await world.dispose();
+    await world?.dispose();
   }
   return { name, surface, commands, problems, isCircle, said };
+}
+
+/** The commands that act on the namespace: of another one that is hurt too they would be walked in turn. */
+function about(namespace: string, text: string): readonly string[] {
+  return commandsIn(text).filter((command) => command.split(" ").includes(namespace));
 }
 
 /** Does what the text says, runs the command, and looks whether runs are leased. */
@@ -90,7 +103,6 @@ async function typedFirst(
   world: OperatorWorld,
   command: (world: OperatorWorld) => string,
 ): Promise<Map<string, string>> {
-  await world.stopServing();
   return new Map([["typed", (await world.shell(command(world))).text]]);
 }
 
@@ -102,7 +114,8 @@ async function changesElsewhere(
   const after = await world.marks();
   const expected = [...new Set([...NAMESPACES, ...makes])].sort();
   const names = [...after.keys()].sort();
-  const problems = names.join() === expected.join() ? [] : [`there are namespaces ${names.join(", ")}`];
+  const isAsExpected = hurtsBoth ? names.every((name) => expected.includes(name)) : names.join() === expected.join();
+  const problems = isAsExpected ? [] : [`there are namespaces ${names.join(", ")}`];
   const healthy = NAMESPACES.find((one) => one !== namespace) as string;
   if (hurtsBoth || namespace === healthy || after.get(healthy) === before.get(healthy)) return problems;
   return [...problems, `the mark of ${healthy} moved from ${before.get(healthy)} to ${after.get(healthy)}`];

@@ -163,7 +163,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     tell: (namespace, version) =>
       `all runs of version ${version} in namespace "${namespace}" are leased or passed over; no number is ever used again. ` +
       (Number(version) < VERSION_MAX
-        ? `Numbering continues in the next version: \`${commandLine("advance-version", namespace)}\``
+        ? `To continue in the next version, stop the coordinator of an embedded store, and run \`${commandLine("advance-version", namespace)}\``
         : "It is the last version: what comes next is another namespace, or another layout"),
   },
   EARLY: {

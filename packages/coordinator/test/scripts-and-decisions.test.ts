@@ -157,14 +157,17 @@ function decisionOn(
   const fields = keptFields(record);
   mustBeReadable(fields);
   const check = { nonce, role: server.role, epoch: server.epoch, generation: after.generation };
-  const movedAside = step === "recover" && { movedAside: keysMovedAside(state, keys, nonce) };
+  const aside = step === "recover" ? keysMovedAside(state, keys, nonce) : [];
   const left = {
     ...comparable(before),
     fields,
     expires: false,
     ...(step === "lease" ? leaseLeft(command, after, runCount, before) : {}),
   };
-  return { name: step, told: { done: { after, runCount, ...movedAside, check }, left } };
+  return {
+    name: step,
+    told: { done: { after, runCount, ...(aside.length > 0 && { movedAside: aside }), check }, left },
+  };
 }
 
 /** New names of what stood there as another type. */

@@ -86,7 +86,7 @@ export function answersIn(answer: unknown, call: readonly [AskedStep, ...AskedSt
   const words = wordsIn(answer);
   if (words === undefined) return undefined;
   const isLease = call[0].command.step === "lease";
-  return isLease ? leaseAnswersIn(words, call) : stepAnswerIn(words, call[0].command);
+  return isLease ? leaseAnswersIn(words, call) : stepAnswerIn(words, call[0].command.nonce);
 }
 
 const HEAD_WORDS = 6;
@@ -110,14 +110,14 @@ function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): S
   return answers;
 }
 
-function stepAnswerIn(words: readonly string[], asked: StepCommand): StepAnswer[] | undefined {
+function stepAnswerIn(words: readonly string[], askedNonce: string): StepAnswer[] | undefined {
   const [nonce = "", storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, count, ...renamed] =
     words;
-  if (nonce !== asked.nonce) return undefined;
+  if (nonce !== askedNonce) return undefined;
   const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
   const runCount = wholeIn(count);
   if (after === undefined || runCount === undefined) return undefined;
-  return [{ after, runCount, ...(asked.step === "recover" && { movedAside: renamed }) }];
+  return [{ after, runCount, ...(renamed.length > 0 && { movedAside: renamed }) }];
 }
 
 interface AnsweredRecord extends Pick<RecordAfter, "nonce" | "storeId" | "epoch"> {
