@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { OPERATOR_ROUTES, type NamespacesAnswer } from "@callnumber/protocol/operator";
+import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { type ErrorAnswer, pathOf } from "@callnumber/protocol/wire";
 import { removeWithMarkers } from "../markers-of-stores.js";
 import { COMMAND } from "../processes/command.js";
@@ -20,7 +20,7 @@ import { asOperator } from "../redis/shipped-users.js";
 
 export const NAMESPACES = ["lists", "main"] as const;
 /** Behind a question mark, so that every printed command has a word to quote. */
-export const KEY_PREFIX = "callnumber:archive:";
+const KEY_PREFIX = "callnumber:archive:";
 
 export interface Heard {
   /** A commandless text is nothing to act on. */

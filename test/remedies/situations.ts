@@ -4,8 +4,8 @@
  */
 import { copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { type GuardRecord, keptFields, readRecord } from "../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../packages/coordinator/src/guard/refusal.js";
 import { newStoreId } from "../../packages/coordinator/src/store-id.js";

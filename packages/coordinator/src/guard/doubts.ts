@@ -89,7 +89,7 @@ export function faultOfMemory(
   return undefined;
 }
 
-export function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {
+function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;

@@ -1,8 +1,9 @@
 /** Files that only their owner may read: made before SQLite would make them for everybody, refused where anybody could write them. */
-import { shellWord } from "@callnumber/protocol/operator";
+
 import { closeSync, existsSync, fsyncSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
+import { shellWord } from "@callnumber/protocol/operator";
 import { octalOf } from "../private-mode.js";
 import { isLink, LinkLeadsNowhere } from "../real-path.js";
 
