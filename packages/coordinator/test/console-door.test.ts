@@ -112,6 +112,7 @@ describe("signing in", () => {
     expect(JSON.parse(body)).toEqual({
       isNeeded: true,
       session: { tokenId: "00000000", namespaces: "all", endsInMs: 28_800_000 },
+      commands: null,
     });
   });
 
@@ -377,7 +378,11 @@ test("every answer says that it is for pages of its own, and the page's own that
 
 test("where nobody is asked for a token there is nothing to sign in to, and the page is told so", async () => {
   const { ask, signIn } = await served({ isOpen: true });
-  expect(JSON.parse((await ask("/console/session")).body)).toEqual({ isNeeded: false, session: null });
+  expect(JSON.parse((await ask("/console/session")).body)).toEqual({
+    isNeeded: false,
+    session: null,
+    commands: { storeOption: "--store memory:", witnessOption: "" },
+  });
   expect([403, 405]).toContain((await signIn("reader")).status);
   expect((await ask(RUNS)).status).toBe(200);
 });
