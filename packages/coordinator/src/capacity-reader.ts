@@ -10,7 +10,6 @@ import { capacityOf } from "./capacity.js";
 import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
 import { historyOf } from "./history.js";
 import type { Log } from "./log.js";
-import { rateWindowsOf } from "./rate-windows.js";
 import type { NamespaceRecord } from "./store.js";
 
 export interface CapacityReaderOptions {
@@ -48,9 +47,14 @@ export class CapacityReader {
   /** @throws CoordinatorError as `Coordinator.status`. */
   async capacity(namespace: string): Promise<CapacityAnswer> {
     const { record } = await this.#options.read(namespace);
+    return await this.capacityOf(record);
+  }
+
+  /** The same of a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
+  capacityOf(record: NamespaceRecord): Promise<CapacityAnswer> {
     // Right after an operator's verb nobody is told what was so before.
-    const question = `capacity ${record.version} ${record.generation} ${namespace}`;
-    return await this.#once(question, () => this.#capacity(record));
+    const question = `capacity ${record.version} ${record.generation} ${record.namespace}`;
+    return this.#once(question, () => this.#capacity(record));
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
@@ -81,10 +85,8 @@ export class CapacityReader {
     const { namespace } = record;
     const nowMs = now();
     const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
-    const isLooked = (windowMs: number) => look.completeFromMs <= nowMs - windowMs;
-    const windows = await rateWindowsOf(ledger, record, nowMs, isLooked);
     const alarms = await this.#alarmsIn(namespace, lookSince(look, nowMs - ALARM_WINDOW_MS));
-    return { ...capacityOf(record, look, windows, nowMs), alarms };
+    return { ...capacityOf(record, look, nowMs), alarms };
   }
 
   async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {

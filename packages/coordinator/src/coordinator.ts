@@ -43,7 +43,6 @@ import { type Log, SILENT_LOG } from "./log.js";
 import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
 import { describedNamespace } from "./namespaces.js";
 import { type Observation, observe, StoreProbe } from "./observation.js";
-import { rateWindowsOf } from "./rate-windows.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
@@ -302,15 +301,19 @@ export class Coordinator {
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    const nowMs = this.#now();
     const { guard, record } = await this.#look(namespace);
-    const [[newest], windows] = await Promise.all([
+    const [[newest], { rates }] = await Promise.all([
       this.#ledger.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
-      rateWindowsOf(this.#ledger, record, nowMs),
+      this.capacity.capacityOf(record),
     ]);
-    const status = statusOf(record, newest, windows, nowMs);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
-    return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };
+    return {
+      ...statusOf(record, newest),
+      rates,
+      guard: { ...guard.answer(record), ...found },
+      store: this.#store.kind,
+      coordinator: this.name,
+    };
   }
 
   /**

@@ -41,11 +41,12 @@ function guardInWords(guard: GuardAnswer, paint: Paint): string {
   return `${word} since ${instant(sinceMs)} (${code})\n      ${explanation}`;
 }
 
-function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {
+/** As a row of `status` and of `capacity`. */
+export function rateInWords({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
   const hours = windowMs / HOUR_MS;
   const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
   const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
-  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}${end}`;
+  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}, ${grouped(Math.round(runsPerDay))} a day${end}`;
 }
 
 /** The day when it is near; the year when the day would only pretend to be exact. */
