@@ -20,8 +20,12 @@ export interface CapacityReaderOptions {
   readonly namespaces: () => Promise<Iterable<string>>;
   /** Holders that start again and again, the worst first. */
   readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
-  /** The record as it stands, and the code that leases are refused with. */
-  readonly read: (namespace: string) => Promise<{ readonly record: NamespaceRecord; readonly code: ErrorCode | null }>;
+  /** The record as it is now, the code that leases are refused with, and for how long the clock line has limited them. */
+  readonly read: (namespace: string) => Promise<{
+    readonly record: NamespaceRecord;
+    readonly code: ErrorCode | null;
+    readonly shortageMs: number;
+  }>;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -91,8 +95,8 @@ export class CapacityReader {
 
   async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {
     const { read, now, startLoops } = this.#options;
-    const { record, code } = await read(namespace);
-    return alarmsOf({ record, guardCode: code, hour, startLoops: startLoops(namespace), nowMs: now() });
+    const { record, code, shortageMs } = await read(namespace);
+    return alarmsOf({ record, guardCode: code, shortageMs, hour, startLoops: startLoops(namespace), nowMs: now() });
   }
 
   /** A failure is kept for nobody but those who wait for it. */

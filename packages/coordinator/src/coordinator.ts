@@ -349,7 +349,7 @@ export class Coordinator {
     mustBeNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code };
+    return { guard, record, code: guard.state.code, shortageMs: guard.shortageMs };
   }
 
   #mustNotBeRemembered(namespace: string): void {

@@ -219,7 +219,7 @@ describe("asking", () => {
     const reader = readerOf([], {
       read: async () => {
         if (isAway) throw new CoordinatorError("store_unavailable", "away");
-        return { record, code: null };
+        return { record, code: null, shortageMs: 0 };
       },
     });
     await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
@@ -254,7 +254,11 @@ describe("the watch", () => {
       alarmsOf: async () => {
         if (state.code !== null) throw new CoordinatorError(state.code, "away");
         const reader = readerOf([], {
-          read: async () => ({ record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }), code: null }),
+          read: async () => ({
+            record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }),
+            code: null,
+            shortageMs: 0,
+          }),
         });
         return await reader.alarms("main");
       },
@@ -307,7 +311,7 @@ function readerOf(
     log: { debug: silent, info: silent, warn: silent, error: silent },
     now: () => NOW_MS,
     namespaces: async () => ["main"],
-    read: async () => ({ record, code: null }),
+    read: async () => ({ record, code: null, shortageMs: 0 }),
     ...own,
   });
 }

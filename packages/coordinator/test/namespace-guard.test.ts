@@ -66,6 +66,41 @@ describe("a doubt", () => {
     expect(at.guard.state).toMatchObject({ state: "open", code: null });
   });
 
+  test.each([
+    ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
+    ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
+  ])("after %s: the log and the status have its cause and the skipped runs in one line", async (_, idleMs, cause) => {
+    const { world, guard, told, read } = await guardAtRun10();
+    expect(guard.answer(await read()).lastRecovery).toBeNull();
+    if (idleMs === 0) world.store.server.epoch = "second:life:0";
+    else world.clock.timeMs += idleMs;
+    const skippedRunCount = lineOf(world, JUMP_MS) - 10;
+    await guard.touch();
+    const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
+    expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
+    const [, fields] = told.find(([event]) => event === "jump") ?? [];
+    const waitS = Math.ceil((JUMP_MS + 63) / 1000);
+    expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
+  });
+
+  test("limits leasing for as long as leases are refused at the clock line, and no longer", async () => {
+    const { world, guard } = await guardAtRun10();
+    expect(guard.shortageMs).toBe(0);
+    world.store.server.epoch = "second:life:0";
+    const refusedAt = async (afterMs: number) => {
+      world.clock.timeMs += afterMs;
+      world.store.server.epoch = `life-${world.clock.timeMs}:of:0`;
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+      return guard.shortageMs;
+    };
+    expect(await refusedAt(0)).toBe(0);
+    expect(await refusedAt(50_000)).toBe(50_000);
+    expect(await refusedAt(60_000)).toBe(110_000);
+    world.clock.timeMs += 60_001;
+    expect(guard.shortageMs).toBe(0);
+    expect(await refusedAt(0)).toBe(0);
+  });
+
   test("is settled once, however many wait", async () => {
     const { world, guard } = await guardAtRun10();
     world.store.server.epoch = "second:life:0";

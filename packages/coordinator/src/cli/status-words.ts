@@ -22,6 +22,7 @@ export function statusInWords(status: StatusAnswer, paint: Paint): string {
     `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
     `  guard              ${guardInWords(status.guard, paint)}`,
     `  room               ${grouped(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
+    ...lastRecoveryInWords(status.guard),
     ...status.rates.map(rateInWords),
   ].join("\n");
 }
@@ -39,6 +40,11 @@ function guardInWords(guard: GuardAnswer, paint: Paint): string {
     return `${paint(GUARD_STYLES.open, "open")} since ${instant(sinceMs)}; generation ${generation}, ${nodes}`;
   const word = paint(GUARD_STYLES[state], state === "fenced" ? "FENCED" : "in doubt");
   return `${word} since ${instant(sinceMs)} (${code})\n      ${explanation}`;
+}
+
+function lastRecoveryInWords({ lastRecovery }: GuardAnswer): readonly string[] {
+  if (lastRecovery === null) return [];
+  return [`  last recovery      ${lastRecovery.explanation} (${instant(lastRecovery.atMs)})`];
 }
 
 /** As a row of `status` and of `capacity`. */

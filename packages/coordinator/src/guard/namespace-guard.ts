@@ -10,20 +10,26 @@
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
+import {
+  type ErrorCode,
+  type GuardAnswer,
+  type Holder,
+  ledgerIdOf,
+  type RecoveryAnswer,
+} from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
+import type { LeaseStep, NamespaceRecord, Outcome, RecordAfter, ResumeStep, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
-import { lineAt } from "./line.js";
+import { lineAt, whenLineReaches } from "./line.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
+import { endsState, type GuardState, isDoubt, openSince, recoveryAnswerOf, stateAfter } from "./state.js";
 import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
@@ -63,6 +69,8 @@ export interface GuardedLease {
 
 /** How often a doubt is settled for one request before the request is refused. */
 const SETTLE_TRIES_MAX = 4;
+/** Refusals at the clock line that are further apart are two shortages, ms. */
+const SHORTAGE_GAP_MS = 60_000;
 /** How long another coordinator's claim is left alone, and no two coordinators for the same time. */
 const CLAIM_PATIENCE_MS = 100;
 
@@ -85,11 +93,17 @@ export class NamespaceGuard {
   #mustJump = false;
   /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
   #isSilenceAccepted = false;
+  /** When the record was written last, as far as it was seen; decides nothing. */
+  #changedAtMs: number;
+  #lastRecovery: RecoveryAnswer | null = null;
+  /** The first and the latest refusal because all runs up to the clock line are leased. */
+  #shortage: { readonly sinceMs: number; readonly untilMs: number } | undefined;
 
-  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
+  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, record: NamespaceRecord) {
     this.#options = options;
     this.#remembered = remembered;
-    this.#receiptKey = new ReceiptKey(receiptKey);
+    this.#receiptKey = new ReceiptKey(record.receiptKey);
+    this.#changedAtMs = record.changedAtMs;
     this.#state = openSince(options.now());
   }
 
@@ -113,7 +127,7 @@ export class NamespaceGuard {
     witness.note(remembered);
     // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
-    const guard = new NamespaceGuard(options, remembered, record.receiptKey);
+    const guard = new NamespaceGuard(options, remembered, record);
     guard.#mustJump = found === DAMAGED;
     guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
     return guard;
@@ -200,11 +214,17 @@ export class NamespaceGuard {
     const id = parseStoreId(record.storeId);
     const room = id === undefined ? 0 : lineAt(id, record.version, now()) - record.highWaterMark;
     const { generation, nodeCount } = record;
-    return { ...this.#state, generation, nodeCount, roomRuns: Math.max(room, 0) };
+    return { ...this.#state, generation, nodeCount, roomRuns: Math.max(room, 0), lastRecovery: this.#lastRecovery };
   }
 
   get state(): GuardState {
     return this.#state;
+  }
+
+  /** For how long the clock line has limited leasing; 0 when it does not now. */
+  get shortageMs(): number {
+    const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: 0, untilMs: Number.NEGATIVE_INFINITY };
+    return this.#options.now() - untilMs > SHORTAGE_GAP_MS ? 0 : untilMs - sinceMs;
   }
 
   close(): void {
@@ -244,20 +264,19 @@ export class NamespaceGuard {
   }
 
   async #settleOnce(doubt: CoordinatorError): Promise<void> {
-    const { log, namespace } = this.#options;
     const generation = doubt.generation ?? 0;
     if (doubt.code === "store_claimed" && this.#foreignClaim !== generation) {
       await this.#leaveToOthers(generation);
       return;
     }
     try {
+      const idleSinceMs = this.#changedAtMs;
       const { generation: generationMin } = this.#remembered;
       const claimed = await this.#take({ step: "claim", generation, generationMin });
       const { ledgerId: floor } = this.#remembered;
       const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
-      const { storeId, version, highWaterMark: mark, epoch } = confirmed.after;
-      const before = claimed.after.highWaterMark;
-      log.warn({ namespace, storeId, version, reason: doubt.code, before, mark, epoch }, "jump");
+      const { highWaterMark: before, changedAtMs } = claimed.after;
+      this.#tellRecovery(doubt.code, before, changedAtMs - idleSinceMs, confirmed.after);
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -265,6 +284,18 @@ export class NamespaceGuard {
       if (error.code !== "claim_raced") throw error;
       await this.#leaveToOthers(error.generation ?? generation);
     }
+  }
+
+  #tellRecovery(code: ErrorCode, before: number, idleMs: number, after: RecordAfter): void {
+    const { log, namespace, now } = this.#options;
+    const { storeId, version, highWaterMark: mark, epoch } = after;
+    const atMs = now();
+    const recovery = recoveryAnswerOf({ atMs, code, skippedRunCount: mark - before, idleMs });
+    this.#lastRecovery = recovery;
+    const id = parseStoreId(storeId);
+    const waitMs = id === undefined ? 0 : Math.max(whenLineReaches(id, version, mark + 1) - atMs, 0);
+    const explanation = `${recovery.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
+    log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
   }
 
   async #leaveToOthers(generation: number): Promise<void> {
@@ -322,6 +353,7 @@ export class NamespaceGuard {
   #remember({ after }: Outcome): void {
     const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
     this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
+    this.#changedAtMs = after.changedAtMs;
   }
 
   /**
@@ -365,7 +397,12 @@ export class NamespaceGuard {
   }
 
   #noteRefusal(error: CoordinatorError): void {
-    this.#setState(stateAfter(error, this.#state, this.#options.now()));
+    const nowMs = this.#options.now();
+    this.#setState(stateAfter(error, this.#state, nowMs));
+    if (error.code === "line_reached") {
+      const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: nowMs, untilMs: nowMs };
+      this.#shortage = { sinceMs: nowMs - untilMs > SHORTAGE_GAP_MS ? nowMs : sinceMs, untilMs: nowMs };
+    }
     if (error.code === "store_forked") this.#forkedAt ??= this.#remembered.generation;
   }
 
