@@ -97,13 +97,13 @@ function raiseUsed(
 }
 
 function forecastOf({ namespace }: NamespaceRecord): string {
-  return `Run callnumber capacity --namespace ${namespace} to see until when the rest lasts, and which holders lease it`;
+  return `See how long the rest lasts, and which holders take it: callnumber capacity --namespace ${namespace}`;
 }
 
 function wayOn({ namespace, version }: NamespaceRecord): string {
   return version < VERSION_MAX
-    ? `When the clock line of this version has reached its end, run callnumber advance-version --namespace ${namespace} on the coordinator's store`
-    : "It is the last version: plan another namespace or another layout";
+    ? `Once its clock line has reached its end, continue in the next version: callnumber advance-version --namespace ${namespace}`
+    : "It is the last version: plan what comes next, another namespace or another layout";
 }
 
 /** Once the line has passed the end, there is nowhere in the version that a jump could land. */
@@ -134,12 +134,12 @@ function raiseRoomScarce(
   const what = isShort
     ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
     : `${roomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
-  const look = holder === undefined ? "" : `; ${leasesOf(record, holder[0])}`;
+  const look = holder === undefined ? "" : leasesOf(record, holder[0]);
   return { severity: "warning", explanation: `${what}. Start fewer importers at once${look}` };
 }
 
 function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
-  return `callnumber runs --namespace ${namespace} --holder ${shellWord(holder)} shows what that one leases`;
+  return `. The leases of the greatest holder: callnumber runs --namespace ${namespace} --holder ${shellWord(holder)}`;
 }
 
 /**
@@ -160,7 +160,7 @@ function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> |
     explanation:
       `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
-      `Run callnumber runs --namespace ${record.namespace} --holder ${shellWord(name)} to see its leases`,
+      `Its leases: callnumber runs --namespace ${record.namespace} --holder ${shellWord(name)}`,
   };
 }
 
@@ -174,8 +174,8 @@ function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Omit<Alarm, 
     explanation:
       `Holder "${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
       `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
-      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. See why it ends: ` +
-      `callnumber runs --namespace ${record.namespace} --holder ${shellWord(holder.name)} shows its leases`,
+      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. Find out why it ends. ` +
+      `Its leases: callnumber runs --namespace ${record.namespace} --holder ${shellWord(holder.name)}`,
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { checksumOf } from "../src/guard/record.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -237,6 +238,7 @@ describe("a refusal that no jump ends", () => {
       "operator_needed",
       ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
     ],
+    ["a mark far above the clock line", "operator_needed", (world) => raiseMark(world, lineOf(world) + 62_640)],
     ["a silence of more than 30 days", "operator_needed", ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000)],
     [
       "a seal",
@@ -260,4 +262,44 @@ describe("a refusal that no jump ends", () => {
     expect((await leaseOf(guard)).firstRun).toBe(11);
     expect(guard.state).toMatchObject({ state: "open", code: null });
   });
+
+  test("(a mark far above the clock line) is told by touches, too, and not again and again, until the line has passed it", async () => {
+    const { world, guard, told } = await guardAtRun10();
+    raiseMark(world, lineOf(world) + 100_000);
+    told.length = 0;
+    for (let touch = 0; touch < 3; touch++) {
+      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "operator_needed" });
+      world.clock.timeMs += 1_000;
+    }
+    expect(told.map(([event]) => event)).toEqual(["fenced"]);
+    for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
+      world.clock.timeMs += SHORT_BOUNDS.gapMs;
+      await guard.touch().catch(() => {});
+    }
+    expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
+    expect(guard.state).toMatchObject({ state: "open", code: null });
+  });
+
+  test("is the state until a recovery is completed, and not the doubt that it is tried for", async () => {
+    const { world, guard, told } = await guardAtRun10();
+    raiseMark(world, lineOf(world) + 62_640);
+    told.length = 0;
+    for (let life = 0; life < 3; life++) {
+      world.store.server.epoch = `life-${life}:of:0`;
+      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+    }
+    expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
+      ["in_doubt", "store_epoch_changed"],
+      ["fenced", "operator_needed"],
+    ]);
+  });
 });
+
+/** As another program could: the record is sound, and no step of ours wrote it. */
+function raiseMark({ store }: World, mark: number): void {
+  const [fields] = store.backup().values();
+  if (fields === undefined) throw new Error("the store has no record");
+  const raised = { ...fields, c: String(mark) };
+  store.restore(new Map([[NAMESPACE, { ...raised, k: checksumOf(raised) }]]));
+}

@@ -71,6 +71,8 @@ export interface GuardedLease {
 const SETTLE_TRIES_MAX = 4;
 /** Refusals at the clock line that are further apart are two shortages, ms. */
 const SHORTAGE_GAP_MS = 60_000;
+/** At the lowest rate, a run a second. */
+const NEXT_RUN_MS_MAX = 1_000;
 /** How long another coordinator's claim is left alone, and no two coordinators for the same time. */
 const CLAIM_PATIENCE_MS = 100;
 
@@ -166,9 +168,11 @@ export class NamespaceGuard {
 
   /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
   async touch(): Promise<void> {
-    await this.#settled(() => {
+    await this.#settled(async () => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      return this.#take({ step: "touch", floor, generationMin });
+      const outcome = await this.#take({ step: "touch", floor, generationMin });
+      this.#mustBeNearLine(this.#waitMsAfter(outcome.after));
+      return outcome;
     });
   }
 
@@ -292,9 +296,7 @@ export class NamespaceGuard {
     const atMs = now();
     const recovery = recoveryAnswerOf({ atMs, code, skippedRunCount: mark - before, idleMs });
     this.#lastRecovery = recovery;
-    const id = parseStoreId(storeId);
-    const waitMs = id === undefined ? 0 : Math.max(whenLineReaches(id, version, mark + 1) - atMs, 0);
-    const explanation = `${recovery.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
+    const explanation = `${recovery.explanation}, leasing in ${Math.ceil(this.#waitMsAfter(after) / 1000)} s`;
     log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
   }
 
@@ -302,6 +304,21 @@ export class NamespaceGuard {
     const { pause, random } = this.#options;
     this.#foreignClaim = generation;
     await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
+  }
+
+  /** Until the clock line lets the next run through, by this coordinator's clock. */
+  #waitMsAfter({ storeId, version, highWaterMark }: RecordAfter): number {
+    const id = parseStoreId(storeId);
+    return id === undefined ? 0 : Math.max(whenLineReaches(id, version, highWaterMark + 1) - this.#options.now(), 0);
+  }
+
+  /**
+   * Steps of ours leave the mark at most 2 eps ahead of the later clock, and each clock is believed within eps: a mark that is
+   * further ahead is no matter of waiting. @throws CoordinatorError `operator_needed`.
+   */
+  #mustBeNearLine(waitMs: number): void {
+    const { bounds, namespace } = this.#options;
+    if (waitMs > 5 * bounds.epsMs + NEXT_RUN_MS_MAX) throw refused("OPERATOR", "line", namespace);
   }
 
   /** Written out part by part: it is done for every lease. */
@@ -321,7 +338,12 @@ export class NamespaceGuard {
       tokenId,
       leaseNonce,
     };
-    return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));
+    return this.#do(step).catch((error: unknown) => {
+      if (error instanceof CoordinatorError && error.code === "line_reached") {
+        this.#mustBeNearLine(error.retryAfterMs ?? 0);
+      }
+      return this.#mustBeFork(error);
+    });
   }
 
   /** One step, judged: what it rejects with has no effect that anybody may use. */
