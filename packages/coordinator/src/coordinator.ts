@@ -46,7 +46,7 @@ import { type Observation, observe, StoreProbe } from "./observation.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
-import type { NamespaceRecord, Store } from "./store.js";
+import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 
 export interface CoordinatorOptions {
@@ -136,6 +136,17 @@ export class Coordinator {
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
     this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
+  }
+
+  /** What ends leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for a store that is away. */
+  async findings(): Promise<readonly Finding[]> {
+    try {
+      return await this.#store.preflight({ asOperator: true });
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      const { code, message } = error;
+      return [{ code, what: message, remedy: "make it reachable for the coordinator" }];
+    }
   }
 
   /** How its store is called in `status`. */
