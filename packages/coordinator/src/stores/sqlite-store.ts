@@ -175,7 +175,11 @@ export class SqliteStore implements Store {
     const { path, networkFileSystem } = this.#file;
     const { isMarking, restarts } = this.#life;
     const mode = fileModeOf(path);
-    return this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    const fault = this.#copyFault;
+    const ofCopy: readonly Finding[] =
+      fault === undefined ? [] : [{ code: fault.code, what: fault.message, remedy: "callnumber recover" }];
+    const found = this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    return [...ofCopy, ...(await found)];
   }
 
   async exportLeases(
