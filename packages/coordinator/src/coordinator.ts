@@ -360,7 +360,7 @@ export class Coordinator {
     mustBeNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code, shortageMs: guard.shortageMs };
+    return { guard, record, code: guard.state.code, shortageMs: guard.line.shortageMs };
   }
 
   #mustNotBeRemembered(namespace: string): void {

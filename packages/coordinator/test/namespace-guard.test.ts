@@ -86,19 +86,19 @@ describe("a doubt", () => {
 
   test("limits leasing for as long as leases are refused at the clock line, and no longer", async () => {
     const { world, guard } = await guardAtRun10();
-    expect(guard.shortageMs).toBe(0);
+    expect(guard.line.shortageMs).toBe(0);
     world.store.server.epoch = "second:life:0";
     const refusedAt = async (afterMs: number) => {
       world.clock.timeMs += afterMs;
       world.store.server.epoch = `life-${world.clock.timeMs}:of:0`;
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
-      return guard.shortageMs;
+      return guard.line.shortageMs;
     };
     expect(await refusedAt(0)).toBe(0);
     expect(await refusedAt(50_000)).toBe(50_000);
     expect(await refusedAt(60_000)).toBe(110_000);
     world.clock.timeMs += 60_001;
-    expect(guard.shortageMs).toBe(0);
+    expect(guard.line.shortageMs).toBe(0);
     expect(await refusedAt(0)).toBe(0);
   });
 

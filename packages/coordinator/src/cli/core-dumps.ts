@@ -1,3 +1,4 @@
+/** Whether this machine keeps core files: one of a coordinator would hold passwords and keys. */
 import { readFileSync } from "node:fs";
 
 /**

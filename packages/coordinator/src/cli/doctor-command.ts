@@ -5,9 +5,9 @@ import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protoc
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
 import { isLoopback } from "../loopback.js";
+import { realPathOf } from "../real-path.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
-import { realPathOf } from "../real-path.js";
 import { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "../stores/store-url.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
@@ -15,9 +15,9 @@ import { tokenFileOption } from "./bearer-token.js";
 import { coreDumps } from "./core-dumps.js";
 import {
   type Examined,
+  examinedInWords,
   findingsInWords,
   findingsOfCertificate,
-  examinedInWords,
   otherStore,
   type Running,
   restInWords,

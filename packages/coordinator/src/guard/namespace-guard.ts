@@ -10,26 +10,20 @@
  * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import {
-  type ErrorCode,
-  type GuardAnswer,
-  type Holder,
-  ledgerIdOf,
-  type RecoveryAnswer,
-} from "@callnumber/protocol/wire";
+import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, RecordAfter, ResumeStep, StepCommand, Store } from "../store.js";
-import { parseStoreId } from "../store-id.js";
+import type { LeaseStep, NamespaceRecord, Outcome, ResumeStep, StepCommand, Store } from "../store.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
-import { lineAt, whenLineReaches } from "./line.js";
+import { LineWatch } from "./line-watch.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
+import { RecoveryReport } from "./recovery-report.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { endsState, type GuardState, isDoubt, openSince, recoveryAnswerOf, stateAfter } from "./state.js";
+import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
 import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
 
 export interface NamespaceGuardOptions {
@@ -69,10 +63,6 @@ export interface GuardedLease {
 
 /** How often a doubt is settled for one request before the request is refused. */
 const SETTLE_TRIES_MAX = 4;
-/** Refusals at the clock line that are further apart are two shortages, ms. */
-const SHORTAGE_GAP_MS = 60_000;
-/** At the lowest rate, a run a second. */
-const NEXT_RUN_MS_MAX = 1_000;
 /** How long another coordinator's claim is left alone, and no two coordinators for the same time. */
 const CLAIM_PATIENCE_MS = 100;
 
@@ -95,17 +85,15 @@ export class NamespaceGuard {
   #mustJump = false;
   /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
   #isSilenceAccepted = false;
-  /** When the record was written last, as far as it was seen; decides nothing. */
-  #changedAtMs: number;
-  #lastRecovery: RecoveryAnswer | null = null;
-  /** The first and the latest refusal because all runs up to the clock line are leased. */
-  #shortage: { readonly sinceMs: number; readonly untilMs: number } | undefined;
+  readonly line: LineWatch;
+  readonly #recovery: RecoveryReport;
 
   private constructor(options: NamespaceGuardOptions, remembered: Remembrance, record: NamespaceRecord) {
     this.#options = options;
     this.#remembered = remembered;
     this.#receiptKey = new ReceiptKey(record.receiptKey);
-    this.#changedAtMs = record.changedAtMs;
+    this.line = new LineWatch(options);
+    this.#recovery = new RecoveryReport(options, this.line, record);
     this.#state = openSince(options.now());
   }
 
@@ -153,8 +141,7 @@ export class NamespaceGuard {
     if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
     const asked = { runCount, held, holder, coordinator, tokenId, leaseNonce };
-    const outcome = await this.#settled(() => this.#takeLease(asked));
-    const { after, runCount: granted } = outcome;
+    const { after, runCount: granted } = await this.#settled(() => this.#takeLease(asked));
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
       storeId,
@@ -168,11 +155,9 @@ export class NamespaceGuard {
 
   /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
   async touch(): Promise<void> {
-    await this.#settled(async () => {
+    await this.#settled(() => {
       const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      const outcome = await this.#take({ step: "touch", floor, generationMin });
-      this.#mustBeNearLine(this.#waitMsAfter(outcome.after));
-      return outcome;
+      return this.#take({ step: "touch", floor, generationMin });
     });
   }
 
@@ -213,22 +198,13 @@ export class NamespaceGuard {
   }
 
   /** The state for operators; `record` as read just now. */
-  answer(record: NamespaceRecord): GuardAnswer {
-    const { now } = this.#options;
-    const id = parseStoreId(record.storeId);
-    const room = id === undefined ? 0 : lineAt(id, record.version, now()) - record.highWaterMark;
-    const { generation, nodeCount } = record;
-    return { ...this.#state, generation, nodeCount, roomRuns: Math.max(room, 0), lastRecovery: this.#lastRecovery };
+  answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardAnswer {
+    const [roomRuns, lastRecovery] = [this.line.roomAbove(mark), this.#recovery.last];
+    return { ...this.#state, generation, nodeCount, roomRuns, lastRecovery };
   }
 
   get state(): GuardState {
     return this.#state;
-  }
-
-  /** For how long the clock line has limited leasing; 0 when it does not now. */
-  get shortageMs(): number {
-    const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: 0, untilMs: Number.NEGATIVE_INFINITY };
-    return this.#options.now() - untilMs > SHORTAGE_GAP_MS ? 0 : untilMs - sinceMs;
   }
 
   close(): void {
@@ -274,13 +250,12 @@ export class NamespaceGuard {
       return;
     }
     try {
-      const idleSinceMs = this.#changedAtMs;
+      const idleSinceMs = this.#recovery.changedAtMs;
       const { generation: generationMin } = this.#remembered;
-      const claimed = await this.#take({ step: "claim", generation, generationMin });
+      const { after: claimed } = await this.#take({ step: "claim", generation, generationMin });
       const { ledgerId: floor } = this.#remembered;
-      const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
-      const { highWaterMark: before, changedAtMs } = claimed.after;
-      this.#tellRecovery(doubt.code, before, changedAtMs - idleSinceMs, confirmed.after);
+      const { after: confirmed } = await this.#take({ step: "confirm", generation: claimed.generation, floor });
+      this.#recovery.note({ code: doubt.code, idleSinceMs, claimed, confirmed });
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -290,35 +265,10 @@ export class NamespaceGuard {
     }
   }
 
-  #tellRecovery(code: ErrorCode, before: number, idleMs: number, after: RecordAfter): void {
-    const { log, namespace, now } = this.#options;
-    const { storeId, version, highWaterMark: mark, epoch } = after;
-    const atMs = now();
-    const recovery = recoveryAnswerOf({ atMs, code, skippedRunCount: mark - before, idleMs });
-    this.#lastRecovery = recovery;
-    const explanation = `${recovery.explanation}, leasing in ${Math.ceil(this.#waitMsAfter(after) / 1000)} s`;
-    log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
-  }
-
   async #leaveToOthers(generation: number): Promise<void> {
     const { pause, random } = this.#options;
     this.#foreignClaim = generation;
     await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
-  }
-
-  /** Until the clock line lets the next run through, by this coordinator's clock. */
-  #waitMsAfter({ storeId, version, highWaterMark }: RecordAfter): number {
-    const id = parseStoreId(storeId);
-    return id === undefined ? 0 : Math.max(whenLineReaches(id, version, highWaterMark + 1) - this.#options.now(), 0);
-  }
-
-  /**
-   * Steps of ours leave the mark at most 2 eps ahead of the later clock, and each clock is believed within eps: a mark that is
-   * further ahead is no matter of waiting. @throws CoordinatorError `operator_needed`.
-   */
-  #mustBeNearLine(waitMs: number): void {
-    const { bounds, namespace } = this.#options;
-    if (waitMs > 5 * bounds.epsMs + NEXT_RUN_MS_MAX) throw refused("OPERATOR", "line", namespace);
   }
 
   /** Written out part by part: it is done for every lease. */
@@ -338,12 +288,7 @@ export class NamespaceGuard {
       tokenId,
       leaseNonce,
     };
-    return this.#do(step).catch((error: unknown) => {
-      if (error instanceof CoordinatorError && error.code === "line_reached") {
-        this.#mustBeNearLine(error.retryAfterMs ?? 0);
-      }
-      return this.#mustBeFork(error);
-    });
+    return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));
   }
 
   /** One step, judged: what it rejects with has no effect that anybody may use. */
@@ -363,19 +308,20 @@ export class NamespaceGuard {
     try {
       outcome = await store.step(namespace, command);
     } catch (error) {
-      throw asEmptied(error, namespace, this.#remembered);
+      throw asEmptied(this.line.judged(error), namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
     mustCountOrBurn(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
     this.#remember(outcome);
     await this.#noted();
+    if (command.step === "touch") this.line.mustBeNear(outcome.after);
     return outcome;
   }
 
   #remember({ after }: Outcome): void {
     const { storeId, ledgerId, generation } = merged(this.#remembered, remembranceOf(after));
     this.#remembered = { storeId, ledgerId, generation, nodeCount: after.nodeCount };
-    this.#changedAtMs = after.changedAtMs;
+    this.#recovery.changedAtMs = after.changedAtMs;
   }
 
   /**
@@ -419,12 +365,7 @@ export class NamespaceGuard {
   }
 
   #noteRefusal(error: CoordinatorError): void {
-    const nowMs = this.#options.now();
-    this.#setState(stateAfter(error, this.#state, nowMs));
-    if (error.code === "line_reached") {
-      const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: nowMs, untilMs: nowMs };
-      this.#shortage = { sinceMs: nowMs - untilMs > SHORTAGE_GAP_MS ? nowMs : sinceMs, untilMs: nowMs };
-    }
+    this.#setState(stateAfter(error, this.#state, this.#options.now()));
     if (error.code === "store_forked") this.#forkedAt ??= this.#remembered.generation;
   }
 

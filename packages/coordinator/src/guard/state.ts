@@ -1,6 +1,6 @@
 /** Whether a namespace leases, in words: from the last refusal to what an operator reads. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
-import type { ErrorCode, GuardAnswer, RecoveryAnswer } from "@callnumber/protocol/wire";
+import type { ErrorCode, GuardAnswer } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
 import type { RecordAfter } from "../store.js";
 
@@ -56,35 +56,4 @@ export function stateAfter(error: CoordinatorError, before: GuardState, nowMs: n
   const state = FENCES.has(code) ? "fenced" : "in_doubt";
   const sinceMs = before.code === code ? before.sinceMs : nowMs;
   return { state, code, sinceMs, explanation: message };
-}
-
-export interface RecoveryDone {
-  readonly atMs: number;
-  /** What the recovery settled. */
-  readonly code: ErrorCode;
-  readonly skippedRunCount: number;
-  /** How long before the recovery the record was written last, as far as this coordinator has seen. */
-  readonly idleMs: number;
-}
-
-export function recoveryAnswerOf({ atMs, code, skippedRunCount, idleMs }: RecoveryDone): RecoveryAnswer {
-  const cause = code === "store_silent" ? `Idle for ${span(idleMs)}` : (RECOVERY_CAUSES[code] ?? code);
-  const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
-  return { atMs, code, skippedRunCount, explanation };
-}
-
-const RECOVERY_CAUSES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  store_epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
-  store_claimed: "Another coordinator began a recovery and did not complete it",
-  store_went_back: "The store lost runs that were leased",
-  store_generation_stale: "The store was rolled back, or the checkpoint is damaged",
-};
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-
-function span(ms: number): string {
-  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
-  return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS)} days`;
 }
