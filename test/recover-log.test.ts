@@ -1,6 +1,6 @@
 /** `callnumber recover --scan` with logs: when the store and its witness are gone, they alone tell what was leased. */
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
@@ -193,4 +193,16 @@ describe("lines of another store", () => {
       /log\.strange holds no event of a coordinator, and 2 lines that can't be read \(line 1: ".*" is no event\)/,
     );
   });
+});
+
+test("recover reports that a healthy store needs no recovery, and nothing of the kind for a copied one", async () => {
+  const folder = await folderForTest();
+  const path = join(folder, "store.db");
+  const witness = ["--witness-folder", join(folder, "witness")];
+  expect((await callnumber(["init", "--store", `sqlite:${path}`, ...witness])).code).toBe(0);
+  const looked = await callnumber(["recover", "--store", `sqlite:${path}`, ...witness]);
+  expect(looked).toMatchObject({ code: 0, stdout: expect.stringContaining("no recovery is needed") });
+  await copyFile(path, `${path}.copy`);
+  const copied = await callnumber(["recover", "--store", `sqlite:${path}.copy`, ...witness]);
+  expect(copied).toMatchObject({ code: 0, stdout: expect.not.stringContaining("no recovery is needed") });
 });

@@ -253,7 +253,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     kind: "type",
     title: "A person has to look",
     meaning:
-      "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that was alone and has followed another one.",
+      "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that should be alone and had a replica, or followed another one.",
     steps: [
       { say: "Look at the clocks, and at the server’s history." },
       STOP_COORDINATORS,

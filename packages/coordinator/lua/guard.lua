@@ -114,9 +114,10 @@ local function faultOfMemory(record, floor, generationMin, known)
   local generation = digits(record.g)
   if record.g < generationMin then return 'STALEGEN', generation end
   if record.ep ~= server.epoch then
-    local isSameProcess = string.match(record.ep, '^[^:]*') == string.match(server.epoch, '^[^:]*')
-    if record.n == 1 and isSameProcess then return 'OPERATOR', 'epoch' end
-    return 'EPOCH', generation
+    local runId, syncs = string.match(record.ep, '^([^:]*):?[^:]*:?(.*)$')
+    local serverRunId, serverSyncs = string.match(server.epoch, '^([^:]*):?[^:]*:?(.*)$')
+    if record.n ~= 1 or runId ~= serverRunId then return 'EPOCH', generation end
+    return 'OPERATOR', syncs == serverSyncs and 'epoch' or 'replica'
   end
   if record.p == CLAIMED then return 'PENDING', generation end
   if latestMs - record.t > gapMs then return 'GAP', generation end

@@ -155,8 +155,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "line_reached",
     detail: "waitMs",
     tell: (namespace, waitMs) =>
-      `namespace "${namespace}" has leased all runs up to its clock line; the next is free in ${waitMs} ms. ` +
-      "After a doubt that is usual; if it lasts, runs are used faster than the rate of the store id allows",
+      `namespace "${namespace}" has leased all runs up to its clock line: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
+      "Wait. If importers wait for minutes, start fewer of them at once",
   },
   EXHAUSTED: {
     code: "run_space_exhausted",
@@ -197,9 +197,10 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
 };
 
 const OPERATOR_REASONS: Readonly<Record<string, string>> = {
-  epoch: "the server followed another one meanwhile, although its record says that it is the only data node",
+  epoch: "the server followed another one, although its record counts no other data node",
+  replica: "a replica was attached to the server, although its record counts no other data node",
   silence: "the store was silent for more than 30 days: whether it slept or a clock leapt can't be told from here",
-  line: "the store's mark lies above its clock line: a clock was far ahead when it was leased, or is behind now",
+  line: "the high-water mark is above the clock line: a clock is behind now, or was far ahead, or another program wrote the record",
 };
 
 export function isScriptWord(word: string): word is ScriptWord {

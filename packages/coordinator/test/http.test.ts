@@ -340,7 +340,8 @@ describe("inspect", () => {
 
 describe("status", () => {
   test("counts what is leased and left, and foretells the end", async () => {
-    const empty = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
+    await coordinator.initNamespace("empty");
+    const empty = statusAnswerSchema.parse((await get("/v1/namespaces/empty/status")).body);
     expect(empty).toMatchObject({
       store: "memory",
       coordinator: "test",

@@ -228,7 +228,7 @@ describe("the scripts decide as the decisions do", () => {
       (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
     );
     expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());
-    for (const reason of ["epoch", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
+    for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
   });
 
   test("on a server that does not tell its epoch", async ({ skip }) => {

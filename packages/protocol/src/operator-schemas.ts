@@ -7,6 +7,7 @@ import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import type {
   ConsoleSessionAnswer,
   ExportEnd,
+  Finding,
   LabelsRequest,
   NamespaceDescription,
   NamespacesAnswer,
@@ -70,6 +71,13 @@ export const settingSchema = z.object({
 }) satisfies z.ZodType<Setting>;
 
 const commandContextSchema = z.object({ storeOption: z.string(), witnessOption: z.string() });
+const findingSchema = z.object({
+  code: code.unwrap().optional(),
+  what: z.string(),
+  remedy: z.string(),
+  override: z.string().optional(),
+  namespaces: z.array(z.string()).readonly().optional(),
+}) satisfies z.ZodType<Finding>;
 
 export const settingsAnswerSchema = z.object({
   release: z.string(),
@@ -78,6 +86,7 @@ export const settingsAnswerSchema = z.object({
   settings: z.array(settingSchema).readonly(),
   commands: commandContextSchema,
   certificateEndsAtMs: sinceMs.nullable(),
+  findings: z.array(findingSchema).readonly(),
 }) satisfies z.ZodType<SettingsAnswer>;
 
 /** Any text: one that is no token is as unknown as another. */

@@ -191,6 +191,20 @@ export interface Setting {
   readonly from: (typeof SETTING_ORIGINS)[number];
 }
 
+/** Something about the servers of a store that ends leasing, or is unwise. */
+export interface Finding {
+  /** What leases are refused with; undefined for a warning. */
+  readonly code?: ErrorCode | undefined;
+  /** The same text as long as it is the same finding. */
+  readonly what: string;
+  /** The line of configuration that ends it, or the command to run. */
+  readonly remedy: string;
+  /** The name by which an operator accepts it; undefined where the steps refuse in any case. */
+  readonly override?: string | undefined;
+  /** Those that it concerns; undefined for all. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
 /** How a coordinator was started, without secrets: the store by its place and user. */
 export interface SettingsAnswer {
   readonly release: string;
@@ -201,6 +215,8 @@ export interface SettingsAnswer {
   readonly commands: CommandContext;
   /** When the TLS certificate in use ends; null where plain HTTP is spoken. */
   readonly certificateEndsAtMs: number | null;
+  /** About the store's servers, as far as the coordinator's user may see them. */
+  readonly findings: readonly Finding[];
 }
 
 /** What the console's page sends to sign in. */

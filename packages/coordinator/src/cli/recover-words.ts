@@ -24,9 +24,14 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
     ...(archive === undefined ? [] : archiveInWords(archive)),
     ...logsInWords(namespace, storeId, logs),
-    ...(refusalOf(plan) === undefined ? targetInWords(plan) : []),
+    ...(refusalOf(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...targetInWords(plan)] : []),
   ].join("\n");
 }
+
+const HEALTHY = [
+  "nothing is wrong with the record: no recovery is needed. Start the coordinator: after a restart or a loss it",
+  "recovers automatically. Recover here only when its status shows operator_needed",
+];
 
 function targetInWords(plan: RecoverPlan): readonly string[] {
   const { target, skippedRunCount, nextRunInMs, nodeCount } = plan;

@@ -1,6 +1,5 @@
 /** `serve`: what may be set, and how it is called. What it does is in serve.ts. */
 import { hostname } from "node:os";
-import { stdout } from "node:process";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
@@ -47,7 +46,8 @@ export function serveCommand(): Command {
     )
     .addOption(
       checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
-        defaultLogLevel(),
+        undefined,
+        "info; on a terminal, warnings as text and no JSON",
       ),
     )
     .addOption(witnessFolderOption())
@@ -94,9 +94,4 @@ export function serveCommand(): Command {
 function nameSchema(): z.ZodType<string> {
   const schema = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
   return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
-}
-
-/** A person at a terminal is told in words; lines of JSON would bury them. */
-function defaultLogLevel(): (typeof LOG_LEVELS)[number] {
-  return stdout.isTTY ? "warn" : "info";
 }

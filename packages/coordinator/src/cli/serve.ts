@@ -1,6 +1,6 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
 import { createServer as createProbe } from "node:net";
-import process, { stderr } from "node:process";
+import process, { stderr, stdout } from "node:process";
 import { type CommandContext, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
@@ -23,6 +23,7 @@ import type { ConnectionOptions } from "./serve-connections.js";
 import { type LimitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { terminalLog } from "./terminal-log.js";
 import { untilStopped } from "./until-stopped.js";
 import { witnessesOf } from "./witness-option.js";
 
@@ -31,7 +32,7 @@ export interface ServeOptions extends LedgerOptions, AdmissionOptions, Connectio
   readonly namespace: string;
   readonly port: number;
   readonly name: string;
-  readonly logLevel: string;
+  readonly logLevel?: string;
   readonly create?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
@@ -64,8 +65,10 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   await mustBeFree(host, port);
   const output = new LogOutput({ file: 1, say });
   process.once("exit", () => output.flush());
+  const { logLevel = "info", json = false } = options;
+  const isText = stdout.isTTY && options.logLevel === undefined && !json;
   const hooks = { streamWrite: (line: string) => filledLine(line, commands) };
-  const log = pino({ level: options.logLevel, base: { coordinator: options.name }, hooks }, output);
+  const log = isText ? terminalLog(say) : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, output);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
   output.onLost((lost) => events.error(lost, "log_lines_lost"));

@@ -196,7 +196,7 @@ export async function createServer({
     namespacesRoutes(routes, coordinator, release);
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
-    if (startedWith) settingsRoute(routes, { startedWith, release, tls });
+    if (startedWith) settingsRoute(routes, { startedWith, release, tls, coordinator });
     healthRoutes(routes, coordinator);
     eventsRoute(routes, { streams, door: wholeDoor, tls, onStream: (request) => gate.beginStream(request) });
     consoleRoute(routes);

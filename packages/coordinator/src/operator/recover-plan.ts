@@ -35,6 +35,8 @@ export interface RecoverPlan {
   readonly skippedRunCount: number;
   /** How long after the recovery the next run is free, about, ms. */
   readonly nextRunInMs: number;
+  /** Whether nothing was found that a recovery would fix, or that the next coordinator does not settle automatically. */
+  readonly isHealthy: boolean;
   /** When the clock line will have passed everything that is known; null when it has: only then can it be done. */
   readonly possibleAtMs: number | null;
   readonly nodeCount: number;

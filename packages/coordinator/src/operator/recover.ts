@@ -8,9 +8,10 @@ import { type CommandOptions, commandLine } from "@callnumber/protocol/operator"
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
-import { DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { lineAt, whenLineReaches } from "../guard/line.js";
+import { PHASES } from "../guard/record.js";
 import { DAMAGED } from "../guard/witness.js";
 import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
@@ -64,6 +65,13 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
   const nowMs = now();
+  // Whether a file is a copy, only the store that opened it knows.
+  const findings = store.isExclusive ? await store.preflight() : [];
+  const isSound =
+    record?.phase === PHASES.open &&
+    nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
+    idOf(greatestOf(floors)) === ledgerIdOf(record.version, record.highWaterMark) &&
+    findings.every((finding) => finding.code === undefined);
   const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
     namespace,
@@ -78,6 +86,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
+    isHealthy: isSound && remembered !== DAMAGED && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
     possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
     again,
