@@ -33,7 +33,7 @@ const RULES: readonly Rule[] = [
   {
     because: "what operators ask has no dependency either: a page in a browser imports it",
     files: /^packages\/protocol\/src\/operator\./,
-    allowed: /^packages\/protocol\/src\/(layout|error-codes|wire)$/,
+    allowed: /^packages\/protocol\/src\/(layout|command-line|error-codes|wire)$/,
   },
   {
     because: "a page in a browser finds the call number in what was pasted, and loads nothing for it",
@@ -70,7 +70,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, refusals, texts that are shown, loopback, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -94,7 +94,7 @@ const RULES: readonly Rule[] = [
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
@@ -123,9 +123,9 @@ const RULES: readonly Rule[] = [
     because:
       "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|closed-pipe|failure|release|hidden-passwords|quiet-redis-client|main)\./,
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|closed-pipe|failure|release|hidden-passwords|quiet-redis-client|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|release|hidden-passwords|quiet-redis-client|program)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|release|hidden-passwords|quiet-redis-client|program)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(events|module|process))$/,
   },
   {
     because:

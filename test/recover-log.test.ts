@@ -1,6 +1,6 @@
 /** `callnumber recover --scan` with logs: when the store and its witness are gone, they alone tell what was leased. */
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
+import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
@@ -79,6 +79,7 @@ describe("with nothing left but the logs", () => {
     expect(looked.stdout).toMatch(/1 line that can't be read was passed over/);
     const line = looked.stdout.split("\n").find((one) => one.startsWith("  callnumber recover ")) as string;
     expect(line).toContain(` --store-id ${storeId} --apply`);
+    expect(line).toContain(`callnumber recover --store-file ${storeFile} --witness-folder`);
     const applied = await shell(line.replace("callnumber", "$CALLNUMBER"));
     expect(applied, applied.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("Done: ") });
 
@@ -129,7 +130,7 @@ describe("lines of another store", () => {
       const refused = await callnumber([...recover, ...more]);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("(store_replaced)") });
       expect(refused.stderr).toMatch(new RegExp(`tells of run 9000000 of namespace "main" in store id ${id("a")}, `));
-      expect(refused.stderr).toContain(`"--store-id ${own}"`);
+      expect(refused.stderr).toContain(`--store-id ${own}\``);
       expect(refused.stdout).not.toMatch(/recovering sets|was ever leased|Done/);
     }
     const { found } = JSON.parse(before.stdout);
@@ -150,7 +151,7 @@ describe("lines of another store", () => {
     );
     const refused = await callnumber([...recover, "--apply"]);
     expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("(operator_needed)") });
-    expect(refused.stderr).toContain(`"--store-id ${id("a")}"`);
+    expect(refused.stderr).toContain(`--store-id ${id("a")}\``);
     expect((await callnumber(recover)).stdout).toContain("none: the store holds no such namespace");
   });
 
@@ -188,4 +189,16 @@ describe("lines of another store", () => {
       /log\.strange holds no event of a coordinator, and 2 lines that can't be read \(line 1: ".*" is no event\)/,
     );
   });
+});
+
+test("recover reports that a healthy store needs no recovery, and nothing of the kind for a copied one", async () => {
+  const folder = await folderForTest();
+  const path = join(folder, "store.db");
+  const witness = ["--witness-folder", join(folder, "witness")];
+  expect((await callnumber(["init", "--store", `sqlite:${path}`, ...witness])).code).toBe(0);
+  const looked = await callnumber(["recover", "--store", `sqlite:${path}`, ...witness]);
+  expect(looked).toMatchObject({ code: 0, stdout: expect.stringContaining("no recovery is needed") });
+  await copyFile(path, `${path}.copy`);
+  const copied = await callnumber(["recover", "--store", `sqlite:${path}.copy`, ...witness]);
+  expect(copied).toMatchObject({ code: 0, stdout: expect.not.stringContaining("no recovery is needed") });
 });

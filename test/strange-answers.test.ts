@@ -31,7 +31,16 @@ const status = {
   runsLeft: 9,
   callNumbersLeft: 9,
   lastLeaseAtMs: 1,
-  guard: { state: "open", code: null, sinceMs: 1, explanation: "x", generation: 1, roomRuns: 1, nodeCount: 1 },
+  guard: {
+    state: "open",
+    code: null,
+    sinceMs: 1,
+    explanation: "x",
+    generation: 1,
+    roomRuns: 1,
+    nodeCount: 1,
+    lastRecovery: null,
+  },
   rates: [],
 };
 

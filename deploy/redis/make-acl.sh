@@ -40,13 +40,13 @@ coordinator="+ping +hello +info +time +wait
   +xadd +xrange +xrevrange +xdel +hdel
   +cluster|info +cluster|slots"
 
-# To look at everything, recover a record or move a store here (PERSIST), take backups and shut down. It cannot flush, delete or change the
-# configuration either, nor make this server a copy of another: a lost counter is the one thing that must not happen by a slip. Nor can it
-# hold up or cut off other clients: of what concerns connections it has the list alone. CONFIG GET shows it the password of the replicas
+# To look at everything, recover a record (PERSIST, and RENAMENX for a key of another type in its place) or move a store here, take backups
+# and shut down. It cannot flush, delete or change the configuration either, nor make this server a copy of another: a lost counter is the
+# one thing that must not happen by a slip. Nor can it hold up or cut off other clients: of what concerns connections it has the list alone. CONFIG GET shows it the password of the replicas
 # (masterauth), since Redis knows no right to one line of it: its password is worth as much as theirs, which is all that the server holds.
 operator="$coordinator
   +@read +client|list +config|get +acl|whoami +acl|list +acl|getuser +role +slowlog +latency +memory|usage
-  +persist +bgsave +bgrewriteaof +lastsave +shutdown"
+  +persist +renamenx +bgsave +bgrewriteaof +lastsave +shutdown"
 
 # Everybody is the default user until they log in, and nobody can log in as it: it is off and has no password. Its rights are those of
 # the append-only file: Redis 7.0 replays it as this user, and drops without a word every transaction in it that the user may not do.

@@ -229,7 +229,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     const commands = await page.locator(".steps").first().locator("code").allTextContents();
     expect(commands).toEqual([
       expect.stringMatching(
-        /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --floor 65735$/,
+        /^callnumber recover --store sqlite:\S+ --namespace lists --store-id 519e69f5-\S+ --floor 65735$/,
       ),
       expect.stringMatching(/^callnumber recover .* --apply$/),
     ]);

@@ -6,8 +6,8 @@ const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
 
 export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
   const emptied =
-    'the store holds namespace "lists" no more, and run 65735 was leased from it: it was emptied, or it is another one. Nothing is ' +
-    `leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${STORE_ID} --floor 65735"`;
+    'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
+    `coordinators and run \`callnumber recover --store STORE_URL --namespace lists --store-id ${STORE_ID} --floor 65735\``;
   const answer: NamespacesAnswer = {
     store: "redis",
     coordinator: "mail-1",

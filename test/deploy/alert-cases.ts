@@ -22,6 +22,7 @@ const outside = (name: string, labels = "") => own(name, labels).replace('"main"
 const STARTED = 'process_start_time_seconds{instance="one"}';
 const guard = (state: string) => own("callnumber_guard_state", `state="${state}"`);
 const refusals = (code: string) => own("callnumber_refusals_total", `code="${code}"`);
+const jumps = (code: string) => own("callnumber_jumps_total", `code="${code}"`);
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
 const linesLost = 'callnumber_log_lines_lost_total{instance="one"}';
 const rotationFailures = own("callnumber_rotation_failures_total");
@@ -36,7 +37,7 @@ const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
   CallnumberClocksDisagree: refusals("clocks_disagree"),
   CallnumberInternalError: refusals("internal_error"),
   CallnumberLogLinesLost: linesLost,
-  CallnumberJumped: own("callnumber_jumps_total"),
+  CallnumberJumped: jumps("store_epoch_changed"),
   CallnumberRotationFails: rotationFailures,
 }).map(([alert, series]) => ({
   alert,
@@ -149,13 +150,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberJumped",
-    fires: { [own("callnumber_jumps_total")]: "0x20 1x20" },
-    silent: { [own("callnumber_jumps_total")]: "0 2x40" },
+    fires: { [jumps("store_epoch_changed")]: "0x20 1x20" },
+    // A store that was idle is no incident.
+    silent: { [jumps("store_epoch_changed")]: "0 2x40", [jumps("store_silent")]: "0x20 1x20" },
   },
   {
     alert: "CallnumberJumpsOften",
-    fires: { [own("callnumber_jumps_total")]: "0x10 0+1x30" },
-    silent: { [own("callnumber_jumps_total")]: "0x20 1x20" },
+    fires: { [jumps("store_epoch_changed")]: "0x10 0+1x30" },
+    silent: { [jumps("store_epoch_changed")]: "0x20 1x20" },
   },
   {
     alert: "CallnumberRunsBurnt",
@@ -213,11 +215,8 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "CallnumberRoomScarce",
     fires: { [own("callnumber_room_runs")]: "60000x10 0x30" },
-    // A jump: the room grows by two runs a second, and the largest leases are cut short for half an hour.
-    silent: {
-      [own("callnumber_room_runs")]: "60000x10 0+120x30",
-      [alarm("room_scarce", "notice")]: "0x10 1x30",
-    },
+    // A jump: the room grows by two runs a second.
+    silent: { [own("callnumber_room_runs")]: "60000x10 0+120x30" },
   },
   {
     alert: "CallnumberRoomScarce",

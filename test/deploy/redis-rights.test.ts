@@ -69,10 +69,12 @@ test("the operator's are enough to look at everything and to recover, which the 
       "--witness-folder",
       await folderForTest(),
     ]);
+  const holders = `callnumber:{${namespace}}:holders`;
+  await command(await cluster.masterOf(holders), "SET", holders, "of another program");
   const before = await recordOf(namespace);
   expect(await recover("callnumber")).not.toMatchObject({ code: 0 });
   expect(await recordOf(namespace)).toEqual(before);
-  expect(await recover("operator")).toMatchObject({ code: 0 });
+  expect(await recover("operator")).toMatchObject({ code: 0, stdout: expect.stringContaining(`${holders}:foreign:`) });
   expect(await recordOf(namespace)).not.toEqual(before);
 });
 

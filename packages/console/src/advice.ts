@@ -2,6 +2,7 @@
  * What each refusal that ends leasing means, and what to do, in the order of doing it: docs/errors.md for people in a hurry. The page only says
  * what to type; the verbs act on the store itself, not over HTTP.
  */
+import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 
 /** `waits`: settled without anybody · `mend`: something outside must be put right · `type`: an operator looks, and types. */
@@ -55,10 +56,9 @@ export interface Circumstances {
   readonly storeId: string | undefined;
   /** The greatest run that is remembered, as a ledger id. */
   readonly floor: string | undefined;
+  /** The store was silent for so long that an operator answers for the clock. */
+  readonly isClockToCheck: boolean;
 }
-
-/** What stands for the store's address, which the coordinator tells nobody: it may hold a password. */
-export const STORE_URL = "STORE_URL";
 
 /** @param code what a coordinator said. Undefined where nothing but the refused request is concerned. */
 export function adviceFor(code: string, circumstances: Circumstances): Advice | undefined {
@@ -173,7 +173,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       },
       STOP_COORDINATORS,
       { say: "Look at what recovering the other would do:", type: recover(namespace) },
-      { say: "Do it:", type: `${recover(namespace)} --apply` },
+      { say: "Do it:", type: recover(namespace, { apply: true }) },
       START_COORDINATORS,
     ],
   }),
@@ -187,7 +187,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       {
         // What is there now bears the wrong id: none is filled in.
         say: "Only if that one is lost for good: look at what recovering it would do, in a place that holds no such namespace yet. STORE_ID is the one kept beside the archive.",
-        type: `${recover(namespace)} --store-id STORE_ID`,
+        type: recover(namespace, { "store-id": "STORE_ID" }),
       },
     ],
   }),
@@ -202,7 +202,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
         say: "If it is lost for good: stop every coordinator of this store, and look at what recovering would do. Give it the archive to read when there is one (--scan).",
         type: recoverLost(circumstances),
       },
-      { say: "Do it:", type: `${recoverLost(circumstances)} --apply` },
+      { say: "Do it:", type: recoverLost(circumstances, { apply: true }) },
       START_COORDINATORS,
     ],
   }),
@@ -211,7 +211,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     title: "The store holds no such namespace",
     meaning:
       "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not make it anew, find the right one.",
-    steps: [{ say: "Only if the name is new:", type: `callnumber init --store ${STORE_URL} --namespace ${namespace}` }],
+    steps: [{ say: "Only if the name is new:", type: commandLine("init", namespace) }],
   }),
   run_beyond_mark: ({ namespace }) => ({
     kind: "type",
@@ -222,21 +222,24 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       { say: "Stop the importers." },
       {
         say: "Compare the store id with the one kept beside the archive:",
-        type: `callnumber status${inNamespace(namespace)}`,
+        type: commandLine("status", namespace),
       },
       { say: "Bring the newest state of the right store back." },
     ],
   }),
-  operator_needed: ({ namespace }) => ({
+  operator_needed: ({ namespace, isClockToCheck }) => ({
     kind: "type",
     title: "A person has to look",
     meaning:
-      "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that was alone and has followed another one.",
+      "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that should be alone and had a replica, or followed another one.",
     steps: [
       { say: "Look at the clocks, and at the server’s history." },
       STOP_COORDINATORS,
-      { say: "See what recovering finds and would set:", type: recover(namespace) },
-      { say: "Do it:", type: `${recover(namespace)} --apply` },
+      {
+        say: "See what recovering finds and would set:",
+        type: recover(namespace, { "clock-is-right": isClockToCheck }),
+      },
+      { say: "Do it:", type: recover(namespace, { "clock-is-right": isClockToCheck, apply: true }) },
       START_COORDINATORS,
     ],
   }),
@@ -245,7 +248,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     "Without INFO it can’t be known whether it was restarted.",
     {
       say: "Give the coordinator’s user the right to INFO. What else it needs:",
-      type: `callnumber doctor --store ${STORE_URL}`,
+      type: commandLine("doctor", undefined),
     },
   ),
   store_evicts: mend("The server may throw keys away", "When its memory is full, the record would be among them.", {
@@ -262,7 +265,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     steps: [
       { say: "If the original still is anywhere: use the original, never both." },
       { say: "If it can never come back: stop the coordinator, and look.", type: recover(namespace) },
-      { say: "Do it:", type: `${recover(namespace)} --apply` },
+      { say: "Do it:", type: recover(namespace, { apply: true }) },
       START_COORDINATORS,
     ],
   }),
@@ -279,7 +282,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     steps: [
       { say: "Find out who wrote there. When the old value is put back, leasing goes on at once." },
       { say: "Else: stop every coordinator of this store, and look.", type: recover(namespace) },
-      { say: "Do it:", type: `${recover(namespace)} --apply` },
+      { say: "Do it:", type: recover(namespace, { apply: true }) },
       START_COORDINATORS,
     ],
   }),
@@ -297,7 +300,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
   store_unavailable: mend(
     "The store does not answer",
     "It can’t be reached, or has no memory or disk left. What was under way may be burnt; nothing is ever leased twice.",
-    { say: "See that it runs:", type: `callnumber doctor --store ${STORE_URL}` },
+    { say: "See that it runs:", type: commandLine("doctor", undefined) },
     {
       say: "An embedded store that could not be written leases again when the disk is mended and the coordinator is started anew.",
     },
@@ -311,24 +314,19 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
         say: "Importers use up the runs they hold. Numbering goes on in the next version; read what that means first.",
       },
       { say: "An embedded store must be stopped for it. Look:", type: advance(namespace) },
-      { say: "Do it:", type: `${advance(namespace)} --yes` },
+      { say: "Do it:", type: advance(namespace, { yes: true }) },
     ],
   }),
 };
 
-function inNamespace(namespace: string): string {
-  return ` --namespace ${namespace}`;
+function recover(namespace: string, options: CommandOptions = {}): string {
+  return commandLine("recover", namespace, options);
 }
 
-function recover(namespace: string): string {
-  return `callnumber recover --store ${STORE_URL}${inNamespace(namespace)}`;
+function advance(namespace: string, options: CommandOptions = {}): string {
+  return commandLine("advance-version", namespace, options);
 }
 
-function advance(namespace: string): string {
-  return `callnumber advance-version --store ${STORE_URL}${inNamespace(namespace)}`;
-}
-
-function recoverLost({ namespace, storeId, floor }: Circumstances): string {
-  const known = [storeId && `--store-id ${storeId}`, floor && `--floor ${floor}`].filter(Boolean);
-  return [recover(namespace), ...known].join(" ");
+function recoverLost({ namespace, storeId, floor }: Circumstances, options: CommandOptions = {}): string {
+  return recover(namespace, { "store-id": storeId, floor, ...options });
 }

@@ -19,5 +19,6 @@ export function circumstancesOf({
     namespace,
     storeId: record?.storeId ?? told ?? seenStoreIds.get(namespace),
     floor: record === null ? floor?.replaceAll(",", "") : undefined,
+    isClockToCheck: guard.explanation.includes("--clock-is-right"),
   };
 }

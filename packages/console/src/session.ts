@@ -1,5 +1,10 @@
 /** Whether this page may ask: nobody needs to sign in, somebody has, or somebody must. The browser keeps the proof, where no script sees it. */
-import { type ConsoleSessionAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import {
+  type CommandContext,
+  type ConsoleSessionAnswer,
+  filledCommands,
+  OPERATOR_ROUTES,
+} from "@callnumber/protocol/operator";
 import { useEffect, useState } from "preact/hooks";
 import { ask } from "./ask.js";
 
@@ -9,6 +14,7 @@ export interface Presence {
   readonly session: ConsoleSessionAnswer["session"];
 }
 
+let commandContext: CommandContext | null = null;
 let present: Presence = { state: "asking", session: null };
 
 /** Whether nothing would be answered: whoever signs in begins the page anew. */
@@ -21,6 +27,11 @@ export function isSignedIn(): boolean {
   return present.session !== null;
 }
 
+/** A command of an advice, and words that hold one, with the store where this reader may know it. */
+export function withStore(text: string): string {
+  return commandContext === null ? text : filledCommands(text, commandContext);
+}
+
 export function usePresence(): Presence {
   const [presence, setPresence] = useState(present);
   present = presence;
@@ -29,7 +40,8 @@ export function usePresence(): Presence {
     addEventListener("signedout", leave);
     ask(OPERATOR_ROUTES.session).then(
       (answer) => {
-        const { isNeeded, session } = answer as ConsoleSessionAnswer;
+        const { isNeeded, session, commands } = answer as ConsoleSessionAnswer;
+        commandContext = commands;
         setPresence({ state: isNeeded && session === null ? "out" : "in", session });
       },
       // The page says by itself what can't be had.

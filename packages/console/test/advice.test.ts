@@ -7,7 +7,12 @@ import { adviceFor, advisedCodes } from "../src/advice.js";
 import { circumstancesOf } from "../src/circumstances.js";
 
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
-const circumstances = { namespace: "lists", storeId: "519e69f5-aaaa.1.1795250506950.2", floor: "65735" };
+const circumstances = {
+  namespace: "lists",
+  storeId: "519e69f5-aaaa.1.1795250506950.2",
+  floor: "65735",
+  isClockToCheck: false,
+};
 const commands = advisedCodes().flatMap((code) =>
   (adviceFor(code, circumstances)?.steps ?? []).flatMap(({ type }) => (type === undefined ? [] : [type])),
 );
@@ -65,8 +70,8 @@ describe("the advice", () => {
 
   test("takes the store id and the floor from the refusal where the record is gone", () => {
     const explanation =
-      'the store holds namespace "lists" no more, and run 65735 was leased from it. Nothing is leased. Bring the right store back; if it is ' +
-      'lost: "callnumber recover --store-id 519e69f5-aaaa.1.1795250506950.2 --floor 65735"';
+      'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
+      "coordinators and run `callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-aaaa.1.1795250506950.2 --floor 65735`";
     const guard = { state: "fenced", code: "store_emptied", sinceMs: 0, explanation } as const;
     expect(circumstancesOf({ namespace: "lists", record: null, guard })).toEqual(circumstances);
     const remembered =
@@ -75,6 +80,7 @@ describe("the advice", () => {
       namespace: "main",
       storeId: "789d22a9-bbbb.1.1795265073829.2",
       floor: "1",
+      isClockToCheck: false,
     });
   });
 });

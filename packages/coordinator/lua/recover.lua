@@ -1,7 +1,9 @@
 --[[
   Makes the record anew on the line, and leaves it to be claimed by the next coordinator. For an operator.
+  KEYS 4 to 6 free names, to which a key of another type under the first three is renamed: it is another program's, and stays
   ARGV 8 floor · 9 least generation · 10 nodes, 0: as before · 11 key of the receipts, for a record that is gone
-  Refuses: CORRUPT (keys of other types), FOREIGN, VERSION, NOEPOCH, REPLICA, NODES, CLOCK, CLOCKBACK, MOVED, OPERATOR, EXHAUSTED.
+  Answers  as every step, then the keys that were renamed
+  Refuses: CORRUPT, FOREIGN, VERSION, NOEPOCH, REPLICA, NODES, CLOCK, CLOCKBACK, MOVED, OPERATOR, EXHAUSTED.
 ]]
 local floor, generationMin = whole(ARGV[8], (VERSION_MAX + 1) * VERSION_WEIGHT), whole(ARGV[9], NUMBER_MAX)
 local nodes = whole(ARGV[10], NODE_COUNT_MAX)
@@ -11,18 +13,22 @@ if not floor or not generationMin or not nodes or not matchesWhole(ARGV[11], '^[
   return refuse('MISUSE', 'recover takes numbers and a key')
 end
 
-local kind = kindOf(KEYS[1])
-if kind ~= 'none' and kind ~= 'hash' then return refuse('CORRUPT', 'the record is no hash') end
-local word, detail = faultOfLedger()
-if word then return refuse(word, detail) end
-local kept
-if kind == 'hash' then
+local foreign = {}
+for i, kind in ipairs({ 'hash', 'stream', 'hash' }) do
+  if not isAbsentOr(KEYS[i], kind) then foreign[#foreign + 1] = i end
+end
+isLedgerForeign = not isAbsentOr(KEYS[2], 'stream')
+
+local kept, word, detail
+if kindOf(KEYS[1]) == 'hash' then
   local fields = foundFields(KEYS[1])
   kept, word, detail = recordIn(fields, NAMESPACE)
   if kept and kept.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', kept.sid) end
   -- A record that was edited may be recovered only as what it still says it is.
   if not kept and word ~= 'CORRUPT' then return refuse(word, detail) end
-  if not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid or '') end
+  -- What names no store may be another program's.
+  if not kept and not parseStoreId(fields.sid) then table.insert(foreign, 1, 1)
+  elseif not kept and fields.sid ~= STORE_ID_ASKED then return refuse('FOREIGN', fields.sid) end
 end
 
 local nodeCount = nodes > 0 and nodes or (kept and kept.n or 1)
@@ -59,6 +65,10 @@ word, detail = faultOfGeneration(generation)
 if word then return refuse(word, detail) end
 record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
--- Fields that are not ours do no harm; a time to live does. First, so that a user without the right to it changes nothing.
+-- First, so that a user without the right to it changes nothing. Never deletes, and never writes over a key.
+for _, i in ipairs(foreign) do redis.call('RENAMENX', KEYS[i], KEYS[i + 3]) end
+-- Fields that are not ours do no harm; a time to live does.
 redis.call('PERSIST', KEYS[1])
-return answer(save(record), 0)
+local answered = answer(save(record), 0)
+for _, i in ipairs(foreign) do answered[#answered + 1] = KEYS[i + 3] end
+return answered

@@ -3,13 +3,11 @@
  * Every threshold stands here, by name.
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { ALARM_SEVERITIES, type Alarm, type AlarmName } from "@callnumber/protocol/operator";
-import { type ErrorCode, LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
+import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
+import type { ErrorCode } from "@callnumber/protocol/wire";
 import { unusedRunCounts } from "./capacity-holders.js";
 import { type Look, runCountOf } from "./capacity-look.js";
-import { ROOM_SHARE } from "./guard/bounds.js";
 import { type RunSpace, runSpaceOf } from "./run-space.js";
-import { shellWord } from "./shell-word.js";
 import type { NamespaceRecord } from "./store.js";
 
 const HOUR_MS = 3_600_000;
@@ -22,8 +20,8 @@ export const ALARM_WINDOW_MS = HOUR_MS;
 export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
 /** Room under the clock line that lasts less long is scarce. */
 export const ROOM_LASTS_MIN_MS = 6 * HOUR_MS;
-/** Below so much room, leases of the greatest size are cut short. */
-export const ROOM_FULL_RUNS = ROOM_SHARE * LEASE_RUN_COUNT_MAX;
+/** Leases that the clock line has limited for longer are too few; each recovery limits them for some seconds. */
+export const SHORTAGE_MIN_MS = 60_000;
 /** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
 export const UNUSED_RUNS_MIN = 30;
 export const UNUSED_RUNS_FACTOR = 4;
@@ -34,6 +32,8 @@ export interface AlarmSubject {
   readonly record: NamespaceRecord;
   /** The code that leases are refused with; null for none. */
   readonly guardCode: ErrorCode | null;
+  /** For how long the clock line has limited leasing; 0 when it does not now. */
+  readonly shortageMs: number;
   /** The leases of the last hour, as far as they were looked at. */
   readonly hour: Look;
   /** Holders that start again and again, the worst first. */
@@ -49,8 +49,7 @@ export interface ObservedStartLoop {
   readonly pauseMs: number;
 }
 
-const LOOK = '"callnumber capacity" says until when the rest lasts, and who takes it';
-const PLAN = "Plan the step to the next version, and who types it (docs/capacity.md)";
+const PLAN = "Plan the step to the next version, and who runs it (docs/capacity.md)";
 
 type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
 
@@ -69,7 +68,7 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   run_space_exhausted: raiseExhausted,
   runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
   runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
-  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", LOOK, subject, space),
+  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", forecastOf(subject.record), subject, space),
   line_ending: raiseLineEnding,
   room_scarce: raiseRoomScarce,
   holder_restarts: raiseHolderRestarts,
@@ -80,7 +79,7 @@ function raiseExhausted({ record, guardCode }: AlarmSubject): Omit<Alarm, "name"
   if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
   return {
     severity: "critical",
-    explanation: `version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`,
+    explanation: `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`,
   };
 }
 
@@ -96,9 +95,13 @@ function raiseUsed(
   return { severity, explanation: `${explanation}. ${whatToDo}` };
 }
 
-function wayOn({ version }: NamespaceRecord): string {
+function forecastOf({ namespace }: NamespaceRecord): string {
+  return `See how long the rest lasts, and which holders take it: \`${commandLine("capacity", namespace)}\``;
+}
+
+function wayOn({ namespace, version }: NamespaceRecord): string {
   return version < VERSION_MAX
-    ? '"callnumber advance-version" goes on in the next version, once the clock line of this one has reached its end'
+    ? `Once its clock line has reached its end, continue in the next version: \`${commandLine("advance-version", namespace)}\``
     : "It is the last version: plan what comes next, another namespace or another layout";
 }
 
@@ -109,39 +112,40 @@ function raiseLineEnding({ record, nowMs }: AlarmSubject, { lineEndsAtMs }: RunS
   const at = new Date(lineEndsAtMs).toISOString();
   return {
     severity: hasEnded ? "warning" : "notice",
-    explanation: `the clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first doubt about the store ends the version. ${wayOn(record)}`,
+    explanation: `The clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first recovery ends the version. ${wayOn(record)}`,
   };
 }
 
 function raiseRoomScarce(
-  { record, hour, nowMs }: AlarmSubject,
+  { record, hour, shortageMs, nowMs }: AlarmSubject,
   { roomRuns, runsLeft, lineRunsPerSecond, lineEndsAtMs }: RunSpace,
 ): Omit<Alarm, "name"> | undefined {
+  // At the end of the run space it is not the line that is near.
+  if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs) return undefined;
   const takenRuns = runCountOf(hour.leases);
-  // At the end of the run space it is not the line that is near; and who takes nothing needs no room.
-  if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs || takenRuns === 0) return undefined;
   const measuredMs = Math.max(nowMs - hour.completeFromMs, 1);
   const netRunsPerMs = takenRuns / measuredMs - lineRunsPerSecond / 1000;
   const lastsMs = netRunsPerMs > 0 ? roomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
-  const isCutShort = roomRuns < ROOM_FULL_RUNS;
-  if (lastsMs >= ROOM_LASTS_MIN_MS && !isCutShort) return undefined;
+  const isShort = shortageMs > SHORTAGE_MIN_MS;
+  if (lastsMs >= ROOM_LASTS_MIN_MS && !isShort) return undefined;
   const [holder] = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
-  const told = [
-    `${roomRuns} runs may be leased before the clock line of version ${record.version} is reached, which rises by ${lineRunsPerSecond} a second`,
-    ...(lastsMs < ROOM_LASTS_MIN_MS
-      ? [`at the rate of the last hour (${takenRuns} runs) they last ${Math.round(lastsMs / 60_000)} minutes`]
-      : ["after a doubt that is usual, and passes"]),
-    ...(isCutShort ? [`leases of more than ${Math.max(Math.floor(roomRuns / ROOM_SHARE), 1)} runs are cut short`] : []),
-    `start fewer importers at once${holder === undefined ? "" : `; see what "${holder[0]}" does with its runs`}`,
-  ];
-  return { severity: lastsMs < ROOM_LASTS_MIN_MS ? "warning" : "notice", explanation: told.join(". ") };
+  const line = `the clock line of version ${record.version}, which rises by ${lineRunsPerSecond} a second`;
+  const what = isShort
+    ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
+    : `${roomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
+  const look = holder === undefined ? "" : leasesOf(record, holder[0]);
+  return { severity: "warning", explanation: `${what}. Start fewer importers at once${look}` };
+}
+
+function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
+  return `. The leases of the greatest holder: \`${commandLine("runs", namespace, { holder })}\``;
 }
 
 /**
  * Runs that made numbers are what a holder needed, and no share of anything; runs that nobody knows to be used are few for whoever
  * uses up one after the other, and many for an importer that ends and is started again and again. Beside nobody there are no shares.
  */
-function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
   const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
   const [first, ...others] = unused;
   if (first === undefined || others.length === 0) return undefined;
@@ -153,13 +157,13 @@ function raiseHolderShare({ hour }: AlarmSubject): Omit<Alarm, "name"> | undefin
   return {
     severity: "warning",
     explanation:
-      `in the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
+      `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
       `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
-      `callnumber runs --holder ${shellWord(name)} shows its leases`,
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: name })}\``,
   };
 }
 
-function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
   const [worst] = startLoops;
   if (worst === undefined) return undefined;
   const { holder, startCount, forMs, pauseMs } = worst;
@@ -167,10 +171,10 @@ function raiseHolderRestarts({ startLoops }: AlarmSubject): Omit<Alarm, "name"> 
   return {
     severity: "warning",
     explanation:
-      `"${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
+      `Holder "${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
       `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
-      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. See why it ends: ` +
-      `callnumber runs --holder ${shellWord(holder.name)} shows its leases`,
+      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. Find out why it ends. ` +
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: holder.name })}\``,
   };
 }
 

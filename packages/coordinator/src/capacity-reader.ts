@@ -10,7 +10,6 @@ import { capacityOf } from "./capacity.js";
 import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
 import { historyOf } from "./history.js";
 import type { Log } from "./log.js";
-import { rateWindowsOf } from "./rate-windows.js";
 import type { NamespaceRecord } from "./store.js";
 
 export interface CapacityReaderOptions {
@@ -21,8 +20,12 @@ export interface CapacityReaderOptions {
   readonly namespaces: () => Promise<Iterable<string>>;
   /** Holders that start again and again, the worst first. */
   readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
-  /** The record as it stands, and the code that leases are refused with. */
-  readonly read: (namespace: string) => Promise<{ readonly record: NamespaceRecord; readonly code: ErrorCode | null }>;
+  /** The record as it is now, the code that leases are refused with, and for how long the clock line has limited them. */
+  readonly read: (namespace: string) => Promise<{
+    readonly record: NamespaceRecord;
+    readonly code: ErrorCode | null;
+    readonly shortageMs: number;
+  }>;
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -48,9 +51,14 @@ export class CapacityReader {
   /** @throws CoordinatorError as `Coordinator.status`. */
   async capacity(namespace: string): Promise<CapacityAnswer> {
     const { record } = await this.#options.read(namespace);
+    return await this.capacityOf(record);
+  }
+
+  /** The same of a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
+  capacityOf(record: NamespaceRecord): Promise<CapacityAnswer> {
     // Right after an operator's verb nobody is told what was so before.
-    const question = `capacity ${record.version} ${record.generation} ${namespace}`;
-    return await this.#once(question, () => this.#capacity(record));
+    const question = `capacity ${record.version} ${record.generation} ${record.namespace}`;
+    return this.#once(question, () => this.#capacity(record));
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
@@ -81,16 +89,14 @@ export class CapacityReader {
     const { namespace } = record;
     const nowMs = now();
     const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
-    const isLooked = (windowMs: number) => look.completeFromMs <= nowMs - windowMs;
-    const windows = await rateWindowsOf(ledger, record, nowMs, isLooked);
     const alarms = await this.#alarmsIn(namespace, lookSince(look, nowMs - ALARM_WINDOW_MS));
-    return { ...capacityOf(record, look, windows, nowMs), alarms };
+    return { ...capacityOf(record, look, nowMs), alarms };
   }
 
   async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {
     const { read, now, startLoops } = this.#options;
-    const { record, code } = await read(namespace);
-    return alarmsOf({ record, guardCode: code, hour, startLoops: startLoops(namespace), nowMs: now() });
+    const { record, code, shortageMs } = await read(namespace);
+    return alarmsOf({ record, guardCode: code, shortageMs, hour, startLoops: startLoops(namespace), nowMs: now() });
   }
 
   /** A failure is kept for nobody but those who wait for it. */

@@ -44,12 +44,11 @@ import { type Log, SILENT_LOG } from "./log.js";
 import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
 import { describedNamespace } from "./namespaces.js";
 import { type Observation, observe, StoreProbe } from "./observation.js";
-import { rateWindowsOf } from "./rate-windows.js";
 import { type Readiness, readinessOf } from "./readiness.js";
 import { notInitialised, notLeased } from "./refusals.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
-import type { NamespaceRecord, Store } from "./store.js";
+import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 
 export interface CoordinatorOptions {
@@ -139,6 +138,17 @@ export class Coordinator {
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
     this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
+  }
+
+  /** What ends leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for a store that is away. */
+  async findings(): Promise<readonly Finding[]> {
+    try {
+      return await this.#store.preflight({ asOperator: true });
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      const { code, message } = error;
+      return [{ code, what: message, remedy: "make it reachable for the coordinator" }];
+    }
   }
 
   /** How its store is called in `status`. */
@@ -305,15 +315,19 @@ export class Coordinator {
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    const nowMs = this.#now();
     const { guard, record } = await this.#look(namespace);
-    const [[newest], windows] = await Promise.all([
+    const [[newest], { rates }] = await Promise.all([
       this.#ledger.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
-      rateWindowsOf(this.#ledger, record, nowMs),
+      this.capacity.capacityOf(record),
     ]);
-    const status = statusOf(record, newest, windows, nowMs);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;
-    return { ...status, guard: { ...guard.answer(record), ...found }, store: this.#store.kind, coordinator: this.name };
+    return {
+      ...statusOf(record, newest),
+      rates,
+      guard: { ...guard.answer(record), ...found },
+      store: this.#store.kind,
+      coordinator: this.name,
+    };
   }
 
   /**
@@ -334,7 +348,7 @@ export class Coordinator {
     mustBeNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code };
+    return { guard, record, code: guard.state.code, shortageMs: guard.line.shortageMs };
   }
 
   #mustNotBeRemembered(namespace: string): void {

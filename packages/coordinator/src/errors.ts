@@ -11,14 +11,22 @@ export class CoordinatorError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The record's generation, where a doubt was found: whoever settles it claims from there. */
   readonly generation: number | undefined;
+  /** What is wrong, without what to do about it; undefined where the message has no such parts. */
+  readonly fault: string | undefined;
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly generation?: number } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly retryAfterMs?: number;
+      readonly generation?: number;
+      readonly fault?: string;
+    } = {},
   ) {
     super(shown(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
+    this.fault = options.fault;
   }
 }

@@ -1,4 +1,6 @@
 /** Whether a coordinator can be expected to lease, in one namespace at least: one that is in doubt or fenced stops no other. */
+import { commandLine } from "@callnumber/protocol/operator";
+import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import type { NamespaceGuards } from "./guard/namespace-guards.js";
 import type { PreflightWatch } from "./guard/preflight-watch.js";
@@ -34,7 +36,7 @@ export async function readinessOf(guards: Guards, preflight: Preflight): Promise
   if (unavailable[0] !== undefined) throw unavailable[0].error;
   throw new CoordinatorError(
     "namespace_not_initialised",
-    'the store holds no namespace yet; make one with "callnumber init --store …"',
+    `the store holds no namespace yet. Make one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
   );
 }
 

@@ -3,6 +3,7 @@
  * the code (ERROR_RULES in the protocol), the longer story stands in docs/errors.md.
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import { movedToIn } from "./guard/moved-seal.js";
@@ -49,15 +50,14 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   EMPTY: {
     code: "namespace_not_initialised",
     tell: (namespace) =>
-      `the store holds no namespace "${namespace}". If that name is new, make it with ` +
-      `"callnumber init --namespace ${namespace} --store …" on the coordinator's store (an embedded one must be stopped first). ` +
-      "If an archive already holds numbers of it, this is the wrong store or an emptied one: do not init, find the right one",
+      `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, stop the ` +
+      `coordinator of an embedded store, and run \`${commandLine("init", namespace)}\``,
   },
   CORRUPT: {
     code: "store_corrupt",
     tell: (namespace, detail) =>
-      `what the store keeps of namespace "${namespace}" was changed by another hand: ${detail}. Nothing is leased. Find out who ` +
-      'wrote there; then "callnumber recover" puts the record right',
+      `what the store keeps of namespace "${namespace}" was changed by another program: ${detail}. Nothing is leased. Find out which; then ` +
+      `stop the coordinators and run \`${commandLine("recover", namespace)}\``,
   },
   VERSION: {
     code: "store_unknown_schema",
@@ -107,7 +107,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "store_forked",
     tell: (namespace, run) =>
       `two copies of the store of namespace "${namespace}" are alive${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      'Nothing is leased. Stop the copy that should not be, for good; then "callnumber recover" the other',
+      `Nothing is leased. Stop one of them permanently and delete it. Then stop the coordinators and run \`${commandLine("recover", namespace)}\` on the other`,
   },
   CLOCKBACK: {
     code: "clock_went_back",
@@ -118,7 +118,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   OPERATOR: {
     code: "operator_needed",
     tell: (namespace, detail) =>
-      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}" until an operator has looked: "callnumber recover" says what it finds`,
+      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, stop the ` +
+      `coordinators, and run \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
   },
   STALEGEN: {
     code: "store_generation_stale",
@@ -152,15 +153,15 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "line_reached",
     detail: "waitMs",
     tell: (namespace, waitMs) =>
-      `namespace "${namespace}" has leased all runs up to its clock line; the next is free in ${waitMs} ms. ` +
-      "After a doubt that is usual; if it lasts, runs are used faster than the rate of the store id allows",
+      `namespace "${namespace}" has leased all runs up to its clock line: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
+      "Wait. If importers wait for minutes, start fewer of them at once",
   },
   EXHAUSTED: {
     code: "run_space_exhausted",
     tell: (namespace, version) =>
       `all runs of version ${version} in namespace "${namespace}" are leased or passed over; no number is ever used again. ` +
       (Number(version) < VERSION_MAX
-        ? '"callnumber advance-version" goes on in the next version'
+        ? `To continue in the next version, stop the coordinator of an embedded store, and run \`${commandLine("advance-version", namespace)}\``
         : "It is the last version: what comes next is another namespace, or another layout"),
   },
   EARLY: {
@@ -194,9 +195,10 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
 };
 
 const OPERATOR_REASONS: Readonly<Record<string, string>> = {
-  epoch: "the server followed another one meanwhile, although its record says that it is the only data node",
+  epoch: "the server followed another one, although its record counts no other data node",
+  replica: "a replica was attached to the server, although its record counts no other data node",
   silence: "the store was silent for more than 30 days: whether it slept or a clock leapt can't be told from here",
-  line: "the store's mark lies above its clock line: a clock was far ahead when it was leased, or is behind now",
+  line: "the high-water mark is above the clock line: a clock is behind now, or was far ahead, or another program wrote the record",
 };
 
 export function isScriptWord(word: string): word is ScriptWord {
@@ -208,6 +210,7 @@ export function refused(word: ScriptWord, detail: string, namespace: string): Co
   const { code, detail: kind, tell } = SCRIPT_WORDS[word];
   return new CoordinatorError(code, tell(namespace, shown(detail)), {
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
+    ...(word === "CORRUPT" ? { fault: shown(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });
 }

@@ -2,7 +2,10 @@
  * The port to what keeps the state. Every method that changes something is one atomic step in the store.
  * What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
  */
-import type { ErrorCode, Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { Finding } from "@callnumber/protocol/operator";
+import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+
+export type { Finding };
 
 /** What every step is told. */
 interface StepBase {
@@ -64,7 +67,7 @@ export interface SealStep extends StepBase, Remembered {
   readonly seal: string;
 }
 
-/** Makes the record anew on the line, to be claimed by the next coordinator. */
+/** Makes the record anew on the line, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */
 export interface RecoverStep extends StepBase {
   readonly step: "recover";
   readonly floor: number;
@@ -128,6 +131,8 @@ export interface Outcome {
   /** How many other nodes have acknowledged it. */
   readonly acknowledgedCount: number;
   readonly check: CheckAnswer;
+  /** Of `recover`: the new names of keys of another type that were in the place of ours. */
+  readonly movedAside?: readonly string[];
 }
 
 /** A namespace as it stands, without any judgement but that it can be read. */
@@ -186,20 +191,6 @@ export interface ReportCommand {
   readonly nonce: string;
   readonly lastSequence: number | null;
   readonly state: Progress["state"];
-}
-
-/** What a look at the store's servers found: a reason to lease nothing, or something that an operator should know. */
-export interface Finding {
-  /** What leases are refused with; undefined for a warning. */
-  readonly code: ErrorCode | undefined;
-  /** The same text as long as it is the same finding. */
-  readonly what: string;
-  /** The line of configuration that ends it, or what to type. */
-  readonly remedy: string;
-  /** The name by which an operator accepts it; undefined where the steps refuse in any case. */
-  readonly override: string | undefined;
-  /** Those that it concerns; undefined for all. */
-  readonly namespaces: readonly string[] | undefined;
 }
 
 export interface Store {

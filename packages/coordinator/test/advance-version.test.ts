@@ -216,7 +216,7 @@ describe("a store that is put back to before the advance", () => {
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",
-      message: expect.stringContaining(`"--floor ${ledgerIdOf(1, 0)}" goes on in version 1`),
+      message: expect.stringMatching(new RegExp(`Continue in version 1, .* --floor ${ledgerIdOf(1, 0)}\`$`)),
     });
     const withFloor = { ...options, floors: [{ from: "--floor", ledgerId: ledgerIdOf(1, 0) }] };
     await recoverNamespace(withFloor, await planRecovery(withFloor));

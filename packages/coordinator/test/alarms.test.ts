@@ -8,8 +8,8 @@ import {
   type AlarmSubject,
   alarmsOf,
   LINE_ENDING_MS,
-  ROOM_FULL_RUNS,
   ROOM_LASTS_MIN_MS,
+  SHORTAGE_MIN_MS,
   UNUSED_RUNS_FACTOR,
   UNUSED_RUNS_MIN,
   USED_SHARES,
@@ -24,6 +24,7 @@ function subjectOf(own: Partial<AlarmSubject> & { readonly leases?: readonly Led
   return {
     record: recordOf({ highWaterMark: 1000 }),
     guardCode: null,
+    shortageMs: 0,
     hour: { leases: leases.toReversed(), completeFromMs: NOW_MS - ALARM_WINDOW_MS },
     startLoops: [],
     nowMs: NOW_MS,
@@ -110,15 +111,17 @@ describe("the room under the clock line", () => {
   const taken = (runs: number) =>
     leasesInARow([{ runCount: runs, agoMs: MINUTE_MS, progress: { run: runs, state: "open" } }]);
 
-  test("that is full, or that nobody takes from, raises nothing", () => {
-    expect(namesOf({ record: withRoom(ROOM_FULL_RUNS), leases: taken(100) })).toEqual([]);
-    expect(namesOf({ record: withRoom(0) })).toEqual([]);
-  });
-
-  test("from which leases are cut short is noticed", () => {
-    expect(alarmsOf(subjectOf({ record: withRoom(ROOM_FULL_RUNS - 1), leases: taken(100) }))).toMatchObject([
-      { name: "room_scarce", severity: "notice" },
-    ]);
+  test("raises an alarm only when it has limited leasing for more than a minute, as no recovery does", () => {
+    for (const shortageMs of [0, SHORTAGE_MIN_MS]) {
+      expect(namesOf({ record: withRoom(0), shortageMs })).toEqual([]);
+      expect(namesOf({ record: withRoom(4), leases: taken(100), shortageMs })).toEqual([]);
+    }
+    const [alarm, ...more] = alarmsOf(
+      subjectOf({ record: withRoom(0), leases: taken(100), shortageMs: SHORTAGE_MIN_MS + 1 }),
+    );
+    expect(more).toEqual([]);
+    expect(alarm).toMatchObject({ name: "room_scarce", severity: "warning" });
+    expect(alarm?.explanation).toMatch(/^Importers have waited for runs for 2 minutes: /);
   });
 
   test("that ends within hours at the rate of the last hour is warned of", () => {
@@ -172,11 +175,11 @@ describe("a holder that starts again and again", () => {
   test("is named by a command that can be copied into a shell, whatever the importer calls itself", () => {
     const commandFor = (name: string) => {
       const [alarm] = alarmsOf(subjectOf({ startLoops: [{ ...loop, holder: { name, host: "mail-1" } }] }));
-      return /callnumber runs .*(?= shows)/.exec(alarm?.explanation ?? "")?.[0];
+      return /callnumber runs .*(?=`)/.exec(alarm?.explanation ?? "")?.[0];
     };
-    expect(commandFor("letters")).toBe("callnumber runs --holder letters");
-    expect(commandFor("$(reboot)")).toBe("callnumber runs --holder '$(reboot)'");
-    expect(commandFor("it's")).toBe("callnumber runs --holder 'it'\\''s'");
+    expect(commandFor("letters")).toBe("callnumber runs --namespace main --holder letters");
+    expect(commandFor("$(reboot)")).toBe("callnumber runs --namespace main --holder '$(reboot)'");
+    expect(commandFor("it's")).toBe("callnumber runs --namespace main --holder 'it'\\''s'");
   });
 
   test("is named also where nothing slows it down; of several the worst", () => {
@@ -185,4 +188,17 @@ describe("a holder that starts again and again", () => {
     expect(alarm?.explanation).toMatch(/limits are off.*1 other does the same/);
     expect(more).toEqual([]);
   });
+});
+
+test("each sentence of an alarm begins with a capital or a figure", () => {
+  const loop = { holder: { name: "letters", host: "mail-1" }, startCount: 96, forMs: 5 * MINUTE_MS, pauseMs: 16_000 };
+  const leases = leasesInARow([...working("b", 3), ...crashing("a", UNUSED_RUNS_MIN)]);
+  const used = { record: recordOf({ highWaterMark: Math.ceil(0.96 * RUN_MAX), lifeMs: 16.9 * YEAR_MS }) };
+  const ended = { record: recordOf({ highWaterMark: RUN_MAX, version: 7, lifeMs: 18 * YEAR_MS }) };
+  const subjects = [{ leases, startLoops: [loop], shortageMs: 2 * SHORTAGE_MIN_MS }, used, ended];
+  const explanations = subjects.flatMap((own) => alarmsOf(subjectOf(own)).map(({ explanation }) => explanation));
+  expect(explanations.length).toBeGreaterThan(6);
+  for (const explanation of explanations) {
+    for (const sentence of explanation.split(/(?<=[.?]) /)) expect(sentence).toMatch(/^[A-Z0-9]/);
+  }
 });

@@ -1,18 +1,17 @@
 /** Figures on use and waste, where each can be counted by hand; and that many askers cost one look. */
 import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
 import type { AlarmSeverity } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { ErrorCode, LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { AlarmsWatch } from "../src/alarms-watch.js";
 import { capacityOf } from "../src/capacity.js";
 import { holderUses, LIVE_MS, WASTED_BELOW_NUMBERS } from "../src/capacity-holders.js";
-import { LOOK_LEASES_MAX, lookBack } from "../src/capacity-look.js";
+import { LOOK_LEASES_MAX, type Look, lookBack } from "../src/capacity-look.js";
 import { CapacityReader, KEPT_MS } from "../src/capacity-reader.js";
 import { CoordinatorError } from "../src/errors.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
 import type { Log } from "../src/log.js";
 import { runSpaceOf } from "../src/run-space.js";
-import { rateWindowsMsOf } from "../src/status.js";
 import { parseStoreId } from "../src/store-id.js";
 import {
   DAY_MS,
@@ -76,7 +75,7 @@ describe("rates", () => {
     expect(rates[0]?.exhaustedAtMs).toBe(NOW_MS + Math.floor((runsLeft / 30) * HOUR_MS));
   });
 
-  test("of a window that holds too many leases are told from the mark", async () => {
+  test("leave out windows with more leases than a look takes, and measure the hour over those that it took", async () => {
     const [old, fresh] = [50, LOOK_LEASES_MAX];
     const leases = leasesInARow([
       ...Array.from({ length: old }, (): LeaseWords => ({ agoMs: 2 * HOUR_MS })),
@@ -84,7 +83,23 @@ describe("rates", () => {
     ]);
     const { rates, lookedAt } = await capacityFrom(leases);
     expect(lookedAt).toEqual({ leaseCount: LOOK_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
-    expect(rates.map(({ runs }) => runs)).toEqual([fresh, old + fresh, old + fresh]);
+    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: fresh, runsPerDay: fresh * 1_440 }]);
+  });
+
+  test("leave out windows longer than the namespace's life, and measure the first over that life", () => {
+    const leases = [leaseOf({ agoMs: MINUTE_MS, runCount: 12 })];
+    const record = recordOf({ highWaterMark: 12, lifeMs: HOUR_MS / 2 });
+    const { rates } = capacityOf(record, lookOf(leases), NOW_MS);
+    expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: 12, runsPerDay: 576 }]);
+  });
+
+  test("forecast nothing when nothing was leased, no date beyond the calendar, and now at the end of the run space", () => {
+    const ratesFor = (highWaterMark: number, leases: readonly LedgerEntry[]) =>
+      capacityOf(recordOf({ highWaterMark }), lookOf(leases), NOW_MS).rates;
+    const ends = (rates: ReturnType<typeof ratesFor>) => rates.map(({ exhaustedAtMs }) => exhaustedAtMs);
+    expect(ends(ratesFor(0, []))).toEqual([null, null, null]);
+    expect(ends(ratesFor(1, [leaseOf({ agoMs: 2 * DAY_MS })]))).toEqual([null, null, null]);
+    expect(ends(ratesFor(RUN_MAX, [leaseOf({ firstRun: RUN_MAX })]))).toEqual([NOW_MS, NOW_MS, NOW_MS]);
   });
 
   test("go on over an advance of the version", async () => {
@@ -94,9 +109,12 @@ describe("rates", () => {
     ];
     const record = recordOf({ version: 1, highWaterMark: 7, lifeMs: 30 * DAY_MS });
     const look = await lookBack(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
-    const windows = rateWindowsMsOf(record, NOW_MS).map((windowMs) => ({ windowMs, oldest: undefined }));
-    expect(capacityOf(record, look, windows, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
+    expect(capacityOf(record, look, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
   });
+
+  function lookOf(leases: readonly LedgerEntry[]): Look {
+    return { leases, completeFromMs: NOW_MS - WEEK_MS };
+  }
 
   async function capacityFrom(leases: ReturnType<typeof leasesInARow>) {
     const reader = readerOf(leases);
@@ -201,7 +219,7 @@ describe("asking", () => {
     const reader = readerOf([], {
       read: async () => {
         if (isAway) throw new CoordinatorError("store_unavailable", "away");
-        return { record, code: null };
+        return { record, code: null, shortageMs: 0 };
       },
     });
     await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
@@ -236,7 +254,11 @@ describe("the watch", () => {
       alarmsOf: async () => {
         if (state.code !== null) throw new CoordinatorError(state.code, "away");
         const reader = readerOf([], {
-          read: async () => ({ record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }), code: null }),
+          read: async () => ({
+            record: recordOf({ highWaterMark: Math.ceil(state.share * RUN_MAX) }),
+            code: null,
+            shortageMs: 0,
+          }),
         });
         return await reader.alarms("main");
       },
@@ -289,7 +311,7 @@ function readerOf(
     log: { debug: silent, info: silent, warn: silent, error: silent },
     now: () => NOW_MS,
     namespaces: async () => ["main"],
-    read: async () => ({ record, code: null }),
+    read: async () => ({ record, code: null, shortageMs: 0 }),
     ...own,
   });
 }

@@ -60,7 +60,12 @@ async function served({ isOpen = false } = {}) {
   const doors = isOpen ? { door: OPEN_DOOR } : { door: tokens, signInTokens: tokens };
   const recentEvents = new RecentEvents();
   events.subscribe(recentEvents.take);
-  const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+  const startedWith = {
+    store: "memory:",
+    startedAtMs: 1,
+    settings: [],
+    commands: { storeOption: "--store memory:", witnessOption: "" },
+  };
   const server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, startedWith, ...doors });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
@@ -107,6 +112,7 @@ describe("signing in", () => {
     expect(JSON.parse(body)).toEqual({
       isNeeded: true,
       session: { tokenId: "00000000", namespaces: "all", endsInMs: 28_800_000 },
+      commands: null,
     });
   });
 
@@ -372,7 +378,11 @@ test("every answer says that it is for pages of its own, and the page's own that
 
 test("where nobody is asked for a token there is nothing to sign in to, and the page is told so", async () => {
   const { ask, signIn } = await served({ isOpen: true });
-  expect(JSON.parse((await ask("/console/session")).body)).toEqual({ isNeeded: false, session: null });
+  expect(JSON.parse((await ask("/console/session")).body)).toEqual({
+    isNeeded: false,
+    session: null,
+    commands: { storeOption: "--store memory:", witnessOption: "" },
+  });
   expect([403, 405]).toContain((await signIn("reader")).status);
   expect((await ask(RUNS)).status).toBe(200);
 });

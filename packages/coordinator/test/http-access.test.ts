@@ -23,7 +23,12 @@ const door: Door = {
   },
 };
 
-const startedWith = { store: "memory:", startedAtMs: 1, settings: [] };
+const startedWith = {
+  store: "memory:",
+  startedAtMs: 1,
+  settings: [],
+  commands: { storeOption: "--store 'sqlite:/it'\\''s.db'", witnessOption: "" },
+};
 
 async function served() {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
@@ -36,8 +41,19 @@ async function served() {
     await answer.body?.cancel();
     return answer.status;
   };
-  return { statusOf };
+  const messageAt = async (path: string, headers: Record<string, string>) =>
+    ((await (await fetch(url + path, { headers })).json()) as { message: string }).message;
+  return { statusOf, messageAt };
 }
+
+test("a message names the store to an operator of all namespaces, and to no other client", async () => {
+  const { messageAt } = await served();
+  const path = "/v1/namespaces/lists/status";
+  const command = (store: string) => `run \`callnumber init --store ${store} --namespace lists\``;
+  expect(await messageAt(path, { "x-role": "operator" })).toContain(command("'sqlite:/it'\\''s.db'"));
+  for (const headers of [{ "x-role": "read" }, { "x-role": "operator", "x-namespaces": "lists" }])
+    expect(await messageAt(path, headers)).toContain(command("STORE_URL"));
+});
 
 const PATHS: readonly [method: string, path: string, roles: readonly Role[]][] = [
   ["POST", "/v1/namespaces/main/leases", ["lease"]],

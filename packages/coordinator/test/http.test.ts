@@ -156,7 +156,7 @@ describe("lease", () => {
     expect(status).toBe(404);
     expect(body).toMatchObject({
       code: "namespace_not_initialised",
-      message: expect.stringContaining("callnumber init --namespace other"),
+      message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
     });
   });
 
@@ -341,7 +341,8 @@ describe("inspect", () => {
 
 describe("status", () => {
   test("counts what is leased and left, and foretells the end", async () => {
-    const empty = statusAnswerSchema.parse((await get("/v1/namespaces/main/status")).body);
+    await coordinator.initNamespace("empty");
+    const empty = statusAnswerSchema.parse((await get("/v1/namespaces/empty/status")).body);
     expect(empty).toMatchObject({
       store: "memory",
       coordinator: "test",

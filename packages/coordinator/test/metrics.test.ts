@@ -208,7 +208,7 @@ describe("metrics", () => {
     await coordinator.stopTouching();
     const { value } = await scrape();
     expect(value('callnumber_leases_total{namespace="main"}')).toBe(0);
-    expect(value('callnumber_jumps_total{namespace="main"}')).toBe(0);
+    expect(value('callnumber_jumps_total{code="store_silent",namespace="main"}')).toBe(0);
     expect(value('callnumber_doubts_total{code="store_went_back",namespace="main"}')).toBe(0);
     expect(value('callnumber_runs_burnt_total{namespace="main",reason="requester_gone"}')).toBe(0);
     expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
@@ -286,7 +286,7 @@ describe("burnt runs", () => {
       settable.server.epoch = "second:life:0";
       await expect(one.lease("main", request)).rejects.toMatchObject({ code: "line_reached" });
     });
-    expect(value('callnumber_jumps_total{namespace="main"}')).toBe(1);
+    expect(value('callnumber_jumps_total{code="store_epoch_changed",namespace="main"}')).toBe(1);
     expect(value('callnumber_epoch_changes_total{namespace="main"}')).toBe(1);
     expect(value('callnumber_doubts_total{code="store_epoch_changed",namespace="main"}')).toBe(1);
     expect(value('callnumber_runs_burnt_total{namespace="main",reason="jump"}')).toBeGreaterThan(60_000);

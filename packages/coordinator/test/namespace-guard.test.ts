@@ -6,6 +6,7 @@
 import { describe, expect, test } from "vitest";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { checksumOf } from "../src/guard/record.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -66,6 +67,41 @@ describe("a doubt", () => {
     await at.guard.touch();
     expect(at.world.store.stepNames()).toEqual(["touch", "claim", "confirm", "touch"]);
     expect(at.guard.state).toMatchObject({ state: "open", code: null });
+  });
+
+  test.each([
+    ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
+    ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
+  ])("after %s: the log and the status have its cause and the skipped runs in one line", async (_, idleMs, cause) => {
+    const { world, guard, told, read } = await guardAtRun10();
+    expect(guard.answer(await read()).lastRecovery).toBeNull();
+    if (idleMs === 0) world.store.server.epoch = "second:life:0";
+    else world.clock.timeMs += idleMs;
+    const skippedRunCount = lineOf(world, JUMP_MS) - 10;
+    await guard.touch();
+    const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
+    expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
+    const [, fields] = told.find(([event]) => event === "jump") ?? [];
+    const waitS = Math.ceil((JUMP_MS + 63) / 1000);
+    expect(fields).toMatchObject({ explanation: `${explanation}, leasing in ${waitS} s` });
+  });
+
+  test("limits leasing for as long as leases are refused at the clock line, and no longer", async () => {
+    const { world, guard } = await guardAtRun10();
+    expect(guard.line.shortageMs).toBe(0);
+    world.store.server.epoch = "second:life:0";
+    const refusedAt = async (afterMs: number) => {
+      world.clock.timeMs += afterMs;
+      world.store.server.epoch = `life-${world.clock.timeMs}:of:0`;
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+      return guard.line.shortageMs;
+    };
+    expect(await refusedAt(0)).toBe(0);
+    expect(await refusedAt(50_000)).toBe(50_000);
+    expect(await refusedAt(60_000)).toBe(110_000);
+    world.clock.timeMs += 60_001;
+    expect(guard.line.shortageMs).toBe(0);
+    expect(await refusedAt(0)).toBe(0);
   });
 
   test("is settled once, however many wait", async () => {
@@ -204,6 +240,7 @@ describe("a refusal that no jump ends", () => {
       "operator_needed",
       ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
     ],
+    ["a mark far above the clock line", "operator_needed", (world) => raiseMark(world, lineOf(world) + 62_640)],
     ["a silence of more than 30 days", "operator_needed", ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000)],
     [
       "a seal",
@@ -227,4 +264,44 @@ describe("a refusal that no jump ends", () => {
     expect((await leaseOf(guard)).firstRun).toBe(11);
     expect(guard.state).toMatchObject({ state: "open", code: null });
   });
+
+  test("(a mark far above the clock line) is told by touches, too, and not again and again, until the line has passed it", async () => {
+    const { world, guard, told } = await guardAtRun10();
+    raiseMark(world, lineOf(world) + 100_000);
+    told.length = 0;
+    for (let touch = 0; touch < 3; touch++) {
+      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "operator_needed" });
+      world.clock.timeMs += 1_000;
+    }
+    expect(told.map(([event]) => event)).toEqual(["fenced"]);
+    for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
+      world.clock.timeMs += SHORT_BOUNDS.gapMs;
+      await guard.touch().catch(() => {});
+    }
+    expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
+    expect(guard.state).toMatchObject({ state: "open", code: null });
+  });
+
+  test("is the state until a recovery is completed, and not the doubt that it is tried for", async () => {
+    const { world, guard, told } = await guardAtRun10();
+    raiseMark(world, lineOf(world) + 62_640);
+    told.length = 0;
+    for (let life = 0; life < 3; life++) {
+      world.store.server.epoch = `life-${life}:of:0`;
+      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+    }
+    expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
+      ["in_doubt", "store_epoch_changed"],
+      ["fenced", "operator_needed"],
+    ]);
+  });
 });
+
+/** As another program could: the record is sound, and no step of ours wrote it. */
+function raiseMark({ store }: World, mark: number): void {
+  const [fields] = store.backup().values();
+  if (fields === undefined) throw new Error("the store has no record");
+  const raised = { ...fields, c: String(mark) };
+  store.restore(new Map([[NAMESPACE, { ...raised, k: checksumOf(raised) }]]));
+}

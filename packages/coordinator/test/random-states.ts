@@ -172,7 +172,7 @@ const recordRecipe = fc.record({
   writtenAt: instant("eps", "gap", "silence", "hour", "year"),
   epoch: fc.oneof(
     { weight: 5, arbitrary: fc.constant("now" as const) },
-    { weight: 1, arbitrary: fc.constantFrom("other", "same process", "no colon", "longer process") },
+    { weight: 1, arbitrary: fc.constantFrom("other", "other history", "other syncs", "no colon", "longer process") },
   ),
   generation: fc.constantFrom(0, 0, 1, 7, 7, 1_800_000_000_000, 1_800_000_000_000, GENERATION_MAX - 1, GENERATION_MAX),
   phase: fc.constantFrom(0, 0, 0, 0, 1, 1, 2),
@@ -329,11 +329,12 @@ function fieldsOf(
 }
 
 function epochOf(kind: RecordRecipe["epoch"], epoch: string): string {
-  const [process = ""] = epoch.split(":", 1);
+  const [process = "", , ...syncs] = epoch.split(":");
   const epochs: Readonly<Record<RecordRecipe["epoch"], string>> = {
     now: epoch,
     other: `${"0".repeat(40)}:${"1".repeat(40)}:0`,
-    "same process": `${process}:${"1".repeat(40)}:7`,
+    "other history": [process, "1".repeat(40), ...syncs].join(":"),
+    "other syncs": `${process}:${"1".repeat(40)}:7`,
     "no colon": process,
     "longer process": `${process}0`,
   };

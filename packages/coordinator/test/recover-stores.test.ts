@@ -36,7 +36,7 @@ describe("a store that no line of the logs names", () => {
   test("is not recovered: another may have been lost before it was made", async () => {
     const world = await newWorld();
     const said = new RegExp(
-      `run 7 of namespace "main" in store id ${OTHER_ID}, and no line names store id ${world.storeId}.*--store-id ${world.storeId}"$`,
+      `run 7 of namespace "main" in store id ${OTHER_ID}, and no line names store id ${world.storeId}.*--store-id ${world.storeId}\`$`,
     );
     const options = asked(world, [logged(OTHER_ID, 7)]);
     expect(refusalOf(await mustRefuse(world, options, "store_replaced", said))).toMatchObject({
@@ -87,7 +87,7 @@ describe("a store that nothing but the logs names", () => {
     const floors = [logged(storeId, 5)];
     world.store.restore(new Map());
     const options = asked(world, floors);
-    const plan = await mustRefuse(world, options, "operator_needed", new RegExp(`"--store-id ${storeId}"$`));
+    const plan = await mustRefuse(world, options, "operator_needed", new RegExp(`--store-id ${storeId} --apply\`$`));
     expect(refusalOf(plan)).toBeUndefined();
     expect(plan).toMatchObject({ storeId, isStoreIdFromLogs: true });
     const typed = asked(world, floors, { storeId });

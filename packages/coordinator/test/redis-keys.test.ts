@@ -127,6 +127,27 @@ describe("keys that another hand has touched", () => {
     await expect(inHand.lease()).rejects.toMatchObject({ code: "store_moved" });
   });
 
+  test.each([
+    ["record", "string", () => redis.set(key("record"), "kept")],
+    ["ledger", "string", () => redis.set(key("ledger"), "kept")],
+    ["holders", "list", () => redis.del(key("holders")).then(() => redis.lpush(key("holders"), "kept"))],
+  ])("recover renames a %s that is a %s, and leasing continues", async (name, type, put) => {
+    await put();
+    const before = await contents();
+    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(store.step(NAMESPACE, inHand.commands.recover({ floor: 5 }))).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("operator's user"),
+    });
+    expect(await contents()).toEqual(before);
+    const operators = await storeAt(asOperator(url));
+    const { movedAside = [] } = await operators.step(NAMESPACE, inHand.commands.recover({ floor: 5 }));
+    expect(movedAside).toEqual([expect.stringContaining(`${key(name)}:foreign:`)]);
+    const [aside = ""] = movedAside;
+    expect(await (type === "list" ? redis.lindex(aside, 0) : redis.get(aside))).toBe("kept");
+    expect(await inHand.jump()).toBeGreaterThan(5);
+  });
+
   test("reports that are a list are refused, and so are damaged ones", async () => {
     await redis.lpush(key("reports"), "x");
     const corrupt = { code: "store_corrupt" };

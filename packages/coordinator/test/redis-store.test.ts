@@ -3,7 +3,10 @@
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import { untilInfo } from "../../../test/redis/redis-command.js";
+import { detach, follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
+import { ownServerUnavailable, type RedisServer } from "../../../test/redis/test-redis.js";
 import type { RedisStore } from "../src/stores/redis-store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
@@ -274,6 +277,24 @@ describe("a server that ails", () => {
     });
     await (await storeAt(asOperator(url))).step(NAMESPACE, commands.recover());
     expect(await jump()).toBeGreaterThan(1);
+  });
+
+  test("that a replica followed is for an operator, whose error names the replica", async ({ skip }) => {
+    const reason = ownServerUnavailable();
+    if (reason !== undefined) skip(reason);
+    const { master, replicas } = await startReplicatedRedis({ nodeCount: 2 });
+    const [replica] = replicas as [RedisServer];
+    await detach(replica);
+    const { lease } = await newStoreAt(master.url);
+    await lease();
+    await follow(replica, master);
+    await expect(lease()).rejects.toMatchObject({ code: "store_has_more_nodes" });
+    await detach(replica);
+    await untilInfo(master, { connected_slaves: "0" });
+    await expect(lease()).rejects.toMatchObject({
+      code: "operator_needed",
+      message: expect.stringContaining("a replica was attached to the server"),
+    });
   });
 
   test("that refuses the database: nothing is leased from another one, at the start or after a reconnect", async ({

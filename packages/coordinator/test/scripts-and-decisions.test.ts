@@ -19,7 +19,7 @@ import {
 } from "../../../test/redis/test-redis.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { decide } from "../src/guard/decisions.js";
+import { decide, isOfAnyStore } from "../src/guard/decisions.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { keptFields, readRecord } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
@@ -29,10 +29,10 @@ import { holderJsonOf } from "../src/stores/ledger-entry.js";
 import { recordAfter } from "../src/stores/namespace-record.js";
 import type { RedisAddress } from "../src/stores/redis-address.js";
 import { RedisConnection } from "../src/stores/redis-connection.js";
-import { keysOf } from "../src/stores/redis-ledger.js";
+import { asideKeysOf, keysOf, type NamespaceKeys } from "../src/stores/redis-ledger.js";
 import { RedisSteps } from "../src/stores/redis-steps.js";
 import { NAMESPACE } from "./commands-for-test.js";
-import { foundKeys, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
+import { foundKeys, type KeptState, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
 import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
 import { redisAddressForTest } from "./stores-for-test.js";
 
@@ -104,6 +104,7 @@ async function playBoth(table: Table, recipe: Recipe, bounds: Bounds): Promise<v
   // One node: how many acknowledge is no decision, and nobody is waited for.
   const answer = await answerOf(() => (steps.get(bounds) as RedisSteps).step(NAMESPACE, keys, play.command, 1));
   const after = await readState(redis, keys);
+  if ("done" in answer && answer.done.movedAside?.length) await redis.del(...answer.done.movedAside);
   clock.serverMs = after.timeMs;
   const told: Told = "refused" in answer ? answer : { ...answer, left: comparable(after) };
   if ("refused" in told) expect({ ...after, timeMs: 0 }, "a refusal changes nothing").toEqual({ ...before, timeMs: 0 });
@@ -111,7 +112,7 @@ async function playBoth(table: Table, recipe: Recipe, bounds: Bounds): Promise<v
   // Redis runs on its own clock, which stood between the two readings when the script looked at it.
   const expected: Told[] = [];
   for (let timeMs = before.timeMs; timeMs <= after.timeMs; timeMs++) {
-    const decided = decisionOn(play, { ...server, timeMs }, bounds, before);
+    const decided = decisionOn(play, { ...server, timeMs }, bounds, before, keys);
     seen.add(decided.name);
     if (isDeepStrictEqual(decided.told, told)) return;
     expected.push(decided.told);
@@ -120,7 +121,9 @@ async function playBoth(table: Table, recipe: Recipe, bounds: Bounds): Promise<v
   expect(told, JSON.stringify(situation, null, 1)).toEqual(expected[0]);
 }
 
-async function answerOf(step: () => Promise<Outcome>): Promise<{ refused: object } | { done: object }> {
+async function answerOf(
+  step: () => Promise<Outcome>,
+): Promise<{ refused: object } | { done: Omit<Outcome, "acknowledgedCount"> }> {
   for (;;) {
     try {
       const { acknowledgedCount: _, ...done } = await step();
@@ -141,6 +144,7 @@ function decisionOn(
   server: FoundServer,
   bounds: Bounds,
   before: LeftState,
+  keys: NamespaceKeys,
 ): { readonly name: string; readonly told: Told } {
   const written = decide({ namespace: NAMESPACE, keys: foundKeys(state), server, nowMs, bounds }, command);
   if (isRefusal(written)) {
@@ -153,13 +157,28 @@ function decisionOn(
   const fields = keptFields(record);
   mustBeReadable(fields);
   const check = { nonce, role: server.role, epoch: server.epoch, generation: after.generation };
+  const aside = step === "recover" ? keysMovedAside(state, keys, nonce) : [];
   const left = {
     ...comparable(before),
     fields,
     expires: false,
     ...(step === "lease" ? leaseLeft(command, after, runCount, before) : {}),
   };
-  return { name: step, told: { done: { after, runCount, check }, left } };
+  return {
+    name: step,
+    told: { done: { after, runCount, ...(aside.length > 0 && { movedAside: aside }), check }, left },
+  };
+}
+
+/** New names of what stood there as another type. */
+function keysMovedAside(state: KeptState, keys: NamespaceKeys, nonce: string): readonly string[] {
+  const { record, fields, ledger, holders } = foundKeys(state);
+  const [ofRecord = "", ofLedger = "", ofHolders = ""] = asideKeysOf(keys, nonce);
+  return [
+    ...(record === "other" || (record === "hash" && !isOfAnyStore(fields)) ? [ofRecord] : []),
+    ...(ledger === "other" ? [ofLedger] : []),
+    ...(holders === "other" ? [ofHolders] : []),
+  ];
 }
 
 /** The ledger and the holders after a lease. */
@@ -209,7 +228,7 @@ describe("the scripts decide as the decisions do", () => {
       (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
     );
     expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());
-    for (const reason of ["epoch", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
+    for (const reason of ["epoch", "replica", "silence", "line"]) expect(table.seen).toContain(`OPERATOR ${reason}`);
   });
 
   test("on a server that does not tell its epoch", async ({ skip }) => {

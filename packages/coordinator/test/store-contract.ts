@@ -122,7 +122,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         for (const operation of operations) {
           await expect(operation()).rejects.toMatchObject({
             code: "namespace_not_initialised",
-            message: expect.stringContaining("callnumber init --namespace other"),
+            message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
           });
         }
       });

@@ -1,7 +1,14 @@
 /** What a store's URL may look like, what it means, and that no message ever shows a password. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describeStore, parseStoreUrl, placeOf } from "../src/stores/store-url.js";
+import {
+  areSamePlace,
+  commandUrlOf,
+  describeStore,
+  hasNoLogin,
+  parseStoreUrl,
+  placeOf,
+} from "../src/stores/store-url.js";
 
 const plain = { tls: false, username: undefined, password: undefined, database: 0, keyPrefix: "callnumber:" };
 const login = { username: "me", password: "p@:/ß" };
@@ -221,4 +228,21 @@ test("a file is one place however its path is spelt (found by fuzzing, seed 1661
   expect(new Set(spellings.map((text) => describeStore(parseStoreUrl(text))))).toEqual(
     new Set(["sqlite:/folder/file.db"]),
   );
+});
+
+describe("a URL in a printed command", () => {
+  test.each([
+    ["redis://operator:secret@h:1/2?prefix=x:", "redis://h:1/2?prefix=x:"],
+    ["redis-sentinel://u:p@a,b/m?sentinelPassword=secret", "redis-sentinel://a:26379,b:26379/m/0"],
+    ["rediss://u:p@h?ca=/etc/a%20ca.crt&prefix=x:", "rediss://h:6379/0?prefix=x:&ca=/etc/a%20ca.crt"],
+    ["rediss-cluster://u:p@h?certificate=/c&key=/k", "rediss-cluster://h:6379?certificate=/c&key=/k"],
+    ["sqlite:/it's here.db", "sqlite:/it's here.db"],
+  ])("of %s has no login, names the same place and can be read: %s", (given, printed) => {
+    const [one, other] = [parseStoreUrl(given), parseStoreUrl(printed)];
+    expect(commandUrlOf(one)).toBe(printed);
+    expect(commandUrlOf(other)).toBe(printed);
+    expect(areSamePlace(one, other)).toBe(true);
+    expect(hasNoLogin(other)).toBe(given !== printed);
+    expect(areSamePlace(other, parseStoreUrl("redis://h:9/2"))).toBe(false);
+  });
 });

@@ -89,7 +89,8 @@ describe("a store that was restored while no coordinator ran", () => {
 });
 
 describe("a store that is not there any more", () => {
-  const typed = ({ storeId }: World) => `callnumber recover --store-id ${storeId} --floor 10`;
+  const typed = ({ storeId }: World) =>
+    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --floor 10`;
 
   test("was emptied: leasing ends, and it is said what to type", async () => {
     const { world } = await afterCoordinator();
@@ -177,7 +178,7 @@ describe("a record that can't be read any more", () => {
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
     world.store.restore(new Map());
     const message = await guard.showRecord().catch((error: Error) => error.message);
-    expect(message).toMatch(/recover --store-id .* FENCED since \S+$/);
+    expect(message).toMatch(/callnumber recover .* FENCED since \S+$/);
     expect(String(message).split(world.storeId)).toHaveLength(2);
   });
 });

@@ -7,6 +7,7 @@ import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import type {
   ConsoleSessionAnswer,
   ExportEnd,
+  Finding,
   LabelsRequest,
   NamespaceDescription,
   NamespacesAnswer,
@@ -69,12 +70,23 @@ export const settingSchema = z.object({
   from: z.enum(SETTING_ORIGINS),
 }) satisfies z.ZodType<Setting>;
 
+const commandContextSchema = z.object({ storeOption: z.string(), witnessOption: z.string() });
+const findingSchema = z.object({
+  code: code.unwrap().optional(),
+  what: z.string(),
+  remedy: z.string(),
+  override: z.string().optional(),
+  namespaces: z.array(z.string()).readonly().optional(),
+}) satisfies z.ZodType<Finding>;
+
 export const settingsAnswerSchema = z.object({
   release: z.string(),
   store: z.string(),
   startedAtMs: sinceMs,
   settings: z.array(settingSchema).readonly(),
+  commands: commandContextSchema,
   certificateEndsAtMs: sinceMs.nullable(),
+  findings: z.array(findingSchema).readonly(),
 }) satisfies z.ZodType<SettingsAnswer>;
 
 /** Any text: one that is no token is as unknown as another. */
@@ -89,6 +101,7 @@ export const consoleSessionAnswerSchema = z.object({
       endsInMs: z.number().min(0),
     })
     .nullable(),
+  commands: commandContextSchema.nullable(),
 }) satisfies z.ZodType<ConsoleSessionAnswer>;
 
 export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";

@@ -2,8 +2,18 @@
  * What operators ask a coordinator, beside what importers need: paths and the shapes of the answers.
  * Has no dependency. Apart from wire.ts, so that the client carries nothing of it.
  */
+import type { CommandContext } from "./command-line.js";
 import type { ErrorCode } from "./error-codes.js";
 import type { GuardAnswer, UseRate } from "./wire.js";
+
+export {
+  type CommandContext,
+  type CommandOptions,
+  commandLine,
+  filledCommands,
+  STORE_URL,
+  shellWord,
+} from "./command-line.js";
 
 export const OPERATOR_ROUTES = {
   namespaces: "/v1/namespaces",
@@ -181,14 +191,32 @@ export interface Setting {
   readonly from: (typeof SETTING_ORIGINS)[number];
 }
 
+/** Something about the servers of a store that ends leasing, or is unwise. */
+export interface Finding {
+  /** What leases are refused with; undefined for a warning. */
+  readonly code?: ErrorCode | undefined;
+  /** The same text as long as it is the same finding. */
+  readonly what: string;
+  /** The line of configuration that ends it, or the command to run. */
+  readonly remedy: string;
+  /** The name by which an operator accepts it; undefined where the steps refuse in any case. */
+  readonly override?: string | undefined;
+  /** Those that it concerns; undefined for all. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
 /** How a coordinator was started, without secrets: the store by its place and user. */
 export interface SettingsAnswer {
   readonly release: string;
   readonly store: string;
   readonly startedAtMs: number;
   readonly settings: readonly Setting[];
+  /** What its commands are filled in with. */
+  readonly commands: CommandContext;
   /** When the TLS certificate in use ends; null where plain HTTP is spoken. */
   readonly certificateEndsAtMs: number | null;
+  /** About the store's servers, as far as the coordinator's user may see them. */
+  readonly findings: readonly Finding[];
 }
 
 /** What the console's page sends to sign in. */
@@ -207,4 +235,6 @@ export interface ConsoleSessionAnswer {
     readonly namespaces: "all" | readonly string[];
     readonly endsInMs: number;
   } | null;
+  /** For commands on the page; null where the reader may not know how the coordinator was started. */
+  readonly commands: CommandContext | null;
 }

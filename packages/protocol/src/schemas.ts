@@ -267,6 +267,9 @@ export const guardAnswerSchema = z.object({
   generation: z.int().min(0),
   roomRuns: z.int().min(0),
   nodeCount: z.int().min(1),
+  lastRecovery: z
+    .object({ atMs: timeMs, code: errorCode, skippedRunCount: z.int().min(0), explanation: z.string() })
+    .nullable(),
 }) satisfies z.ZodType<GuardAnswer>;
 
 export const statusAnswerSchema = z.object({

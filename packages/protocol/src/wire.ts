@@ -272,6 +272,18 @@ export interface GuardAnswer {
   readonly roomRuns: number;
   /** Data nodes that could be promoted, each of which may hold an older state: the store's own word. */
   readonly nodeCount: number;
+  /** The last recovery by the coordinator that answers; null when it has done none since it was started. */
+  readonly lastRecovery: RecoveryAnswer | null;
+}
+
+export interface RecoveryAnswer {
+  readonly atMs: number;
+  /** Why the store may have rolled back: the code that leases were refused with. */
+  readonly code: ErrorCode;
+  /** Runs that are never leased because of it. */
+  readonly skippedRunCount: number;
+  /** Cause and skipped runs in one line: for people. */
+  readonly explanation: string;
 }
 
 export interface StatusAnswer {

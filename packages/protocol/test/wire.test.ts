@@ -153,6 +153,7 @@ describe("schemas", () => {
       generation: 0,
       roomRuns: 0,
       nodeCount: 1,
+      lastRecovery: null,
     };
     const { guard: schema } = statusAnswerSchema.shape;
     expect(schema.parse(guard)).toEqual(guard);

@@ -23,7 +23,16 @@ const entry = {
   nonce: NONCE,
 };
 const progress = { run: 2, lastSequence: 7, state: "burnt", reportedAtMs: 1_700_000_000_001 };
-const guard = { state: "open", code: null, sinceMs: 1, explanation: "", generation: 0, roomRuns: 9, nodeCount: 1 };
+const guard = {
+  state: "open",
+  code: null,
+  sinceMs: 1,
+  explanation: "",
+  generation: 0,
+  roomRuns: 9,
+  nodeCount: 1,
+  lastRecovery: null,
+};
 const filter = { holder: "importer", host: "mail-1", label: ["a=b", "c=d=e"], state: "open", leasedFromMs: "1" };
 const filterLimits = {
   holder: limits.optional(limits.printable(64)),

@@ -106,6 +106,16 @@ function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: Stat
         </dd>
       </div>
       <Forecast rates={rates} />
+      {guard.lastRecovery !== null && (
+        <div class="wide">
+          <dt>Last recovery</dt>
+          <dd>
+            <small>
+              {guard.lastRecovery.explanation}, <Instant atMs={guard.lastRecovery.atMs} />
+            </small>
+          </dd>
+        </div>
+      )}
     </dl>
   );
 }

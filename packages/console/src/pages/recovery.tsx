@@ -1,9 +1,9 @@
 /** What happened to the store, and what to type. Nothing is done from here: the verbs act on the store itself. */
 import type { NamespaceDescription, NamespacesAnswer } from "@callnumber/protocol/operator";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { OPERATOR_ROUTES, STORE_URL } from "@callnumber/protocol/operator";
 import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { useEffect } from "preact/hooks";
-import { type Advice, adviceFor, advisedCodes, STORE_URL } from "../advice.js";
+import { type Advice, adviceFor, advisedCodes } from "../advice.js";
 import { circumstancesOf } from "../circumstances.js";
 import { AdviceSteps } from "../parts/advice-steps.js";
 import { Answered } from "../parts/answered.js";
@@ -93,7 +93,9 @@ function Reference({ namespace, known, chosen }: { namespace: string; known: Kno
     if (chosen !== "") document.getElementById(`code-${chosen}`)?.scrollIntoView();
   }, [chosen]);
   const circumstances =
-    known === undefined ? { namespace, storeId: undefined, floor: undefined } : circumstancesOf(known);
+    known === undefined
+      ? { namespace, storeId: undefined, floor: undefined, isClockToCheck: false }
+      : circumstancesOf(known);
   return (
     <section aria-labelledby="reference">
       <h2 id="reference">Every code that ends leasing</h2>

@@ -10,6 +10,7 @@ import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";
+import { typedAgain } from "./typed-again.js";
 import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
@@ -53,7 +54,7 @@ export function advanceVersionCommand(): Command {
     .action(advance);
 }
 
-async function advance(options: Options): Promise<void> {
+async function advance(options: Options, command: Command): Promise<void> {
   const { namespace, witnessFolder, to, json } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: its version never does");
@@ -85,7 +86,7 @@ async function advance(options: Options): Promise<void> {
     if (!json) stderr.write(`${planInWords(plan, describeStore(address))}\n`);
     if (!options.yes && !(await isWanted(namespace, json))) {
       if (json) printJson({ ...planAsJson(plan), changed: false });
-      else print("Nothing was changed. To do it: the same with --yes");
+      else print(`Nothing was changed. To do it:\n  ${typedAgain(command, "advance-version", { yes: true })}`);
       return;
     }
     const { after } = await advanceVersion(asked, plan);

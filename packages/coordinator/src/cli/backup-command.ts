@@ -35,7 +35,7 @@ export function backupCommand(): Command {
       if (json) printJson({ backup: path, bytes });
       else
         print(
-          `${path}, ${grouped(bytes)} bytes. To use it in place of the store: put it there, then callnumber recover`,
+          `${path}, ${grouped(bytes)} bytes. To use it in place of the store: put it there, and start the coordinator, which prints how to recover it`,
         );
     });
 }

@@ -2,13 +2,14 @@
 import type { Alarm, CapacityAnswer, HolderUse } from "@callnumber/protocol/operator";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
-import { filledPath, type UseRate } from "@callnumber/protocol/wire";
+import { filledPath } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { type Asked, askCoordinator } from "./ask-coordinator.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
 import { grouped, instant, print, printJson, printPainted } from "./print.js";
 import { shownFields } from "./shown-fields.js";
+import { rateInWords } from "./status-words.js";
 import { type Column, nameCell } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 
@@ -19,7 +20,6 @@ interface Options {
   readonly json?: boolean;
 }
 
-const HOUR_MS = 3_600_000;
 /** More would push what matters off the screen; --json has all. */
 const HOLDERS_SHOWN = 20;
 
@@ -81,19 +81,6 @@ function inWords(capacity: CapacityAnswer): string {
     ...capacity.rates.map(rateInWords),
     ...(alarms.length === 0 ? ["  alarms             none"] : alarms.flatMap(alarmInWords)),
   ].join("\n");
-}
-
-function rateInWords({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
-  const hours = windowMs / HOUR_MS;
-  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
-  const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
-  return `  ${window.padEnd(17)}  ${grouped(runs)} runs, ${grouped(Math.round(runsPerDay))} a day${end}`;
-}
-
-/** A date of five digits for the year is none that anybody knows. */
-function untilWhen(timeMs: number): string {
-  const year = new Date(timeMs).getUTCFullYear();
-  return year < 10_000 ? instant(timeMs).slice(0, 10) : `the year ${grouped(year)}`;
 }
 
 function alarmInWords({ name, severity, explanation }: Alarm): readonly string[] {

@@ -21,13 +21,24 @@ interface NotTold {
   readonly refusal: AskError;
 }
 
-export interface Rest {
+export interface Examined {
+  /** Without secrets. */
+  readonly store: string;
   readonly running: Running;
-  /** What `serve` would have here. */
-  readonly settings: readonly Setting[];
-  /** When the certificate ends that the settings name; undefined without one; what is wrong with it where it can't be read. */
-  readonly certificateEnd: number | Error | undefined;
+  /** By the coordinator that answers. */
+  readonly isServed: boolean;
+  /** An embedded store, which only its coordinator can open; or no store was named. */
+  readonly isSeenByCoordinator: boolean;
+  readonly findings: readonly Finding[];
   readonly coreDumps: string | undefined;
+}
+
+export function otherStore(url: string, served: string): string {
+  return `The coordinator at ${url} serves another store: ${shown(served)}`;
+}
+
+export function examinedInWords({ store, running, isSeenByCoordinator }: Examined): string {
+  return isSeenByCoordinator ? `${shown(store)}, as the coordinator at ${running.url} sees it` : store;
 }
 
 export function findingsInWords(findings: readonly Finding[]): readonly string[] {
@@ -35,34 +46,27 @@ export function findingsInWords(findings: readonly Finding[]): readonly string[]
   return findings.flatMap(({ code, what, remedy, override }) => [
     `  ${code === undefined ? "unwise" : `REFUSED (${code})`}: ${what}`,
     `      change     ${remedy}`,
-    ...(override === undefined ? [] : [`      or accept  callnumber serve --accept ${override}`]),
+    ...(override === undefined ? [] : [`      or accept  start the coordinator with --accept ${override}`]),
   ]);
 }
 
-/** What is unwise about the certificate: it ends within 14 days, has ended, or can't be read. */
-export function findingsOfCertificate(end: Rest["certificateEnd"], nowMs: number): readonly Finding[] {
-  const what = end instanceof Error ? end.message : wordsNearEnd(end, nowMs);
-  if (what === undefined) return [];
+/** What is unwise about the certificate in use: it ends within 14 days, or has ended. */
+export function findingsOfCertificate({ running: { answer }, isServed }: Examined, nowMs: number): readonly Finding[] {
+  const endsAtMs = answer?.certificateEndsAtMs ?? null;
+  const end = endsAtMs === null || !isServed ? undefined : nearEnd(endsAtMs, nowMs);
+  if (end === undefined) return [];
   const remedy = "put a new certificate and its key in their place; a coordinator that runs sees them within seconds";
-  return [{ code: undefined, what, remedy, override: undefined, namespaces: undefined }];
+  return [{ what: endInWords(end), remedy }];
 }
 
-/** Settings that are in force where a coordinator told them, else those that one would have. */
-export function restInWords({ running, settings, certificateEnd, coreDumps }: Rest): readonly string[] {
+/** Of the coordinator that serves the store, what differs from the defaults. */
+export function restInWords({ running, isServed, coreDumps }: Examined): readonly string[] {
+  const { answer } = running;
   const isHarmless = coreDumps === "off" || coreDumps === undefined;
   return [
-    ...(running.answer === undefined
-      ? [runningUnknown(running), "what serve would run with here, by the environment and its defaults:"]
-      : [runningKnown(running.url, running.answer)]),
-    ...settingsInWords(running.answer?.settings ?? settings),
-    ...(typeof certificateEnd === "number" ? [`TLS certificate: until ${instant(certificateEnd)}`] : []),
+    ...(answer === undefined ? [runningUnknown(running)] : isServed ? runningKnown(running.url, answer) : []),
     `core dumps: ${coreDumps ?? "not known here"}${isHarmless ? "" : CORE_ADVICE}`,
   ];
-}
-
-function wordsNearEnd(endsAtMs: number | undefined, nowMs: number): string | undefined {
-  const end = endsAtMs === undefined ? undefined : nearEnd(endsAtMs, nowMs);
-  return end && endInWords(end);
 }
 
 function runningUnknown({ url, refusal: { code, message } }: NotTold): string {
@@ -71,16 +75,21 @@ function runningUnknown({ url, refusal: { code, message } }: NotTold): string {
   return `the coordinator at ${url} does not tell its settings: ${message} (${code})`;
 }
 
-function runningKnown(url: string, { release, store, startedAtMs }: SettingsAnswer): string {
-  return `the coordinator at ${url}, release ${shown(release)}, on store ${shown(store)}, has run since ${instant(startedAtMs)} with:`;
+function runningKnown(url: string, answer: SettingsAnswer): readonly string[] {
+  const { release, startedAtMs, settings, certificateEndsAtMs } = answer;
+  const own = settings.filter(({ from }) => from !== "default");
+  return [
+    `the coordinator at ${url}, release ${shown(release)}, has run since ${instant(startedAtMs)} with ${own.length === 0 ? "the default settings" : "the defaults but for:"}`,
+    ...settingsInWords(own),
+    ...(certificateEndsAtMs === null ? [] : [`TLS certificate: until ${instant(certificateEndsAtMs)}`]),
+  ];
 }
 
 /** From elsewhere, perhaps: nothing of it acts on a terminal. */
 function settingsInWords(settings: readonly Setting[]): readonly string[] {
   const width = Math.max(0, ...settings.map(({ name }) => name.length));
   return settings.map(
-    ({ name, value, from }) =>
-      `  ${shown(name).padEnd(width)}  ${shown(value ?? "not set")}${from === "default" ? "" : ` (${from})`}`,
+    ({ name, value, from }) => `  ${shown(name).padEnd(width)}  ${shown(value ?? "not set")} (${from})`,
   );
 }
 

@@ -4,6 +4,7 @@
  */
 import { visibleLines } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
+import { filled } from "./filled-commands.js";
 import { jsonLine } from "./print.js";
 
 interface Told {
@@ -41,5 +42,7 @@ function toldOf(error: unknown, asJson: boolean): string {
   }
   const advice = typeof code === "string" && Object.hasOwn(ADVICE, code) ? `. ${ADVICE[code]}` : "";
   // The lines are our own: what others said was put into one, where it came in.
-  return visibleLines(`callnumber: ${String(message)}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`);
+  return visibleLines(
+    `callnumber: ${filled(String(message))}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`,
+  );
 }

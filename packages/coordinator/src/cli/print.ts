@@ -2,9 +2,10 @@
 import { stdout } from "node:process";
 import type { Holder } from "@callnumber/protocol/wire";
 import { visibleJson, visibleLines } from "../shown-text.js";
+import { filled } from "./filled-commands.js";
 
 export function print(text: string): void {
-  printPainted(visibleLines(text));
+  printPainted(visibleLines(filled(text)));
 }
 
 /** For what bears our own colours: what others chose was made visible before they came. */
@@ -13,12 +14,16 @@ export function printPainted(text: string): void {
 }
 
 export function printJson(value: unknown): void {
-  printPainted(visibleJson(JSON.stringify(value, null, 2)));
+  printPainted(visibleJson(JSON.stringify(value, withFilled, 2)));
 }
 
 /** JSON in one line. */
 export function jsonLine(value: unknown): string {
-  return visibleJson(JSON.stringify(value));
+  return visibleJson(JSON.stringify(value, withFilled));
+}
+
+function withFilled(_: string, value: unknown): unknown {
+  return typeof value === "string" ? filled(value) : value;
 }
 
 /** Between two labels stands one, too. */

@@ -74,6 +74,7 @@ those of status --check are its own.`,
     command.exitOverride().option("--json", "print JSON for programs");
     if (command.options.some(({ long }) => long === "--store")) {
       (await import("./store-file.js")).takeStoreFromFile(command);
+      (await import("./command-context.js")).fillPrintedCommands(command);
     }
     program.addCommand(command);
   }

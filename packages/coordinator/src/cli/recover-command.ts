@@ -3,6 +3,7 @@
 import { stderr } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { CommandOptions } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
@@ -101,6 +102,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     // Nobody else can have an embedded store open.
     watchMs: address.kind === "sqlite" ? 0 : WATCH_MS,
     pause: async (pauseMs: number) => void (await delay(pauseMs)),
+    again: (more: CommandOptions) => typedAgain(command, "recover", more),
   };
   try {
     if (isMissing && !json) stderr.write(`There is no store at ${describeStore(address)}; --apply makes one.\n`);
@@ -111,7 +113,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (!apply) {
       const refusal = refusalOf(plan);
       if (json) printJson(planAsJson(plan, read));
-      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan, address, command)}` : told);
+      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan)}` : told);
       if (refusal !== undefined) throw refusal;
       return;
     }
@@ -120,11 +122,12 @@ async function recover(options: Options, command: Command): Promise<void> {
       await recoverNamespace({ ...asked, witness: NO_WITNESS }, plan);
       made = (await openStore(address, { create: true })).store;
     }
-    const { after } = await recoverNamespace({ ...asked, store: made ?? store }, plan);
-    if (json)
-      return printJson({ recovered: namespace, highWaterMark: after.highWaterMark, generation: after.generation });
+    const { after, movedAside = [] } = await recoverNamespace({ ...asked, store: made ?? store }, plan);
+    const { highWaterMark, generation } = after;
+    if (json) return printJson({ recovered: namespace, highWaterMark, generation, movedAside });
+    const aside = movedAside.map((key) => `\nAnother program's key was in the way. It is now called ${key}`).join("");
     print(
-      `${told}\nDone: the mark is at run ${grouped(after.highWaterMark)}, generation ${after.generation}. ` +
+      `${told}${aside}\nDone: the mark is at run ${grouped(highWaterMark)}, generation ${generation}. ` +
         `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
         `${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
     );
@@ -149,17 +152,11 @@ async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: S
   }
 }
 
-function howToApply({ isStoreIdFromLogs, storeId }: RecoverPlan, address: StoreAddress, command: Command): string {
-  if (!isStoreIdFromLogs) return "To do it: the same with --apply";
-  // Terminals are copied into tickets: whoever types it again puts the password back.
-  const shown = hasPassword(address) ? { store: describeStore(address) } : {};
+function howToApply({ isStoreIdFromLogs, storeId, again }: RecoverPlan): string {
+  if (!isStoreIdFromLogs) return `To do it:\n  ${again({ apply: true })}`;
   return (
     "Nothing but the logs says which store it was, and they may be logs of another one: compare with the id\n" +
     "that was kept beside the archive. When it is the same, do it:\n" +
-    `  ${typedAgain(command, shown, ["--store-id", storeId, "--apply"])}`
+    `  ${again({ "store-id": storeId, apply: true })}`
   );
-}
-
-function hasPassword(address: StoreAddress): boolean {
-  return Object.entries(address).some(([name, value]) => /password$/i.test(name) && value !== undefined);
 }

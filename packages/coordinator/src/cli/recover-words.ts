@@ -14,7 +14,7 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     found === undefined
-      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : fault.message}`
+      ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : `damaged: ${fault.fault ?? fault.message}`}`
       : `  the record         mark ${grouped(found.highWaterMark)}, generation ${found.generation}, ${PHASE_WORDS[found.phase] ?? "?"}, written ${instant(found.changedAtMs)}`,
     witnessed === undefined
       ? "  the witness        nothing is remembered on this machine"
@@ -24,9 +24,14 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
     ...(archive === undefined ? [] : archiveInWords(archive)),
     ...logsInWords(namespace, storeId, logs),
-    ...(refusalOf(plan) === undefined ? targetInWords(plan) : []),
+    ...(refusalOf(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...targetInWords(plan)] : []),
   ].join("\n");
 }
+
+const HEALTHY = [
+  "nothing is wrong with the record: no recovery is needed. Start the coordinator: after a restart or a loss it",
+  "recovers automatically. Recover here only when its status shows operator_needed",
+];
 
 function targetInWords(plan: RecoverPlan): readonly string[] {
   const { target, skippedRunCount, nextRunInMs, nodeCount } = plan;
@@ -48,7 +53,7 @@ function targetInWords(plan: RecoverPlan): readonly string[] {
 
 const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
 
-export function planAsJson({ found, fault, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
+export function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
   const plan = { ...rest, ...(archive && { archive }), ...(logs.length > 0 && { logs }) };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
   const { receiptKey: _, ...told } = found;

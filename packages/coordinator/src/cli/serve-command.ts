@@ -1,10 +1,10 @@
 /** `serve`: what may be set, and how it is called. What it does is in serve.ts. */
 import { hostname } from "node:os";
-import { stdout } from "node:process";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
 import { z } from "zod";
 import { holdsToken } from "../tokens-in-text.js";
+import { commandContextOf } from "./command-context.js";
 import { keepDaysOption, keepLeasesOption, ledgerFolderOption } from "./ledger-option.js";
 import {
   acceptOption,
@@ -42,7 +42,7 @@ export function serveCommand(): Command {
       // `doctor` and the help ask what may be set, and need no server for it.
       const { serve } = await import("./serve.js");
       const mustServeNamespace = command.getOptionValueSource("namespace") !== "default";
-      return serve(options, { mustServeNamespace, settings: settingsIn(command) });
+      return serve(options, { mustServeNamespace, settings: settingsIn(command), commands: commandContextOf(command) });
     });
   for (const option of settings()) command.addOption(setting(option));
   return command.addOption(
@@ -60,7 +60,8 @@ function settings(): readonly Option[] {
     ),
     checkedOption("--name <name>", "how this coordinator is called in the ledger", nameSchema()).default(hostname()),
     checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
-      defaultLogLevel(),
+      undefined,
+      "info; on a terminal, warnings as text and no JSON",
     ),
     witnessFolderOption(),
     ledgerFolderOption(),
@@ -90,9 +91,4 @@ function settings(): readonly Option[] {
 function nameSchema(): z.ZodType<string> {
   const schema = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
   return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
-}
-
-/** A person at a terminal is told in words; lines of JSON would bury them. */
-function defaultLogLevel(): (typeof LOG_LEVELS)[number] {
-  return stdout.isTTY ? "warn" : "info";
 }

@@ -1,16 +1,18 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
 import { createServer as createProbe } from "node:net";
-import process, { stderr } from "node:process";
-import { OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import process, { stderr, stdout } from "node:process";
+import { type CommandContext, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
+import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
 import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { filled } from "./filled-commands.js";
 import { untilHungUp } from "./hang-up.js";
 import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
 import { LogOutput } from "./log-output.js";
@@ -20,6 +22,7 @@ import type { ConnectionOptions } from "./serve-connections.js";
 import { type LimitOptions, limitsOf } from "./serve-limits.js";
 import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
+import { terminalLog } from "./terminal-log.js";
 import { untilStopped } from "./until-stopped.js";
 import { memoryOf } from "./witness-option.js";
 
@@ -28,7 +31,7 @@ export interface ServeOptions extends LedgerOptions, AdmissionOptions, Connectio
   readonly namespace: string;
   readonly port: number;
   readonly name: string;
-  readonly logLevel: string;
+  readonly logLevel?: string;
   readonly create?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
@@ -45,11 +48,13 @@ interface Typed {
   /** The namespace was asked for by name. */
   readonly mustServeNamespace: boolean;
   readonly settings: readonly Setting[];
+  /** For the commands in its log, and in what it answers to operators. */
+  readonly commands: CommandContext;
 }
 
-export async function serve(options: ServeOptions, { mustServeNamespace, settings }: Typed): Promise<void> {
+export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Typed): Promise<void> {
   // With --json the log alone speaks: it holds the same events.
-  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(text)}\n`);
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(filled(text))}\n`);
   // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
   stderr.on("error", () => {});
   const { host, port, namespace } = options;
@@ -67,7 +72,10 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const memory = memoryOf(address, options.witnessFolder);
   const output = new LogOutput({ file: 1, say });
   process.once("exit", () => output.flush());
-  const log = pino({ level: options.logLevel, base: { coordinator: options.name } }, output);
+  const { logLevel = "info", json = false } = options;
+  const isText = stdout.isTTY && options.logLevel === undefined && !json;
+  const hooks = { streamWrite: (line: string) => filledLine(line, commands) };
+  const log = isText ? terminalLog(say) : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, output);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
   output.onLost((lost) => events.error(lost, "log_lines_lost"));
@@ -115,7 +123,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       strict: { connectionCountMax: options.connections },
       // Where nobody is asked for a token, and strangers may come, nobody is told.
       startedWith: admission.isForOperators
-        ? { store: describeStore(address), startedAtMs: Date.now(), settings }
+        ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }
         : undefined,
       tls: tls?.servers,
     });

@@ -67,10 +67,6 @@ export function verdictOf(
     const explanation = `namespace ${namespace}, alarm ${alarm.name}: ${alarm.explanation}`;
     return { state: ALARM_STATES[alarm.severity], explanation, figures };
   }
-  if (roomRuns === 0) {
-    const explanation = `namespace ${namespace} has leased all runs up to its clock line; ${left}`;
-    return { state: "warning", explanation, figures };
-  }
   return {
     state: "ok",
     explanation: `namespace ${namespace} leases: mark ${grouped(highWaterMark)}, ${left}`,

@@ -22,6 +22,7 @@ export function statusInWords(status: StatusAnswer, paint: Paint): string {
     `  runs left          ${grouped(runsLeft)}, for ${grouped(callNumbersLeft)} call numbers`,
     `  guard              ${guardInWords(status.guard, paint)}`,
     `  room               ${grouped(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
+    ...lastRecoveryInWords(status.guard),
     ...status.rates.map(rateInWords),
   ].join("\n");
 }
@@ -41,11 +42,17 @@ function guardInWords(guard: GuardAnswer, paint: Paint): string {
   return `${word} since ${instant(sinceMs)} (${code})\n      ${explanation}`;
 }
 
-function rateInWords({ windowMs, runs, exhaustedAtMs }: UseRate): string {
+function lastRecoveryInWords({ lastRecovery }: GuardAnswer): readonly string[] {
+  if (lastRecovery === null) return [];
+  return [`  last recovery      ${lastRecovery.explanation} (${instant(lastRecovery.atMs)})`];
+}
+
+/** As a row of `status` and of `capacity`. */
+export function rateInWords({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
   const hours = windowMs / HOUR_MS;
   const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
   const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${untilWhen(exhaustedAtMs)}`;
-  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}${end}`;
+  return `  ${window.padEnd(17)}  ${grouped(runs)} ${runs === 1 ? "run" : "runs"}, ${grouped(Math.round(runsPerDay))} a day${end}`;
 }
 
 /** The day when it is near; the year when the day would only pretend to be exact. */

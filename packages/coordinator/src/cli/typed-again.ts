@@ -1,20 +1,15 @@
-/** A command line as it was typed, with more behind it, to be typed again. What the environment and defaults said they say again. */
+/** A command that acts on a store, as it was typed, with more options: to be run again. What the environment and defaults gave they give again. */
+import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import type { Command } from "commander";
-import { shellWord } from "../shell-word.js";
 
-/** `instead`: what is shown for some options, by their attribute names, in place of what was typed: a URL without its password. */
-export function typedAgain(
-  command: Command,
-  instead: Readonly<Record<string, string>>,
-  more: readonly string[],
-): string {
-  const typed = command.options.flatMap((option) => {
+/** Filled in when it is printed: without a password, and whatever gave it. */
+const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "witnessFolder"]);
+
+export function typedAgain(command: Command, verb: "recover" | "advance-version", more: CommandOptions): string {
+  const typed = command.options.flatMap((option): [string, CommandOptions[string]][] => {
     const name = option.attributeName();
-    const flag = `--${option.name()}`;
-    if (command.getOptionValueSource(name) !== "cli" || more.includes(flag)) return [];
-    const value: unknown = instead[name] ?? command.getOptionValue(name);
-    if (typeof value === "boolean") return value ? [flag] : [flag, "no"];
-    return (Array.isArray(value) ? value : [value]).flatMap((one) => [flag, String(one)]);
+    if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
+    return [[option.name(), command.getOptionValue(name)]];
   });
-  return ["callnumber", command.name(), ...typed, ...more].map(shellWord).join(" ");
+  return commandLine(verb, command.getOptionValue("namespace"), { ...Object.fromEntries(typed), ...more });
 }

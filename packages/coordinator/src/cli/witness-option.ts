@@ -1,12 +1,12 @@
 /** Where coordinators and verbs remember, outside the store, what was leased from it. */
 import { dirname, resolve } from "node:path";
+import { commandLine } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
 import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../guard/witness.js";
 import { makeWitnessFolder, openWitness, rememberedAt, rememberedNamespaces } from "../guard/witness-folder.js";
-import { shellWord } from "../shell-word.js";
 import { describeStore, placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption, setting } from "./options.js";
@@ -59,7 +59,7 @@ export function memoryOf(address: StoreAddress, folder: string): Memory {
     remembered,
     makeFolder: () => makeWitnessFolder(absolute),
     mustNotBeLost: () => {
-      for (const [namespace, one] of remembered()) throw lost(address, absolute, namespace, one);
+      for (const [namespace, one] of remembered()) throw lost(address, namespace, one);
     },
   };
 }
@@ -69,20 +69,13 @@ export function witnessesOf(address: StoreAddress, folder: string): (namespace: 
   return memoryOf(address, folder).witnessOf;
 }
 
-function lost(
-  address: StoreAddress,
-  folder: string,
-  namespace: string,
-  remembered: Remembrance | typeof DAMAGED,
-): CoordinatorError {
-  const store = describeStore(address);
-  const elsewhere = folder === defaultWitnessFolder() ? [] : ["--witness-folder", folder];
-  const named = remembered === DAMAGED ? ["--store-id", "ID"] : [];
-  const recover = ["callnumber", "recover", "--store", store, "--namespace", namespace, ...elsewhere, ...named];
-  const known = remembered === DAMAGED ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
+function lost(address: StoreAddress, namespace: string, remembered: Remembrance | typeof DAMAGED): CoordinatorError {
+  const isDamaged = remembered === DAMAGED;
+  const known = isDamaged ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
+  const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(
     "store_missing",
-    `there is no store at ${store}, but ${known} of namespace "${namespace}" was leased from it. Mount it or put it back; ` +
-      `if it is lost: ${recover.map(shellWord).join(" ")}`,
+    `there is no store at ${describeStore(address)}, but ${known} of namespace "${namespace}" was leased from it. Mount it or put it back; ` +
+      `if it is lost: \`${recover}\``,
   );
 }

@@ -22,7 +22,6 @@ import { ROOM_SHARE } from "./bounds.js";
 import {
   clocksOf,
   faultOfClocks,
-  faultOfLedger,
   faultOfMemory,
   faultOfServer,
   faultOfSilence,
@@ -33,7 +32,7 @@ import {
 } from "./doubts.js";
 import { lineAt, whenLineReaches } from "./line.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./moved-seal.js";
-import { GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";
+import { type FoundFields, GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusal.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
@@ -129,16 +128,16 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
   const { keys } = situation;
-  if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
-  const ledgerFault = faultOfLedger(keys);
-  if (ledgerFault !== undefined) return ledgerFault;
-  const found = keys.record === "none" ? undefined : readRecord(keys.fields, situation.namespace);
+  // A key of another type is another program's: it is moved aside, and what it stood for is lost.
+  const found = keys.record === "hash" ? readRecord(keys.fields, situation.namespace) : undefined;
   const kept = found === undefined || isRefusal(found) ? undefined : found;
   if (kept !== undefined && kept.storeId !== step.storeId) return refusal("FOREIGN", kept.storeId);
   if (found !== undefined && isRefusal(found)) {
     // A record that was edited may be recovered only as what it still says it is.
     if (found.word !== "CORRUPT") return found;
-    if (keys.fields["sid"] !== step.storeId) return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    if (isOfAnyStore(keys.fields) && keys.fields["sid"] !== step.storeId) {
+      return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    }
   }
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
@@ -186,6 +185,11 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     },
     runCount: 0,
   };
+}
+
+/** Whether what stands in place of a record names a store. Else it may be another program's, and is moved aside as a key of another type. */
+export function isOfAnyStore(fields: FoundFields): boolean {
+  return parseStoreId(fields["sid"] ?? "") !== undefined;
 }
 
 function decideInit(situation: Situation, step: InitStep): Written | Refusal {

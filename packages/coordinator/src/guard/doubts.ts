@@ -71,9 +71,10 @@ export function faultOfMemory(
   const { generation } = record;
   if (generation < step.generationMin) return refusal("STALEGEN", generation);
   if (record.epoch !== server.epoch) {
-    // One process, one node, and yet another life: it followed somebody else meanwhile, whom nobody counted.
-    const isSameProcess = runIdOf(record.epoch) === runIdOf(server.epoch ?? "");
-    return record.nodeCount === 1 && isSameProcess ? refusal("OPERATOR", "epoch") : refusal("EPOCH", generation);
+    const epoch = server.epoch ?? "";
+    // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
+    if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", generation);
+    return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
   }
   if (record.phase === PHASES.claimed) return refusal("PENDING", generation);
   if (latestMs - record.changedAtMs > bounds.gapMs) return refusal("GAP", generation);
@@ -81,7 +82,7 @@ export function faultOfMemory(
   return undefined;
 }
 
-export function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {
+function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;
@@ -121,6 +122,11 @@ export function clocksOf({ server, nowMs }: Situation): { readonly earliestMs: n
 /** The process in an epoch: it changes with every start of the server. */
 function runIdOf(epoch: string): string | undefined {
   return epoch.split(":", 1)[0];
+}
+
+/** How often replicas were synchronized from the server. Its replication id changes with the first of them, too, and says less. */
+function syncsOf(epoch: string): string {
+  return epoch.split(":").slice(2).join(":");
 }
 
 export function markIdOf({ version, mark }: GuardRecord): number {

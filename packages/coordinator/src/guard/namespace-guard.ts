@@ -16,12 +16,12 @@ import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
 import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
-import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
-import { lineAt } from "./line.js";
+import { LineWatch } from "./line-watch.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
+import { RecoveryReport } from "./recovery-report.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
 import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
 import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
@@ -85,11 +85,15 @@ export class NamespaceGuard {
   #mustJump = false;
   /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
   #isSilenceAccepted = false;
+  readonly line: LineWatch;
+  readonly #recovery: RecoveryReport;
 
-  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, receiptKey: string) {
+  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, record: NamespaceRecord) {
     this.#options = options;
     this.#remembered = remembered;
-    this.#receiptKey = new ReceiptKey(receiptKey);
+    this.#receiptKey = new ReceiptKey(record.receiptKey);
+    this.line = new LineWatch(options);
+    this.#recovery = new RecoveryReport(options, this.line, record);
     this.#state = openSince(options.now());
   }
 
@@ -114,7 +118,7 @@ export class NamespaceGuard {
     if (found !== DAMAGED) witness.note(remembered);
     // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
-    const guard = new NamespaceGuard(options, remembered, record.receiptKey);
+    const guard = new NamespaceGuard(options, remembered, record);
     guard.#mustJump = found === DAMAGED;
     guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
     return guard;
@@ -138,8 +142,7 @@ export class NamespaceGuard {
     if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
     const asked = { runCount, held, holder, coordinator, tokenId, leaseNonce };
-    const outcome = await this.#settled(() => this.#takeLease(asked));
-    const { after, runCount: granted } = outcome;
+    const { after, runCount: granted } = await this.#settled(() => this.#takeLease(asked));
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
       storeId,
@@ -192,12 +195,9 @@ export class NamespaceGuard {
   }
 
   /** The state for operators; `record` as read just now. */
-  answer(record: NamespaceRecord): GuardAnswer {
-    const { now } = this.#options;
-    const id = parseStoreId(record.storeId);
-    const room = id === undefined ? 0 : lineAt(id, record.version, now()) - record.highWaterMark;
-    const { generation, nodeCount } = record;
-    return { ...this.#state, generation, nodeCount, roomRuns: Math.max(room, 0) };
+  answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardAnswer {
+    const [roomRuns, lastRecovery] = [this.line.roomAbove(mark), this.#recovery.last];
+    return { ...this.#state, generation, nodeCount, roomRuns, lastRecovery };
   }
 
   get state(): GuardState {
@@ -240,20 +240,18 @@ export class NamespaceGuard {
   }
 
   async #settleOnce(doubt: CoordinatorError): Promise<void> {
-    const { log, namespace } = this.#options;
     const generation = doubt.generation ?? 0;
     if (doubt.code === "store_claimed" && this.#foreignClaim !== generation) {
       await this.#leaveToOthers(generation);
       return;
     }
     try {
+      const idleSinceMs = this.#recovery.changedAtMs;
       const { generation: generationMin } = this.#remembered;
-      const claimed = await this.#take({ step: "claim", generation, generationMin });
+      const { after: claimed } = await this.#take({ step: "claim", generation, generationMin });
       const { ledgerId: floor } = this.#remembered;
-      const confirmed = await this.#take({ step: "confirm", generation: claimed.after.generation, floor });
-      const { storeId, version, highWaterMark: mark, epoch } = confirmed.after;
-      const before = claimed.after.highWaterMark;
-      log.warn({ namespace, storeId, version, reason: doubt.code, before, mark, epoch }, "jump");
+      const { after: confirmed } = await this.#take({ step: "confirm", generation: claimed.generation, floor });
+      this.#recovery.note({ code: doubt.code, idleSinceMs, claimed, confirmed });
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -306,17 +304,19 @@ export class NamespaceGuard {
     try {
       outcome = await store.step(namespace, command);
     } catch (error) {
-      throw asEmptied(error, namespace, this.#remembered);
+      throw asEmptied(this.line.judged(error), namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
     mustCountOrBurn(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
     this.#remember(outcome);
     await this.#noted();
+    if (command.step === "touch") this.line.mustBeNear(outcome.after);
     return outcome;
   }
 
   #remember({ after }: Outcome): void {
     this.#remembered = { ...merged(this.#remembered, remembranceOf(after)), nodeCount: after.nodeCount };
+    this.#recovery.changedAtMs = after.changedAtMs;
   }
 
   /**

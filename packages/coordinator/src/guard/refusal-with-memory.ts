@@ -1,8 +1,17 @@
 /** Refusals of a store that does not answer for itself any more, told with what is remembered of it. */
+import { commandLine } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { GuardState } from "./state.js";
 import { DAMAGED, type Remembrance } from "./witness.js";
+
+/** Of a store that is gone, or holds the namespace no more. */
+export function recoverLost(
+  namespace: string,
+  { storeId, ledgerId }: Pick<Remembrance, "storeId" | "ledgerId">,
+): string {
+  return commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId });
+}
 
 /** A store that held the namespace and holds it no more was emptied, or is another one. */
 export function asEmptied(error: unknown, namespace: string, remembered: Remembrance): unknown {
@@ -15,15 +24,15 @@ export function emptied(namespace: string, remembered: Remembrance | typeof DAMA
   if (remembered === DAMAGED) {
     return new CoordinatorError(
       "store_emptied",
-      `the store does not hold namespace "${namespace}", and what is remembered of it can't be read. Nothing is leased. Bring the right store ` +
-        'back; if it is lost: "callnumber recover --store-id ID", with the id that was kept beside the archive',
+      `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
+        `use the id kept beside the archive: \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
     );
   }
   const { storeId, ledgerId } = remembered;
   return new CoordinatorError(
     "store_emptied",
-    `the store holds namespace "${namespace}" no more, and run ${ledgerId} was leased from it: it was emptied, or it is another ` +
-      `one. Nothing is leased. Bring the right store back; if it is lost: "callnumber recover --store-id ${storeId} --floor ${ledgerId}"`,
+    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, stop ` +
+      `the coordinators and run \`${recoverLost(namespace, { storeId, ledgerId })}\``,
   );
 }
 

@@ -50,6 +50,8 @@ export function stateAfter(error: CoordinatorError, before: GuardState, nowMs: n
   const { code, message } = error;
   // Said only by a store against which nothing else stands: the doubt, or the fence, is over.
   if (code === "line_reached") return before.state === "open" ? before : openSince(nowMs);
+  // The recovery that is tried now ends it, or fails for a cause of its own.
+  if (before.state === "fenced" && isDoubt(error)) return before;
   const state = FENCES.has(code) ? "fenced" : "in_doubt";
   const sinceMs = before.code === code ? before.sinceMs : nowMs;
   return { state, code, sinceMs, explanation: message };

@@ -31,6 +31,11 @@ export const ANYBODY: Caller = {
 /** Who is known by nothing. */
 export const STRANGER: Caller = { tokenId: null, accesses: new Set(["public"]), namespaces: new Set() };
 
+/** Whether `GET /v1/settings` would be answered. Null for a request that was refused before its caller was known. */
+export function mayKnowSettings(caller: Caller | null): boolean {
+  return caller !== null && caller.accesses.has("settings") && caller.namespaces === "all";
+}
+
 export function maySee(caller: Caller, namespace: string): boolean {
   return caller.namespaces === "all" || caller.namespaces.has(namespace);
 }

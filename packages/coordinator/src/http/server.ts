@@ -9,6 +9,7 @@ import type { FastifyRequest } from "fastify";
 import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
+import { filledJson } from "../filled-json.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { LEASES_AT_ONCE_DEFAULT, newPlaces } from "../limits/places.js";
 import { SILENT_LOG } from "../log.js";
@@ -19,6 +20,7 @@ import { type Door, keepDoor, OPEN_DOOR } from "./access.js";
 import { keepAnswerPace } from "./answer-pace.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
+import { mayKnowSettings } from "./caller.js";
 import { capacityRoute } from "./capacity-route.js";
 import { consoleRoute } from "./console-route.js";
 import { type Refusals, refusalsTold } from "./error-answer.js";
@@ -149,9 +151,10 @@ export async function createServer({
   });
   // Not before the body is read: what comes from a connection's own events would be outside of it.
   app.addHook("preHandler", (request, _reply, done) => withinTrace(request.headers, done));
-  app.addHook("onSend", (_request, reply, _payload, done) => {
+  app.addHook("onSend", (request, reply, payload, done) => {
     if (isStopping) reply.header("connection", "close");
-    done();
+    const isFilled = startedWith !== undefined && typeof payload === "string" && mayKnowSettings(request.caller);
+    done(null, isFilled ? filledJson(payload, startedWith.commands) : payload);
   });
 
   keepAnswerPace(app, heldBack);
@@ -193,11 +196,11 @@ export async function createServer({
     namespacesRoutes(routes, coordinator, release);
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
-    if (startedWith) settingsRoute(routes, { startedWith, release, tls });
+    if (startedWith) settingsRoute(routes, { startedWith, release, tls, coordinator });
     healthRoutes(routes, coordinator);
     eventsRoute(routes, { streams, door: wholeDoor, tls, onStream: (request) => gate.beginStream(request) });
     consoleRoute(routes);
-    sessionRoutes(routes, { sessions, refusals, log: events });
+    sessionRoutes(routes, { sessions, refusals, log: events, startedWith });
   });
   openApiRoute(app);
   metricsRoute(app, metrics);

@@ -10,13 +10,14 @@ import { type Allowance, Buckets } from "../limits/buckets.js";
 import type { Log } from "../log.js";
 import type { TypedApp } from "./app.js";
 import { networkOf } from "./asker.js";
-import type { Caller } from "./caller.js";
+import { type Caller, mayKnowSettings } from "./caller.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";
 import { isSentByOwnPage, schemeOf } from "./own-page.js";
 import { endedCookie, sessionCookie, sessionCookiesIn } from "./session-cookie.js";
 import { sessionOf } from "./session-door.js";
 import { SESSION_AGE_MAX_MS, type Sessions } from "./sessions.js";
+import type { StartedWith } from "./settings-route.js";
 
 /** Who may ask is who has a token, or its cookie: looked at here. Hidden from OpenAPI: only the page asks. */
 const PUBLIC = { access: "public" } as const;
@@ -33,9 +34,10 @@ interface Surroundings {
   readonly sessions: Sessions | undefined;
   readonly refusals: Refusals;
   readonly log: Log;
+  readonly startedWith: StartedWith | undefined;
 }
 
-export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surroundings): void {
+export function sessionRoutes(app: TypedApp, { sessions, refusals, log, startedWith }: Surroundings): void {
   app.get(
     OPERATOR_ROUTES.session,
     { config: PUBLIC, schema: { hide: true, response: { 200: consoleSessionAnswerSchema, ...errorResponses } } },
@@ -44,6 +46,7 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
       return reply.send({
         isNeeded: sessions !== undefined,
         session: session ? told(session.caller, session.endsInMs) : null,
+        commands: mayKnowSettings(request.caller) ? (startedWith?.commands ?? null) : null,
       });
     },
   );
@@ -89,7 +92,7 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
       const scheme = schemeOf(request.headers.origin) ?? "http:";
       reply.header("set-cookie", sessionCookie(request, scheme, sessions.begin(ofToken)));
       log.info({ tokenId: ofToken.tokenId }, "sign_in");
-      return reply.code(201).send({ isNeeded: true, session: told(ofToken, SESSION_AGE_MAX_MS) });
+      return reply.code(201).send({ isNeeded: true, session: told(ofToken, SESSION_AGE_MAX_MS), commands: null });
     },
   );
   app.post(
@@ -109,7 +112,7 @@ export function sessionRoutes(app: TypedApp, { sessions, refusals, log }: Surrou
         if (ended !== undefined) log.info({ tokenId: ended.tokenId }, "sign_out");
       }
       reply.header("set-cookie", endedCookie(request, schemeOf(request.headers.origin) ?? "http:"));
-      return { isNeeded: true, session: null };
+      return { isNeeded: true, session: null, commands: null };
     },
   );
 }

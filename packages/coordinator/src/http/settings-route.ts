@@ -2,22 +2,23 @@
  * `GET /v1/settings`: how this coordinator was started, for `callnumber doctor`. For operators alone: it tells paths and addresses of the
  * machine. What is secret was taken out before it came here.
  */
-import { OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
+import { type Finding, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
 import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
 import type { TlsServers } from "./tls-servers.js";
 
 /** What does not change while it runs. */
-export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings">;
+export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
 
 export interface SettingsSources {
   readonly startedWith: StartedWith;
   readonly release: string;
   readonly tls: TlsServers | undefined;
+  readonly coordinator: { readonly findings: () => Promise<readonly Finding[]> };
 }
 
-export function settingsRoute(app: TypedApp, { startedWith, release, tls }: SettingsSources): void {
+export function settingsRoute(app: TypedApp, { startedWith, release, tls, coordinator }: SettingsSources): void {
   app.get(
     OPERATOR_ROUTES.settings,
     {
@@ -27,6 +28,11 @@ export function settingsRoute(app: TypedApp, { startedWith, release, tls }: Sett
         response: { 200: settingsAnswerSchema, ...errorResponses },
       },
     },
-    async () => ({ release, ...startedWith, certificateEndsAtMs: tls?.material.endsAtMs ?? null }),
+    async () => ({
+      release,
+      ...startedWith,
+      certificateEndsAtMs: tls?.material.endsAtMs ?? null,
+      findings: await coordinator.findings(),
+    }),
   );
 }

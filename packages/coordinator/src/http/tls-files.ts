@@ -43,14 +43,6 @@ export function readTlsMaterial(paths: TlsPaths, nowMs: number): TlsMaterial {
   return material;
 }
 
-/**
- * When the certificate in a file ends, milliseconds; also of one that has ended.
- * @throws TypeError as `readTlsMaterial`.
- */
-export function endOfCertificateIn(path: string): number {
-  return endOf(ownCertificateIn(readPublicFile(path, WHAT), path), `${WHAT} ${path}`);
-}
-
 /** What every server of ours is told: TLS 1.2 or later, and cheap keys, whatever the process was started with. */
 export function contextOf({ certificate, key, clientCa }: TlsMaterial): SecureContextOptions {
   const ca = clientCa === undefined ? {} : { ca: clientCa };

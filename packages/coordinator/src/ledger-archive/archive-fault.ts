@@ -7,8 +7,5 @@ export function archiveUnavailable(what: string, cause?: unknown): CoordinatorEr
 }
 
 export function damagedFile(name: string, what: string, cause?: unknown): CoordinatorError {
-  return archiveUnavailable(
-    `the archive file ${name} is damaged: ${what}. Put it back from a backup; "callnumber ledger verify" looks at all of them`,
-    cause,
-  );
+  return archiveUnavailable(`the archive file ${name} is damaged: ${what}. Put it back from a backup`, cause);
 }

@@ -15,14 +15,14 @@ type Rule = (counts: EventCounts, fields: Fields, namespace: string) => void;
 /** From a store in memory to one whose every write waits for a quorum, and beyond: what a client waits for before it gives up. */
 const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Why a namespace is in doubt: with these labels from the beginning, so that a first doubt shows as an increase. */
-const DOUBTS = [
+const RECOVERABLE = [
   "store_epoch_changed",
   "store_claimed",
   "store_silent",
   "store_went_back",
   "store_generation_stale",
-  "store_unavailable",
 ] as const;
+const DOUBTS = [...RECOVERABLE, "store_unavailable"] as const;
 const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_replaced", "requester_gone"] as const;
 /** Refusals of which one is enough for an alert: from the beginning, too. */
 const GRAVE_REFUSALS = [
@@ -44,8 +44,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.spareRunsIn(namespace).note(holder as Holder, amount(spareRunCount));
   },
   burnt: (counts, { runCount, reason }, namespace) => counts.burn(namespace, text(reason), amount(runCount)),
-  jump: (counts, { before, mark }, namespace) => {
-    counts.jumps.inc({ namespace }, 1);
+  jump: (counts, { reason, before, mark }, namespace) => {
+    counts.jumps.inc({ namespace, code: errorCode(reason) }, 1);
     counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
   },
   refusal: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
@@ -116,7 +116,7 @@ export class EventCounts {
     this.touchRefusals = counter("touch_refusals_total", "Touches refused, by code.", "namespace", "code");
     this.touchFailures = counter("touch_failures_total", "Rounds of touches that came to nothing.");
     this.refusals = counter("refusals_total", "Requests refused over HTTP, by code.", "namespace", "code");
-    this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line.", "namespace");
+    this.jumps = counter("jumps_total", "Doubts settled by a jump onto the clock line, by cause.", "namespace", "code");
     this.doubts = counter("doubts_total", "Times that leasing fell into doubt, by code.", "namespace", "code");
     this.fences = counter("fences_total", "Times that leasing was fenced, by code.", "namespace", "code");
     this.epochChanges = counter("epoch_changes_total", "Changed epochs of the store that were met.", "namespace");
@@ -144,8 +144,9 @@ export class EventCounts {
   know(namespace: string): void {
     if (this.#known.has(namespace)) return;
     this.#known.add(namespace);
-    const perNamespace = [this.leases, this.runsLeased, this.jumps, this.epochChanges, this.rotations];
+    const perNamespace = [this.leases, this.runsLeased, this.epochChanges, this.rotations];
     for (const counter of [...perNamespace, this.rotationFailures]) counter.inc({ namespace }, 0);
+    for (const code of RECOVERABLE) this.jumps.inc({ namespace, code }, 0);
     for (const code of DOUBTS) this.doubts.inc({ namespace, code }, 0);
     for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);
     for (const name of ALARM_NAMES) this.alarm(namespace, name, null);

@@ -5,6 +5,7 @@
  * Guarantees: G12 (docs/guarantees.md).
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { USED_SHARES } from "../alarms.js";
 import { CoordinatorError } from "../errors.js";
@@ -92,7 +93,7 @@ export function refusalOf(
   return new CoordinatorError(
     "version_not_ended",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
-      "changed. If that is what you want: --before-its-end",
+      `changed. To give them up, run \`${commandLine("advance-version", namespace, { "before-its-end": true })}\``,
   );
 }
 

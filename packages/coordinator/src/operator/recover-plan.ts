@@ -1,5 +1,6 @@
 /** What a recovery goes by: what is known of the runs that were leased, and what was planned from it. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
+import type { CommandOptions } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
 import type { Remembrance } from "../guard/witness.js";
@@ -34,9 +35,13 @@ export interface RecoverPlan {
   readonly skippedRunCount: number;
   /** How long after the recovery the next run is free, about, ms. */
   readonly nextRunInMs: number;
+  /** Whether nothing was found that a recovery would fix, or that the next coordinator does not settle automatically. */
+  readonly isHealthy: boolean;
   /** When the clock line will have passed everything that is known; null when it has: only then can it be done. */
   readonly possibleAtMs: number | null;
   readonly nodeCount: number;
+  /** The command that made this plan, with further options. */
+  readonly again: (more: CommandOptions) => string;
 }
 
 /** The floor above all others; undefined when there is none. */

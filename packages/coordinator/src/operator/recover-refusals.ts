@@ -1,5 +1,6 @@
 /** Why a planned recovery can't be carried out where the clock line stands now, and what the operator does then. */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { PHASES } from "../guard/record.js";
@@ -22,19 +23,14 @@ function endRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
 }
 
 /** The verb steps from a record that it can read, and that is not sealed; else a floor says where to go on. */
-function wayOnFrom(version: number, { found }: RecoverPlan): string {
+function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
   if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
   const next = version + 1;
-  if (found !== undefined && found.phase !== PHASES.sealed)
-    return `"callnumber advance-version" goes on in version ${next}`;
-  const why =
-    found === undefined
-      ? "has no record that can be read to step from"
-      : "refuses a store of which two copies were met";
-  return (
-    `"callnumber advance-version" ${why}: the same with "--floor ${ledgerIdOf(next, 0)}" goes on in version ${next}, on its clock line, above ` +
-    "all that it may have leased"
-  );
+  const command =
+    found !== undefined && found.phase !== PHASES.sealed
+      ? commandLine("advance-version", namespace)
+      : again({ floor: ledgerIdOf(next, 0) });
+  return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
 }
 
 function floorRefusalOf({
@@ -48,12 +44,11 @@ function floorRefusalOf({
   if (possibleAtMs === null || floor === undefined) return undefined;
   const { version, run } = runOfLedgerId(floor.ledgerId);
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
-  const anew = version === 0 ? `, or begin a new one above it with "callnumber init --first-run ${run + 1}"` : "";
   return new CoordinatorError(
     "operator_needed",
     `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
       `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
       `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
-      `another store: recover that one${anew}`,
+      "another store: recover that one",
   );
 }

@@ -12,7 +12,7 @@ import { type Floor, greatestOf, markOf, type RecoverPlan } from "./recover-plan
  * would set. Undefined when they don't, or when the operator typed the store id.
  */
 export function strangeRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, storeId, floors, notTaken, isStoreIdGiven } = plan;
+  const { namespace, storeId, floors, notTaken, isStoreIdGiven, again } = plan;
   const strange = greatestOf(notTaken);
   if (strange === undefined || isStoreIdGiven) return undefined;
   const isAbove = strange.ledgerId > markOf(plan);
@@ -22,22 +22,22 @@ export function strangeRefusalOf(plan: RecoverPlan): CoordinatorError | undefine
     : `and no line names store id ${storeId}, which would be recovered`;
   return new CoordinatorError(
     "store_replaced",
-    `${strange.from} tells of ${runInWords(strange.ledgerId)} of namespace "${namespace}" in store id ${strange.storeId}, ${compared}. If that ` +
-      "store was lost and this one made in its place, its runs would be leased again. Nothing was changed. If the archive is that store's: " +
-      `bring it back; when it is lost, remove namespace "${namespace}" here and what the witness folder has of it, then ` +
-      `"callnumber recover --store-id ${strange.storeId}" with the same --scan. If this one is right, and that one's numbers went into another ` +
-      `archive: the same with "--store-id ${storeId}"`,
+    `${strange.from} tells of ${runInWords(strange.ledgerId)} of namespace "${namespace}" in store id ${strange.storeId}, ${compared}. Nothing was ` +
+      "changed. If the archive is that store's, its runs would be leased again: restore it; if it is lost, remove namespace " +
+      `"${namespace}" here and what the witness folder has of it, then run ` +
+      `\`${again({ "store-id": strange.storeId })}\`. If this one is right, and that one's numbers went into another ` +
+      `archive: \`${again({ "store-id": storeId })}\``,
   );
 }
 
 /** Why the plan may be looked at and not carried out: nothing but the logs says which store it was. */
 export function unnamedRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  const { namespace, storeId, isStoreIdFromLogs } = plan;
+  const { namespace, storeId, isStoreIdFromLogs, again } = plan;
   if (!isStoreIdFromLogs) return undefined;
   return new CoordinatorError(
     "operator_needed",
     `nothing but the logs says which store namespace "${namespace}" was, and they may be logs of another one. Nothing was changed. Compare with ` +
-      `the id that was kept beside the archive; when it is the same, type it: the same with "--store-id ${storeId}"`,
+      `the id that was kept with the archive. If it is the same, run \`${again({ "store-id": storeId, apply: true })}\``,
   );
 }
 

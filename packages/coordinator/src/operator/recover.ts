@@ -4,10 +4,11 @@
  * claims, waits for the quorum and confirms, as after any doubt.
  */
 import { randomBytes } from "node:crypto";
+import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
-import { DEFAULT_BOUNDS } from "../guard/bounds.js";
+import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
 import { mustCount } from "../guard/judge.js";
 import { lineAt, whenLineReaches } from "../guard/line.js";
 import { PHASES } from "../guard/record.js";
@@ -33,6 +34,8 @@ export interface RecoverOptions extends VerbOptions {
   /** How long to look whether somebody still leases, ms: more than twice `touchEveryMs`. */
   readonly watchMs: number;
   readonly pause: (pauseMs: number) => Promise<void>;
+  /** The operator's command with further options, for messages. Default: one with the namespace alone. */
+  readonly again?: (more: CommandOptions) => string;
 }
 
 /**
@@ -42,10 +45,11 @@ export interface RecoverOptions extends VerbOptions {
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
+  const { again = (more) => commandLine("recover", namespace, more) } = options;
   const first = await found(store, namespace);
   await pause(watchMs);
   const second = await found(store, namespace);
-  mustBeAtRest(namespace, first.record, second.record);
+  mustBeAtRest(first.record, second.record, again);
   const { record, fault } = second;
   const remembered = witness.read();
   const witnessed = remembered === DAMAGED ? undefined : remembered;
@@ -64,6 +68,13 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
   const nowMs = now();
+  // Whether a file is a copy, only the store that opened it knows.
+  const findings = store.isExclusive ? await store.preflight() : [];
+  const isSound =
+    record?.phase === PHASES.open &&
+    nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
+    idOf(greatestOf(floors)) === ledgerIdOf(record.version, record.highWaterMark) &&
+    findings.every((finding) => finding.code === undefined);
   const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
     namespace,
@@ -78,8 +89,10 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
+    isHealthy: isSound && remembered !== DAMAGED && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
     possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
+    again,
   };
 }
 
@@ -138,9 +151,9 @@ async function found(store: Store, namespace: string): Promise<Found> {
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_initialised", "store_corrupt"]);
 
 function mustBeAtRest(
-  namespace: string,
   before: NamespaceRecord | undefined,
   after: NamespaceRecord | undefined,
+  again: RecoverPlan["again"],
 ): void {
   // Who only tries to settle a doubt changes the record, too, and leases nothing: its claim is void once this one is made.
   if (before === undefined || after?.phase !== PHASES.open) return;
@@ -151,8 +164,8 @@ function mustBeAtRest(
   if (!hasMoved) return;
   throw new CoordinatorError(
     "coordinator_still_leases",
-    `namespace "${namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are refused all the ` +
-      "same, stop every coordinator of the store, then run this again",
+    `namespace "${after.namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are ` +
+      `refused all the same, stop every coordinator of the store, then run \`${again({})}\``,
   );
 }
 

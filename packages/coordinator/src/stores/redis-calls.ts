@@ -7,7 +7,7 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../guard/bounds.js";
 import { type Refusal, refusal } from "../guard/refusal.js";
 import { isScriptWord } from "../refusals.js";
-import type { LeaseStep, RecordAfter, StepCommand } from "../store.js";
+import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "./ledger-entry.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";
 
@@ -17,7 +17,7 @@ export interface AskedStep {
 }
 
 /** What a script answered to one step. */
-export type StepAnswer = { readonly after: RecordAfter; readonly runCount: number } | Refusal;
+export type StepAnswer = Pick<Outcome, "after" | "runCount" | "movedAside"> | Refusal;
 
 /** The steps of a batch by call, in their order: neighbours that lease from the same store, under the same condition, share one. */
 export function callsOf<Asked extends AskedStep>(batch: readonly Asked[]): readonly (readonly [Asked, ...Asked[]])[] {
@@ -109,11 +109,13 @@ function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): S
 }
 
 function stepAnswerIn(words: readonly string[], askedNonce: string): StepAnswer[] | undefined {
-  const [nonce = "", storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, count] = words;
+  const [nonce = "", storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, count, ...renamed] =
+    words;
   if (nonce !== askedNonce) return undefined;
   const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
   const runCount = wholeIn(count);
-  return after === undefined || runCount === undefined ? undefined : [{ after, runCount }];
+  if (after === undefined || runCount === undefined) return undefined;
+  return [{ after, runCount, ...(renamed.length > 0 && { movedAside: renamed }) }];
 }
 
 interface AnsweredRecord extends Pick<RecordAfter, "nonce" | "storeId" | "epoch"> {

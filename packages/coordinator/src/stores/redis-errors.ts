@@ -23,7 +23,8 @@ export interface Speaker {
 
 /** Words of the server that say what an operator must change; all others pass by themselves. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
-  NOAUTH: "it asks for a password: give user and password in the store's URL",
+  NOAUTH:
+    "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file for --store-file",
   WRONGPASS: "it refuses user or password",
   NOPERM:
     "its ACL does not let this user do that. What a coordinator needs stands in deploy/redis/make-acl.sh; recover and move need the operator's user",

@@ -31,6 +31,11 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
   };
 }
 
+/** Names that no key has, for what another program left in the place of record, ledger and holders. */
+export function asideKeysOf({ record, ledger, holders }: NamespaceKeys, nonce: string): readonly string[] {
+  return [record, ledger, holders].map((key) => `${key}:foreign:${nonce}`);
+}
+
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
 /** The leases in an answer of lua/leases.lua. @throws CoordinatorError `store_corrupt` for what is none. */

@@ -15,7 +15,7 @@ import { wholeIn, wordsIn } from "./redis-answer.js";
 import { answersIn, callsOf, parametersOf, type StepAnswer } from "./redis-calls.js";
 import { RedisConnection, type Words } from "./redis-connection.js";
 import { strayAnswer } from "./redis-errors.js";
-import type { NamespaceKeys } from "./redis-ledger.js";
+import { asideKeysOf, type NamespaceKeys } from "./redis-ledger.js";
 
 export interface RedisStepsOptions {
   readonly connection: RedisConnection;
@@ -103,7 +103,7 @@ export class RedisSteps {
     const [{ keys, command }] = call;
     return RedisConnection.evalsha(
       command.step,
-      [keys.record, keys.ledger, keys.holders],
+      [keys.record, keys.ledger, keys.holders, ...(command.step === "recover" ? asideKeysOf(keys, command.nonce) : [])],
       parametersOf(call, now(), bounds),
     );
   }
@@ -123,9 +123,8 @@ export class RedisSteps {
       else if (look === undefined || look instanceof Error) reject(look);
       // One look serves all steps of a batch on a namespace.
       else {
-        const { after, runCount } = answer;
         const { role, epoch, generation } = look;
-        resolve({ after, runCount, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
+        resolve({ ...answer, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
       }
     }
   }

@@ -7,6 +7,8 @@
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { chmodSync, statSync } from "node:fs";
+import { commandLine } from "@callnumber/protocol/operator";
+import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 
@@ -46,7 +48,7 @@ export function faultOfIdentity(database: DatabaseSyncInstance, path: string): C
   const { ino, birthtimeNs } = statSync(path, { bigint: true });
   const found: FileIdentity = { inode: String(ino), birthNs: String(birthtimeNs) };
   const kept: FileIdentity | undefined = row && { inode: row.inode, birthNs: row.birth_ns };
-  return kept !== undefined && isSameFile(kept, found) ? undefined : copied(path, kept, found);
+  return kept !== undefined && isSameFile(kept, found) ? undefined : copied(path, kept, found, namespaceIn(database));
 }
 
 export function isSameFile(kept: FileIdentity, found: FileIdentity): boolean {
@@ -84,12 +86,24 @@ export function steadyBirthNs(firstNs: bigint, secondNs: bigint): string | null 
   return firstNs === secondNs && firstNs > 0n ? String(firstNs) : null;
 }
 
-function copied(path: string, kept: FileIdentity | undefined, found: FileIdentity): CoordinatorError {
+/** Recovering one of them accepts the copy; the others are then recovered by the coordinator. */
+function namespaceIn(database: DatabaseSyncInstance): string {
+  const row = database.prepare("SELECT name FROM namespaces ORDER BY name LIMIT 1").get() as
+    | { name: string }
+    | undefined;
+  return row?.name ?? DEFAULT_NAMESPACE;
+}
+
+function copied(
+  path: string,
+  kept: FileIdentity | undefined,
+  found: FileIdentity,
+  namespace: string,
+): CoordinatorError {
   return new CoordinatorError(
     "store_copied",
-    `${path} is a copy: the store was made in ${told(kept)}, and this is ${told(found)}. If the original may still lease, both ` +
-      "would lease the same runs: point the coordinator at the original. If it is gone for good, and will never be started again: " +
-      `"callnumber recover --store sqlite:${path}"`,
+    `${path} is a copy: the store was made in ${told(kept)}, and this is ${told(found)}. If the original exists, use it: both would lease the ` +
+      `same runs. If it is lost, run \`${commandLine("recover", namespace)}\``,
   );
 }
 

@@ -7,11 +7,11 @@
 import { existsSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
+import { shellWord } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateFolder } from "../private-file.js";
-import { asShellWord } from "../private-mode.js";
 import { isBusy, unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
 import {
@@ -189,6 +189,6 @@ export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
     "store_missing",
     `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
-      `directory, another user. To begin a new one: callnumber serve --create --store ${asShellWord(`sqlite:${path}`)}`,
+      `directory, another user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
   );
 }

@@ -2,8 +2,9 @@
  * What an operator should know of an embedded store that leases all the same. Pure. What stands against leasing is refused when the
  * file is opened, and at each turn.
  */
+import { shellWord } from "@callnumber/protocol/operator";
 import type { Restart } from "../guard/adopt.js";
-import { asShellWord, octalOf } from "../private-mode.js";
+import { octalOf } from "../private-mode.js";
 import type { Finding } from "../store.js";
 
 export interface SqliteFacts {
@@ -33,7 +34,7 @@ const RULES: readonly Rule[] = [
           what:
             `the file of the store ${path} has the mode ${octalOf(mode)}: others than its owner may change ` +
             "its records, or read the key of its receipts",
-          remedy: `chmod 600 ${asShellWord(path)}, and the same of its -wal and -shm`,
+          remedy: `chmod 600 ${shellWord(path)}, and the same of its -wal and -shm`,
           override: "open-store-file",
         },
   ({ path, isMarking }) =>

@@ -1,8 +1,10 @@
 /** Files that only their owner may read: made before SQLite would make them for everybody, refused where anybody could write them. */
+
 import { closeSync, existsSync, fsyncSync, openSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
-import { asShellWord, octalOf } from "../private-mode.js";
+import { shellWord } from "@callnumber/protocol/operator";
+import { octalOf } from "../private-mode.js";
 import { isLink, LinkLeadsNowhere } from "../real-path.js";
 
 const ROOT_UID = 0;
@@ -35,13 +37,13 @@ export function faultOfStoreFile(
 ): string | undefined {
   if (processUid === undefined) return undefined;
   if ((mode & OTHERS_MAY_WRITE) !== 0) {
-    return `its mode is ${octalOf(mode)}, so every user of this machine may change it. See who has, then: chmod 600 ${asShellWord(path)}`;
+    return `its mode is ${octalOf(mode)}, so every user of this machine may change it. See who has, then: chmod 600 ${shellWord(path)}`;
   }
   const isOthers = uid !== processUid && uid !== ROOT_UID;
   if (!isOthers || (processUid === ROOT_UID && size > 0)) return undefined;
   return (
     `it belongs to the user with id ${uid}, who may change it, and this process runs as ${processUid}. Run it as that user, or, where the file ` +
-    `should be this one's: chown ${processUid} ${asShellWord(path)}`
+    `should be this one's: chown ${processUid} ${shellWord(path)}`
   );
 }
 

@@ -3,6 +3,7 @@
  * one sync of the disk, and none is answered before it.
  */
 
+import { commandLine } from "@callnumber/protocol/operator";
 import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
 import type { Restart } from "../guard/adopt.js";
@@ -181,7 +182,13 @@ export class SqliteStore implements Store {
     const { path, networkFileSystem } = this.#file;
     const { isMarking, restarts } = this.#life;
     const mode = fileModeOf(path);
-    return this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    const fault = this.#copyFault;
+    const ofCopy: readonly Finding[] =
+      fault === undefined
+        ? []
+        : [{ code: fault.code, what: fault.message, remedy: `\`${commandLine("recover", undefined)}\`` }];
+    const found = this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    return [...ofCopy, ...(await found)];
   }
 
   async exportLeases(

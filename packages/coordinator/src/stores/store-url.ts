@@ -64,6 +64,31 @@ export function describeStore(address: StoreAddress): string {
   return `${scheme}://${user}${placeText(address, database)}${prefix}`;
 }
 
+/** The URL for a command that an operator runs: without user, who is another one than a coordinator's, and password; with the files of TLS. */
+export function commandUrlOf(address: StoreAddress): string {
+  if (address.kind === "memory") return "memory:";
+  if (address.kind === "sqlite") return describeStore(address);
+  const place = describeStore(withoutLogin(address));
+  const files = Object.entries(address.tlsFiles ?? {}).map(
+    ([name, path]) => `${name}=${encodeURIComponent(path).replaceAll("%2F", "/")}`,
+  );
+  return files.length === 0 ? place : `${place}${place.includes("?") ? "&" : "?"}${files.join("&")}`;
+}
+
+/** Whether two URLs that can be read name the same place, whoever logs in and with which files. */
+export function areSamePlace(one: StoreAddress, other: StoreAddress): boolean {
+  return describeStore(withoutLogin(one)) === describeStore(withoutLogin(other));
+}
+
+/** Whether nobody is named who logs in. */
+export function hasNoLogin(address: StoreAddress): boolean {
+  return "username" in address && address.username === undefined && address.password === undefined;
+}
+
+function withoutLogin(address: StoreAddress): StoreAddress {
+  return "username" in address ? { ...address, username: undefined } : address;
+}
+
 /**
  * Where the store is, whoever logs in and however: all hosts of a group are kept apart from what the group is, because they come
  * and go. See StorePlace.

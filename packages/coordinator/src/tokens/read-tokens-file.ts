@@ -2,6 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
+import { commandLine } from "@callnumber/protocol/operator";
 import { recordsIn, type TokenRecord } from "./token-record.js";
 import { TokensFileError } from "./tokens-file-error.js";
 import { faultOfRights, trustedUid } from "./tokens-file-mode.js";
@@ -34,7 +35,8 @@ export async function readKeptTokensFile(path: string): Promise<TokensFile> {
 function mustBeThere(file: TokensFile | undefined, path: string): TokensFile {
   if (file !== undefined) return file;
   throw new TokensFileError(
-    `the tokens file ${path} is not there; "callnumber token create --tokens-file ${path} …" makes it`,
+    `the tokens file ${path} is not there. Make it with a first token: ` +
+      `\`${commandLine("token create", undefined, { "tokens-file": path, role: "operator", "all-namespaces": true })}\``,
   );
 }
 

@@ -3,7 +3,8 @@
  * check: a file that others put in its place would have an owner that is refused. Pure.
  */
 
-import { asShellWord, faultOfMode } from "../private-mode.js";
+import { shellWord } from "@callnumber/protocol/operator";
+import { faultOfMode } from "../private-mode.js";
 
 const ROOT_UID = 0;
 
@@ -33,7 +34,7 @@ export function faultOfRights(
   // Windows knows no owners and modes of this kind.
   if (processUid === undefined) return undefined;
   if (uid !== processUid && uid !== ROOT_UID) {
-    return `it belongs to the user with id ${uid}, who could let anybody in; it must belong to ${processUid} or root: chown ${processUid} ${asShellWord(path)}`;
+    return `it belongs to the user with id ${uid}, who could let anybody in; it must belong to ${processUid} or root: chown ${processUid} ${shellWord(path)}`;
   }
   return faultOfMode(mode, path);
 }

@@ -1,0 +1,56 @@
+/**
+ * The commands that messages tell an operator to run: the one place that writes them. A message names the store by a placeholder, because
+ * importers read it too; what an operator reads has it filled in.
+ */
+
+/** Stands for the value of `--store` where a reader may not see it. */
+export const STORE_URL = "STORE_URL";
+
+/** What fills the placeholder, of a coordinator or of the command that prints: options as a shell takes them. */
+export interface CommandContext {
+  /** `--store` without user and password, which a command takes from CALLNUMBER_STORE; or `--store-file`. */
+  readonly storeOption: string;
+  /** `--witness-folder`; empty for the default one. */
+  readonly witnessOption: string;
+}
+
+/** Of `callnumber`, as it is typed; those that open the store are named with it. */
+type StoreVerb = "recover" | "init" | "advance-version" | "doctor";
+type OtherVerb = "status" | "capacity" | "runs" | "token create";
+
+const STORE_VERBS: ReadonlySet<string> = new Set<StoreVerb>(["recover", "init", "advance-version", "doctor"]);
+const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
+
+export type CommandOptions = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/**
+ * A command that runs in a shell as it is, once the store is filled in: `callnumber recover --store STORE_URL --namespace lists --floor 7`.
+ * `options` by the names of their flags, in their order; those that are undefined or false are left out.
+ */
+export function commandLine(
+  verb: StoreVerb | OtherVerb,
+  namespace: string | undefined,
+  options: CommandOptions = {},
+): string {
+  const all: CommandOptions = { store: STORE_VERBS.has(verb) ? STORE_URL : undefined, namespace, ...options };
+  const flags = Object.entries(all).flatMap(([name, value]) => {
+    if (value === undefined || value === false) return [];
+    if (value === true) return [`--${name}`];
+    return [value].flat().flatMap((one) => [`--${name}`, shellWord(String(one))]);
+  });
+  return ["callnumber", verb, ...flags].join(" ");
+}
+
+/** The same text, with what its commands need in place of the placeholder. */
+export function filledCommands(text: string, { storeOption, witnessOption }: CommandContext): string {
+  if (!text.includes(STORE_URL)) return text;
+  return text.replace(TO_FILL, (_, verb: string) => {
+    const options = verb === "doctor" || witnessOption === "" ? [storeOption] : [storeOption, witnessOption];
+    return ["callnumber", verb, ...options].join(" ");
+  });
+}
+
+/** A word of a command that is copied into a shell. Clients choose names: one that is `$(…)` must stay a name. */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,19 @@
+/** The commands that messages print: complete, and quoted for a shell. */
+import { expect, test } from "vitest";
+import { commandLine, filledCommands } from "../src/command-line.js";
+
+test("commandLine writes the namespace and the options, quoted, and leaves out what is undefined or false", () => {
+  const options = { floor: 7, "store-id": undefined, apply: true, "clock-is-right": false, scan: ["a log", "it's"] };
+  expect(commandLine("recover", "lists", options)).toBe(
+    "callnumber recover --store STORE_URL --namespace lists --floor 7 --apply --scan 'a log' --scan 'it'\\''s'",
+  );
+  expect(commandLine("capacity", "lists")).toBe("callnumber capacity --namespace lists");
+});
+
+test("filledCommands puts the options of store and witness folder where a command takes them, and changes no other text", () => {
+  const context = { storeOption: "--store redis://h:1/0", witnessOption: "--witness-folder /w" };
+  const text = `STORE_URL: \`${commandLine("init", "lists")}\` or \`${commandLine("doctor", undefined)}\``;
+  expect(filledCommands(text, context)).toBe(
+    "STORE_URL: `callnumber init --store redis://h:1/0 --witness-folder /w --namespace lists` or `callnumber doctor --store redis://h:1/0`",
+  );
+});

@@ -1,0 +1,245 @@
+/**
+ * A store with two namespaces, a coordinator that leases from both, and an operator with a shell: what they read and run is real. The
+ * namespaces are made here, everything else is done by the built command.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import { type ErrorAnswer, pathOf } from "@callnumber/protocol/wire";
+import { removeWithMarkers } from "../markers-of-stores.js";
+import { COMMAND } from "../processes/command.js";
+import type { RedisBinary } from "../redis/redis-binary.js";
+import { type DisposableRedisServer, launchRedisServer } from "../redis/redis-server.js";
+import { asOperator } from "../redis/shipped-users.js";
+
+export const NAMESPACES = ["lists", "main"] as const;
+/** Behind a question mark, so that every printed command has a word to quote. */
+const KEY_PREFIX = "callnumber:archive:";
+
+export interface Heard {
+  /** A commandless text is nothing to act on. */
+  readonly text: string;
+  readonly isDone: boolean;
+}
+
+export class OperatorWorld {
+  readonly folder: string;
+  /** As the coordinator is started with it. */
+  readonly storeUrl: string;
+  readonly server: DisposableRedisServer | undefined;
+  readonly binary: RedisBinary;
+  readonly #env: Record<string, string>;
+  #coordinator: { child: ChildProcess; url: string; output: () => string } | undefined;
+
+  private constructor(folder: string, server: DisposableRedisServer | undefined, binary: RedisBinary) {
+    this.folder = folder;
+    this.binary = binary;
+    this.server = server;
+    this.storeUrl =
+      server === undefined ? `sqlite:${join(folder, "store.db")}` : `${server.storeUrl}?prefix=${KEY_PREFIX}`;
+    const bin = join(folder, "bin");
+    mkdirSync(bin);
+    symlinkSync(COMMAND, join(bin, "callnumber"));
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
+    this.#env = {
+      ...(Object.fromEntries(inherited) as Record<string, string>),
+      PATH: [bin, process.env["PATH"]].join(delimiter),
+      XDG_STATE_HOME: join(folder, "state"),
+      // What an operator has: the same place as another user.
+      ...(server && { CALLNUMBER_STORE: asOperator(this.storeUrl) }),
+    };
+  }
+
+  static async begin(
+    kind: "redis" | "sqlite",
+    binary: RedisBinary,
+    storeIdOf?: (namespace: string) => string | undefined,
+  ): Promise<OperatorWorld> {
+    const folder = mkdtempSync(join(tmpdir(), "operator's callnumber-"));
+    const config = { appendonly: "yes", appendfsync: "always" };
+    const server = kind === "redis" ? await launchRedisServer(binary, { config }) : undefined;
+    const world = new OperatorWorld(folder, server, binary);
+    const { store } = await openStore(parseStoreUrl(world.operatorUrl), { create: true });
+    for (const namespace of NAMESPACES) {
+      const storeId = storeIdOf?.(namespace);
+      if (storeId === undefined) {
+        await new Coordinator({ store, name: "made" }).initNamespace(namespace, { rate: 16 });
+        continue;
+      }
+      const base = { storeId, nonce: randomBytes(12).toString("base64url"), isSilenceAccepted: false };
+      await store.step(namespace, {
+        ...base,
+        step: "init",
+        nodeCount: 1,
+        receiptKey: randomBytes(32).toString("hex"),
+      });
+    }
+    await store.close();
+    return world;
+  }
+
+  get operatorUrl(): string {
+    return this.#env["CALLNUMBER_STORE"] ?? this.storeUrl;
+  }
+
+  get isServing(): boolean {
+    return this.#coordinator !== undefined;
+  }
+
+  /** Starts the coordinator; what it says when it ends at once, undefined when it listens. */
+  async serve(): Promise<string | undefined> {
+    if (this.#coordinator !== undefined) return undefined;
+    const child = this.#spawn("callnumber", ["serve", "--store", this.storeUrl, "--port", "0"]);
+    const output = collected(child);
+    const ended = once(child, "close");
+    for (;;) {
+      const url = /listening on (http:\S+?),? /.exec(output())?.[1];
+      if (url !== undefined) {
+        this.#coordinator = { child, url, output };
+        return undefined;
+      }
+      const said = once(child.stderr as NodeJS.ReadableStream, "data").then(() => false);
+      if (await Promise.race([ended.then(() => true), said])) return output();
+    }
+  }
+
+  /** What the coordinator printed: its log, and words for people. */
+  log(): string {
+    return (this.#coordinator?.output() ?? "")
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .join("\n");
+  }
+
+  async stopServing(): Promise<void> {
+    const running = this.#coordinator;
+    this.#coordinator = undefined;
+    if (running === undefined || running.child.exitCode !== null) return;
+    const ended = once(running.child, "close");
+    running.child.kill("SIGTERM");
+    await ended;
+  }
+
+  /** Runs a line exactly as it was printed. */
+  async shell(line: string): Promise<Heard> {
+    const child = this.#spawn(
+      "sh",
+      ["-c", line],
+      this.#coordinator && { CALLNUMBER_COORDINATOR: this.#coordinator.url },
+    );
+    child.stdin?.end();
+    const output = collected(child);
+    const [code] = (await once(child, "close")) as [number | null];
+    return { text: output(), isDone: code === 0 };
+  }
+
+  /** Leases a run as a new importer. */
+  async lease(namespace: string): Promise<Heard> {
+    const holder = { name: `importer-${randomBytes(6).toString("hex")}`, host: "mail-1", pid: 1, labels: {} };
+    const nonce = randomBytes(12).toString("base64url");
+    const body = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
+    const response = await fetch(`${this.#url}${pathOf("leases", { namespace })}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const answer = (await response.json()) as ErrorAnswer;
+    return { isDone: response.ok, text: response.ok ? "" : `${answer.message} (${answer.code})` };
+  }
+
+  /** Leases until it is done, or until an operator is needed. */
+  async leased(namespace: string): Promise<Heard> {
+    const patientUntilMs = performance.now() + 60_000;
+    for (;;) {
+      const heard = await this.lease(namespace);
+      if (heard.isDone || performance.now() > patientUntilMs) return heard;
+      if (commandsIn(heard.text).length > 0) return heard;
+      await delay(300);
+    }
+  }
+
+  /** High-water marks by namespace; null for a record that can't be read. */
+  async marks(): Promise<ReadonlyMap<string, number | null>> {
+    const response = await fetch(`${this.#url}${OPERATOR_ROUTES.namespaces}`);
+    const { namespaces } = (await response.json()) as NamespacesAnswer;
+    return new Map(namespaces.map(({ namespace, record }) => [namespace, record?.highWaterMark ?? null]));
+  }
+
+  /** What each place says of a namespace that does not lease: by the name of the place. */
+  async surfaces(namespace: string): Promise<ReadonlyMap<string, string>> {
+    const refused = await this.serve();
+    const said = new Map<string, string>();
+    if (refused !== undefined) said.set("start", refused);
+    else {
+      said.set("lease", (await this.leased(namespace)).text);
+      said.set(
+        "status",
+        (await this.shell(`callnumber status --coordinator ${this.#url} --namespace ${namespace}`)).text,
+      );
+      said.set("log", logged(this.log(), namespace));
+      said.set("readyz", ((await (await fetch(`${this.#url}/readyz`)).json()) as ErrorAnswer).message ?? "");
+    }
+    const mayLook = this.server !== undefined || refused !== undefined;
+    if (mayLook) said.set("doctor", (await this.shell(`callnumber doctor --store ${quoted(this.operatorUrl)}`)).text);
+    return said;
+  }
+
+  key(namespace: string, name: string): string {
+    return `${KEY_PREFIX}{${namespace}}:${name}`;
+  }
+
+  async dispose(): Promise<void> {
+    const running = this.#coordinator?.child;
+    if (running !== undefined && running.exitCode === null) {
+      running.kill("SIGKILL");
+      await once(running, "close");
+    }
+    await this.server?.dispose();
+    await removeWithMarkers(this.folder);
+  }
+
+  get #url(): string {
+    if (this.#coordinator === undefined) throw new Error("no coordinator runs");
+    return this.#coordinator.url;
+  }
+
+  #spawn(program: string, parameters: readonly string[], more: Record<string, string> = {}): ChildProcess {
+    return spawn(program, parameters, { env: { ...this.#env, ...more }, cwd: this.folder });
+  }
+}
+
+/** The commands of `callnumber` in a text: in backticks, or alone on an indented line. */
+export function commandsIn(text: string): readonly string[] {
+  const found = [...text.matchAll(/`(callnumber [^`]+)`|^ +(callnumber .+)$/gm)];
+  return [...new Set(found.map(([, quoted, alone]) => quoted ?? (alone as string)))];
+}
+
+/** The last line that says why it does not lease. */
+function logged(log: string, namespace: string): string {
+  const told = log
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const last = told.findLast((one) => one["namespace"] === namespace && typeof one["explanation"] === "string");
+  return String(last?.["explanation"] ?? "");
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function collected(child: ChildProcess): () => string {
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+  }
+  return () => text;
+}

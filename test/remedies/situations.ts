@@ -1,0 +1,296 @@
+/**
+ * Situations in which something is printed for an operator to run: what happened, and to which of the two namespaces. A new one is a few
+ * lines here.
+ */
+import { copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { type GuardRecord, keptFields, readRecord } from "../../packages/coordinator/src/guard/record.js";
+import { isRefusal } from "../../packages/coordinator/src/guard/refusal.js";
+import { newStoreId } from "../../packages/coordinator/src/store-id.js";
+import { command } from "../redis/redis-command.js";
+import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
+import type { OperatorWorld } from "./operator-world.js";
+
+export interface Situation {
+  readonly name: string;
+  readonly store: "redis" | "sqlite";
+  readonly namespace: "lists" | "main";
+  /** What leases are refused with, or the start of a coordinator. */
+  readonly code: string;
+  readonly inject: (world: OperatorWorld) => Promise<void>;
+  /** The other namespace is hurt too: its mark may move. */
+  readonly hurtsBoth?: boolean;
+  /** Namespaces that the remedy makes. */
+  readonly makes?: readonly string[];
+  /** Store ids of namespaces that are not the default ones. */
+  readonly storeIdOf?: (namespace: string) => string | undefined;
+  /** Not what a coordinator prints, but what this command does, which an operator ran. */
+  readonly typed?: (world: OperatorWorld) => string;
+  /** What is said where nothing helps but time, and no command is printed. */
+  readonly endsIn?: RegExp;
+  /** Part of `npm test`. */
+  readonly isShort?: boolean;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const RATE = 16;
+/** A clock line that began so long ago has passed its last run. */
+const endedStoreId = (namespace: string) =>
+  namespace === "lists"
+    ? newStoreId({ firstRun: 1, initialisedAtMs: Date.now() - Math.ceil(RUN_MAX / RATE) * 1_000, rate: RATE })
+    : undefined;
+const LONG_AGO_MS = 31 * DAY_MS;
+
+type Redis = (...words: readonly (string | number)[]) => Promise<unknown>;
+type OnRedis = (redis: Redis, key: (name: string) => string, world: OperatorWorld) => Promise<unknown>;
+
+/** In one namespace of a Redis, while a coordinator leases from it. */
+function onRedis(
+  name: string,
+  code: string,
+  namespace: Situation["namespace"],
+  act: OnRedis,
+  more: Partial<Situation> = {},
+): Situation {
+  const inject = async (world: OperatorWorld) => {
+    const server = world.server as RedisServer;
+    await act(
+      (...words) => command(server, ...words),
+      (key) => world.key(namespace, key),
+      world,
+    );
+  };
+  return { name, store: "redis", namespace, code, inject, ...more };
+}
+
+/** In one namespace of an embedded store, at rest. */
+function onSqlite(
+  name: string,
+  code: string,
+  namespace: Situation["namespace"],
+  act: (path: string, world: OperatorWorld) => void | Promise<void>,
+  more: Partial<Situation> = {},
+): Situation {
+  const inject = async (world: OperatorWorld) => {
+    await world.stopServing();
+    await act(world.storeUrl.slice("sqlite:".length), world);
+  };
+  return { name, store: "sqlite", namespace, code, inject, ...more };
+}
+
+export const SITUATIONS: readonly Situation[] = [
+  ...(["lists", "main"] as const).flatMap((namespace) => [
+    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record")), {
+      isShort: true,
+    }),
+    onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
+      redis("HSET", key("record"), "c", 7),
+    ),
+    onSqlite(
+      "a field of the record edited",
+      "store_corrupt",
+      namespace,
+      (path) => edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
+      { isShort: true },
+    ),
+  ]),
+  onRedis(
+    "a string in place of the record",
+    "store_corrupt",
+    "lists",
+    (redis, key) => redis("SET", key("record"), "x"),
+    {
+      isShort: true,
+    },
+  ),
+  onRedis("a string in place of the ledger", "store_corrupt", "lists", (redis, key) =>
+    redis("SET", key("ledger"), "x"),
+  ),
+  onRedis("a string in place of the holders", "store_corrupt", "lists", (redis, key) =>
+    redis("SET", key("holders"), "x"),
+  ),
+  onRedis("another program's hash in place of the record", "store_corrupt", "lists", async (redis, key) => {
+    await redis("DEL", key("record"));
+    await redis("HSET", key("record"), "name", "value");
+  }),
+  onRedis("a record with a time to live", "store_corrupt", "lists", (redis, key) =>
+    redis("EXPIRE", key("record"), 3_600),
+  ),
+  onRedis("two copies met", "store_forked", "lists", (redis, key) =>
+    rewrite(redis, key("record"), "lists", { phase: 2, seal: "forked" }),
+  ),
+  onRedis(
+    "silent for more than 30 days",
+    "operator_needed",
+    "lists",
+    (redis, key) => rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
+    { isShort: true },
+  ),
+  onRedis("the record renamed", "store_emptied", "main", (redis, key) =>
+    redis("RENAME", key("record"), `${key("record")}:away`),
+  ),
+  onRedis(
+    "restarted without its data",
+    "store_emptied",
+    "lists",
+    async (_, __, { server }) => {
+      await (server as RedisServer).kill("SIGKILL");
+      rmSync(join((server as RedisServer).directory, "appendonlydir"), { recursive: true });
+      await (server as RedisServer).start();
+    },
+    { hurtsBoth: true },
+  ),
+  onRedis(
+    "leased under a clock that was far ahead, then restarted",
+    "operator_needed",
+    "lists",
+    async (redis, key, { server }) => {
+      await rewrite(redis, key("record"), "lists", { mark: 2 ** 29 });
+      await (server as RedisServer).stop();
+      await (server as RedisServer).start();
+    },
+    { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
+  ),
+  onRedis("recovery asked for while a coordinator leases", "coordinator_still_leases", "lists", async () => {}, {
+    typed: () => "callnumber recover --namespace lists",
+  }),
+  onRedis("emptied", "store_emptied", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
+  onRedis("a replica attached and taken away", "operator_needed", "lists", async (redis, _, world) => {
+    const server = world.server as RedisServer;
+    const replica = await launchRedisServer(world.binary, { config: { replicaof: `127.0.0.1 ${server.port}` } });
+    await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
+    await replica.dispose();
+    await until(async () => /connected_slaves:0/.test(String(await redis("INFO", "replication"))));
+  }),
+  onRedis("no such namespace", "namespace_not_initialised", "lists", async (redis, key, world) => {
+    await world.stopServing();
+    await redis("DEL", key("record"), key("ledger"), key("holders"), key("reports"));
+    await redis("HDEL", "callnumber:archive:namespaces", "lists");
+    rmSync(join(world.folder, "state"), { recursive: true });
+  }),
+  onRedis(
+    "the record deleted, and a new one asked for",
+    "store_emptied",
+    "lists",
+    (redis, key) => redis("DEL", key("record")),
+    {
+      typed: () => "callnumber init --namespace lists",
+    },
+  ),
+  onRedis(
+    "record and checkpoint lost, and the log given",
+    "--store-id",
+    "lists",
+    async (redis, key, world) => {
+      await redis("DEL", key("record"));
+      writeFileSync(join(world.folder, "a log"), world.log());
+      await world.stopServing();
+      rmSync(join(world.folder, "state"), { recursive: true });
+    },
+    { typed: (world) => `callnumber recover --namespace lists --scan '${shellText(join(world.folder, "a log"))}'` },
+  ),
+  onRedis(
+    "all runs leased",
+    "run_space_exhausted",
+    "lists",
+    (redis, key) => rewrite(redis, key("record"), "lists", { mark: RUN_MAX }),
+    { storeIdOf: endedStoreId },
+  ),
+  onSqlite(
+    "the record lost",
+    "store_emptied",
+    "lists",
+    (path) =>
+      edit(
+        path,
+        `UPDATE namespaces SET ${["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"].map((field) => `${field} = NULL`).join(", ")} WHERE name = 'lists'`,
+      ),
+    { isShort: true },
+  ),
+  onSqlite("the store id damaged", "store_corrupt", "lists", (path) =>
+    edit(path, "UPDATE namespaces SET sid = 'x' WHERE name = 'lists'"),
+  ),
+  onSqlite(
+    "a copy in its place",
+    "store_copied",
+    "lists",
+    (path) => {
+      copyFileSync(path, `${path}.copy`);
+      renameSync(`${path}.copy`, path);
+    },
+    { hurtsBoth: true, isShort: true },
+  ),
+  onSqlite(
+    "a backup in its place",
+    "store_copied",
+    "lists",
+    async (path, world) => {
+      await world.shell(`callnumber backup --store 'sqlite:${shellText(path)}' --to backup.db`);
+      for (const end of ["-wal", "-shm", ""]) rmSync(`${path}${end}`, { force: true });
+      renameSync(join(world.folder, "backup.db"), path);
+    },
+    { hurtsBoth: true },
+  ),
+  onSqlite("all runs leased", "run_space_exhausted", "lists", (path) => rewriteRow(path, "lists", { mark: RUN_MAX }), {
+    storeIdOf: endedStoreId,
+  }),
+  onSqlite("two copies met", "store_forked", "lists", (path) =>
+    rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
+  ),
+  onSqlite("silent for more than 30 days, and nothing remembered", "operator_needed", "lists", (path, world) => {
+    rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
+    rmSync(join(world.folder, "state"), { recursive: true });
+  }),
+  onSqlite("no such namespace", "namespace_not_initialised", "lists", (path, world) => {
+    edit(
+      path,
+      "PRAGMA foreign_keys = OFF; DELETE FROM leases WHERE namespace_id = (SELECT id FROM namespaces WHERE name = 'lists'); DELETE FROM namespaces WHERE name = 'lists'",
+    );
+    rmSync(join(world.folder, "state"), { recursive: true });
+  }),
+];
+
+function edit(path: string, statements: string): void {
+  const database = new DatabaseSync(path);
+  database.exec(statements);
+  database.close();
+}
+
+/** Writes the record as no step would, but with a good checksum. */
+async function rewrite(redis: Redis, key: string, namespace: string, change: Partial<GuardRecord>): Promise<void> {
+  const flat = (await redis("HGETALL", key)) as string[];
+  const fields = Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]]] : [])));
+  await redis("HSET", key, ...Object.entries(changed(fields, namespace, change)).flat());
+}
+
+function rewriteRow(path: string, namespace: string, change: Partial<GuardRecord>): void {
+  const database = new DatabaseSync(path);
+  const row = database.prepare("SELECT * FROM namespaces WHERE name = ?").get(namespace) as Record<string, string>;
+  const fields = Object.entries(changed(row, namespace, change));
+  const columns = fields.map(([name]) => `${name} = ?`).join(", ");
+  database
+    .prepare(`UPDATE namespaces SET ${columns} WHERE name = ?`)
+    .run(...fields.map(([, value]) => value), namespace);
+  database.close();
+}
+
+function changed(
+  fields: Readonly<Record<string, string | undefined>>,
+  namespace: string,
+  change: Partial<GuardRecord>,
+) {
+  const record = readRecord(fields as Record<string, string>, namespace);
+  if (isRefusal(record)) throw new Error(`the record can't be read: ${record.detail}`);
+  return keptFields({ ...record, ...change });
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** Within single quotes. */
+function shellText(text: string): string {
+  return text.replaceAll("'", "'\\''");
+}
