@@ -55,11 +55,19 @@ describe("an embedded store that is gone", () => {
   ])("is reported by every command with the same words when it is %s, and nothing is made", async (_, leave) => {
     await leave();
     const before = await readdir(folder, { recursive: true });
-    const commands = [["serve", "--port", "0"], ["serve", "--port", "0", "--create"], ["doctor"], ["init"]];
+    const commands = [
+      ["serve", "--port", "0"],
+      ["serve", "--port", "0", "--create"],
+      ["doctor"],
+      ["init"],
+      ["namespaces", "list"],
+      ["advance-version"],
+      ["move", "--to", `sqlite:${folder}/new.db`],
+    ];
     const errors = (await answersOf(store, commands)).map(({ stderr }) => /^callnumber: (.*)$/m.exec(stderr)?.[1]);
     expect(new Set(errors).size).toBe(1);
     expect(errors[0]).toMatch(
-      /run 1 of namespace "main" was leased from it.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*\(store_missing\)$/,
+      /run 1 of namespace "main" was leased from it.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*` \(store_missing\)$/,
     );
     const after = await readdir(folder, { recursive: true });
     expect(after.filter((name) => !name.endsWith(".lock"))).toEqual(before);
@@ -67,7 +75,7 @@ describe("an embedded store that is gone", () => {
 
   test("leases again, above all that was leased, after the printed command", async () => {
     const [{ stderr }] = (await answersOf(store, [["serve", "--port", "0"]])) as [Finished];
-    const printed = /callnumber (recover .*) \(store_missing\)/.exec(stderr)?.[1];
+    const printed = /`callnumber (recover [^`]+)` \(store_missing\)/.exec(stderr)?.[1];
     const planned = await shell(`$CALLNUMBER ${printed}`);
     expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("Nothing was changed.") });
     expect(await readdir(folder)).toEqual(["witness"]);
@@ -111,7 +119,7 @@ describe("a Redis that was emptied", () => {
     const commands = [["serve", "--port", "0"], ["serve", "--port", "0", "--namespace", "main"], ["doctor"], ["init"]];
     for (const { code, stdout, stderr } of await answersOf(operatorUrl, commands)) {
       expect(code).toBe(1);
-      expect(stdout + stderr).toContain('the store holds namespace "main" no more, and run 1 was leased from it');
+      expect(stdout + stderr).toContain('namespace "main" is missing, but run 1 was leased from it');
       expect(stdout + stderr).toContain("store_emptied");
       expect(stdout + stderr).not.toContain("callnumber init");
     }
@@ -121,6 +129,6 @@ describe("a Redis that was emptied", () => {
 
   test("is not made by --create, which is for an embedded store", async () => {
     const [started] = (await answersOf(sharedRedis().storeUrl, [["serve", "--create", "--port", "0"]])) as [Finished];
-    expect(started).toMatchObject({ code: 2, stderr: expect.stringContaining("run callnumber init") });
+    expect(started).toMatchObject({ code: 2, stderr: expect.stringContaining("For Redis: `callnumber init --store ") });
   });
 });

@@ -35,6 +35,7 @@ export class OperatorWorld {
   readonly server: DisposableRedisServer | undefined;
   readonly binary: RedisBinary;
   readonly #env: Record<string, string>;
+  readonly #replicas: DisposableRedisServer[] = [];
   #coordinator: { child: ChildProcess; url: string; output: () => string } | undefined;
 
   private constructor(folder: string, server: DisposableRedisServer | undefined, binary: RedisBinary) {
@@ -153,13 +154,13 @@ export class OperatorWorld {
     return { isDone: response.ok, text: response.ok ? "" : `${answer.message} (${answer.code})` };
   }
 
-  /** Leases until it is done, or until an operator is needed. */
-  async leased(namespace: string): Promise<Heard> {
+  /** Leases until it is done, or until an operator is needed: there is a command, or a text that is known to be the end. */
+  async leased(namespace: string, endsIn?: RegExp): Promise<Heard> {
     const patientUntilMs = performance.now() + 60_000;
     for (;;) {
       const heard = await this.lease(namespace);
       if (heard.isDone || performance.now() > patientUntilMs) return heard;
-      if (commandsIn(heard.text).length > 0) return heard;
+      if (commandsIn(heard.text).length > 0 || endsIn?.test(heard.text)) return heard;
       await delay(300);
     }
   }
@@ -172,12 +173,12 @@ export class OperatorWorld {
   }
 
   /** What each place says of a namespace that does not lease: by the name of the place. */
-  async surfaces(namespace: string): Promise<ReadonlyMap<string, string>> {
+  async surfaces(namespace: string, endsIn?: RegExp): Promise<ReadonlyMap<string, string>> {
     const refused = await this.serve();
     const said = new Map<string, string>();
     if (refused !== undefined) said.set("start", refused);
     else {
-      said.set("lease", (await this.leased(namespace)).text);
+      said.set("lease", (await this.leased(namespace, endsIn)).text);
       said.set(
         "status",
         (await this.shell(`callnumber status --coordinator ${this.#url} --namespace ${namespace}`)).text,
@@ -190,6 +191,12 @@ export class OperatorWorld {
     return said;
   }
 
+  /** Ends with the world. */
+  async addReplica(): Promise<void> {
+    const replicaof = `127.0.0.1 ${(this.server as DisposableRedisServer).port}`;
+    this.#replicas.push(await launchRedisServer(this.binary, { config: { replicaof } }));
+  }
+
   key(namespace: string, name: string): string {
     return `${KEY_PREFIX}{${namespace}}:${name}`;
   }
@@ -200,6 +207,7 @@ export class OperatorWorld {
       running.kill("SIGKILL");
       await once(running, "close");
     }
+    for (const replica of this.#replicas) await replica.dispose();
     await this.server?.dispose();
     await removeWithMarkers(this.folder);
   }

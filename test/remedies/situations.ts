@@ -164,6 +164,39 @@ export const SITUATIONS: readonly Situation[] = [
     await replica.dispose();
     await until(async () => /connected_slaves:0/.test(String(await redis("INFO", "replication"))));
   }),
+  onRedis(
+    "a replica that is not counted",
+    "store_has_more_nodes",
+    "lists",
+    async (redis, _, world) => {
+      await world.addReplica();
+      await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
+    },
+    { hurtsBoth: true },
+  ),
+  onRedis(
+    "a move asked for at the end of a version",
+    "run_space_exhausted",
+    "lists",
+    async (_, __, world) => world.stopServing(),
+    {
+      storeIdOf: endedStoreId,
+      typed: (world) => `callnumber move --namespace lists --to 'sqlite:${shellText(join(world.folder, "new.db"))}'`,
+    },
+  ),
+  onSqlite(
+    "moved to another store",
+    "store_moved",
+    "lists",
+    async (path, world) => {
+      const to = shellText(join(world.folder, "new.db"));
+      const { isDone, text } = await world.shell(
+        `callnumber move --store 'sqlite:${shellText(path)}' --namespace lists --to 'sqlite:${to}' --apply`,
+      );
+      if (!isDone) throw new Error(text);
+    },
+    { endsIn: /moved to/ },
+  ),
   onRedis("no such namespace", "namespace_not_initialised", "lists", async (redis, key, world) => {
     await world.stopServing();
     await redis("DEL", key("record"), key("ledger"), key("holders"), key("reports"));

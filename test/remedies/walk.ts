@@ -56,8 +56,12 @@ async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: stri
     }
     const before = await world.marks();
     await situation.inject(world);
-    said = situation.typed === undefined ? await world.surfaces(namespace) : await typedFirst(world, situation.typed);
-    surface = wanted ?? [...said].find(([, text]) => about(namespace, text).length > 0)?.[0] ?? "";
+    said =
+      situation.typed === undefined
+        ? await world.surfaces(namespace, situation.endsIn)
+        : await typedFirst(world, situation.typed);
+    const isTelling = (text: string) => about(namespace, text).length > 0 || situation.endsIn?.test(text);
+    surface = wanted ?? [...said].find(([, text]) => isTelling(text))?.[0] ?? "";
     let heard: Heard = { text: said.get(surface) ?? "", isDone: false };
     if (![...said.values()].some((text) => text.includes(situation.code)))
       problems.push(`no surface names ${situation.code}`);

@@ -153,13 +153,11 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     meaning: "One that nobody counts could be promoted and lease again what it missed, because nobody waits for it.",
     steps: [
       { say: "Detach those that are not meant to be there; leasing then continues automatically. Or count them:" },
-      STOP_COORDINATORS,
       {
         say: "See what recovering would do. N is the number of all data nodes:",
-        type: `${recover(namespace)} --nodes N`,
+        type: recover(namespace, { nodes: "N" }),
       },
-      { say: "Do it:", type: `${recover(namespace)} --nodes N --apply` },
-      START_COORDINATORS,
+      { say: "Do it:", type: recover(namespace, { nodes: "N", apply: true }) },
     ],
   }),
   store_forked: ({ namespace }) => ({

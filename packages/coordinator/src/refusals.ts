@@ -85,7 +85,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "store_has_more_nodes",
     tell: (namespace, count) =>
       `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are there. Detach the replicas that it does not ` +
-      `count; or stop the coordinators and run "callnumber recover --namespace ${namespace} --nodes ${Number(count) + 1} --apply"`,
+      `count; or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
   },
   CLOCK: {
     code: "clocks_disagree",
@@ -100,7 +100,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     tell: (namespace, text) => {
       const { place, storeId } = movedToIn(text) ?? { place: text || "another store", storeId: undefined };
       const as = storeId === undefined ? "" : ` as store ${storeId}`;
-      return `namespace "${namespace}" was moved to ${place}${as}; this one leases no more. Point the coordinator at the new one`;
+      return `namespace "${namespace}" was moved to ${place}${as}; this store leases no more. Start the coordinator with the new store (--store)`;
     },
   },
   FORKED: {

@@ -22,7 +22,7 @@ import {
 import { acceptOption, checkedOption, nodesOption, setting, storeOption, switchOption } from "./options.js";
 import { print, printJson } from "./print.js";
 import { takeTargetFromFile } from "./store-file.js";
-import { witnessesOf, witnessFolderOption } from "./witness-option.js";
+import { memoryOf, witnessesOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
@@ -70,14 +70,16 @@ export function moveCommand(): Command {
 }
 
 async function move(options: Options): Promise<void> {
-  const { json, nodes, to } = options;
+  const { json, nodes, to, witnessFolder } = options;
   if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
   const addresses = { from: movable(options.store), to: movable(to) };
   if (placeOf(addresses.from) === placeOf(addresses.to)) {
     throw new TypeError(`--store and --to are the same place: ${describeStore(addresses.to)}`);
   }
   const way: Way = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
-  const { plans, findings } = await withStores(addresses, { create: false }, (stores) => looked(options, stores));
+  const { plans, findings } = await withStores(addresses, { create: false, witnessFolder }, (stores) =>
+    looked(options, stores),
+  );
   if (!options.apply) {
     if (json) return printJson({ ...way, findings, namespaces: plans.map(planAsJson) });
     print(plans.map((plan) => planInWords(plan, way, nodes)).join("\n\n"));
@@ -86,7 +88,7 @@ async function move(options: Options): Promise<void> {
     return;
   }
   for (const finding of findings) throw new CoordinatorError(finding.code, findingInWords(finding));
-  const moved = await withStores(addresses, { create: true }, async (stores) => {
+  const moved = await withStores(addresses, { create: true, witnessFolder }, async (stores) => {
     const done: Moved[] = [];
     for (const { namespace } of plans) {
       done.push(await withMove(options, stores, namespace, moveNamespace));
@@ -154,10 +156,11 @@ async function withMove<T>(
 
 async function withStores<T>(
   { from, to }: Addresses,
-  { create }: { readonly create: boolean },
+  { create, witnessFolder }: { readonly create: boolean; readonly witnessFolder: string },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { store: source } = await openStore(from, { create: false });
+  const { mustNotBeLost } = memoryOf(from, witnessFolder);
+  const { store: source } = await openStore(from, { create: false, mustNotBeLost });
   try {
     const target = await openTarget(to, create);
     try {

@@ -19,6 +19,7 @@ import { grouped, instant, labelsInWords, print, printJson, printPainted } from 
 import { shownFields } from "./shown-fields.js";
 import type { Column } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
+import { memoryOf } from "./witness-option.js";
 
 type Labels = Holder["labels"];
 
@@ -151,9 +152,14 @@ async function relabel(namespace: string, labels: Labels, options: Options, comm
   });
 }
 
-/** Without a witness: to look at a store is not to trust it. */
-async function onStore<T>({ store: url }: Options, ask: (coordinator: Coordinator) => Promise<T>): Promise<T> {
-  const { store } = await openStore(parseStoreUrl(url), { create: false });
+/** Without a witness: to look at a store is not to trust it. It only tells a store that is lost from one that never was. */
+async function onStore<T>(
+  { store: url, witnessFolder }: Options,
+  ask: (coordinator: Coordinator) => Promise<T>,
+): Promise<T> {
+  const address = parseStoreUrl(url);
+  const { mustNotBeLost } = memoryOf(address, witnessFolder);
+  const { store } = await openStore(address, { create: false, mustNotBeLost });
   try {
     return await ask(new Coordinator({ store, name: "namespaces" }));
   } finally {

@@ -1,7 +1,7 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
 import { createServer as createProbe } from "node:net";
 import process, { stderr, stdout } from "node:process";
-import { type CommandContext, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import { type CommandContext, commandLine, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const create = options.create ?? stderr.isTTY;
   if (options.create && address.kind.startsWith("redis")) {
     throw new TypeError(
-      "--create makes the file of an embedded store. For Redis, run callnumber init with the same --store",
+      `--create makes the file of an embedded store. For Redis: \`${commandLine("init", namespace)}\``,
     );
   }
   const memory = memoryOf(address, options.witnessFolder);

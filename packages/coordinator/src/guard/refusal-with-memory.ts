@@ -6,10 +6,7 @@ import type { GuardState } from "./state.js";
 import { DAMAGED, type Remembrance } from "./witness.js";
 
 /** Of a store that is gone, or holds the namespace no more. */
-export function recoverLost(
-  namespace: string,
-  { storeId, ledgerId }: Pick<Remembrance, "storeId" | "ledgerId">,
-): string {
+function recoverLost(namespace: string, { storeId, ledgerId }: Pick<Remembrance, "storeId" | "ledgerId">): string {
   return commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId });
 }
 

@@ -8,6 +8,7 @@
  * Guarantees: G13 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
 import { CoordinatorError } from "../errors.js";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { whenLineReaches } from "../guard/line.js";
@@ -128,7 +129,7 @@ function versionEnded(namespace: string, version: number): CoordinatorError {
   return new CoordinatorError(
     "run_space_exhausted",
     `namespace "${namespace}" can't move: the clock line of version ${version} has reached its end, so version ${version + 1} may be in use. Run ` +
-      `"callnumber advance-version --namespace ${namespace}" on the old store first`,
+      `\`${commandLine("advance-version", namespace)}\` first`,
   );
 }
 

@@ -2,6 +2,7 @@
  * What stands against leasing on a Redis server: a judgement over what it says of itself. Pure; redis-inspection.ts fetches
  * the texts.
  */
+import { commandLine } from "@callnumber/protocol/operator";
 import type { Finding } from "../store.js";
 import { evictingPolicy, factsOf, hasMemoryLimit, type ServerTexts, type ServerUse } from "./redis-facts.js";
 import { OPERATORS_WARNINGS, type Rule, WARNINGS } from "./redis-warnings.js";
@@ -84,8 +85,8 @@ const REFUSALS: readonly Rule[] = [
         what:
           `${replicas} replicas are attached to it, more than are counted for ${uncounted.map(({ namespace }) => namespace).join(", ")}: ` +
           "one of them could be promoted without what it missed",
-        remedy: `detach them; or stop the coordinators, then ${uncounted
-          .map(({ namespace }) => `callnumber recover --namespace ${namespace} --nodes ${replicas + 1} --apply`)
+        remedy: `detach them; or count them: ${uncounted
+          .map(({ namespace }) => `\`${commandLine("recover", namespace, { nodes: replicas + 1, apply: true })}\``)
           .join("; ")}`,
         override: undefined,
         namespaces: uncounted.map(({ namespace }) => namespace),
