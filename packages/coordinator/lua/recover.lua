@@ -19,6 +19,16 @@ for i, kind in ipairs({ 'hash', 'stream', 'hash' }) do
 end
 isLedgerForeign = not isAbsentOr(KEYS[2], 'stream')
 
+local function written(record)
+  -- First, so that a user without the right to it changes nothing. Never deletes, and never writes over a key.
+  for _, i in ipairs(foreign) do redis.call('RENAMENX', KEYS[i], KEYS[i + 3]) end
+  -- Fields that are not ours do no harm; a time to live does.
+  redis.call('PERSIST', KEYS[1])
+  local answered = answer(save(record), 0)
+  for _, i in ipairs(foreign) do answered[#answered + 1] = KEYS[i + 3] end
+  return answered
+end
+
 local kept, word, detail
 if kindOf(KEYS[1]) == 'hash' then
   local fields = foundFields(KEYS[1])
@@ -37,10 +47,9 @@ if not word then word, detail = faultOfClocks() end
 if word then return refuse(word, detail) end
 if kept and isMovedSeal(kept.ph) then
   if redis.call('TTL', KEYS[1]) == -1 then return refuse('MOVED', textOfMove(kept.ph)) end
-  -- Moved it stays. Only the time to live goes, which every other step refuses.
+  -- Moved it stays. Only what every other step refuses goes.
   kept.ep = server.epoch
-  redis.call('PERSIST', KEYS[1])
-  return answer(save(kept), 0)
+  return written(kept)
 end
 if kept then
   word, detail = faultOfSilence(kept)
@@ -65,10 +74,4 @@ word, detail = faultOfGeneration(generation)
 if word then return refuse(word, detail) end
 record.c, record.g = mark, generation
 record.ep, record.p, record.n, record.ph = server.epoch, CLAIMED, nodeCount, '-'
--- First, so that a user without the right to it changes nothing. Never deletes, and never writes over a key.
-for _, i in ipairs(foreign) do redis.call('RENAMENX', KEYS[i], KEYS[i + 3]) end
--- Fields that are not ours do no harm; a time to live does.
-redis.call('PERSIST', KEYS[1])
-local answered = answer(save(record), 0)
-for _, i in ipairs(foreign) do answered[#answered + 1] = KEYS[i + 3] end
-return answered
+return written(record)

@@ -196,7 +196,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       for (const floor of [RUN_MAX, ledgerIdOf(1, 0)]) {
         await refusesAndKeeps(store, commands.confirm(1, { floor }), {
           code: "operator_needed",
-          message: expect.stringContaining("above its clock line"),
+          message: expect.stringContaining("above the clock line"),
         });
       }
     });

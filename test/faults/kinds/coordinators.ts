@@ -2,7 +2,7 @@
  * Faults of coordinators: killed, frozen, against a clone, beside a stale restore, without what they remembered.
  * Guarantees: G3, G7, G8 (docs/guarantees.md).
  */
-import { readdir, rm, writeFile } from "node:fs/promises";
+import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Fault } from "../fault.js";
@@ -106,6 +106,17 @@ export const COORDINATORS: readonly Fault[] = [
     },
   }),
   redisFault({
+    number: 44,
+    name: "a file in place of the witness folder while runs are leased, then a restore",
+    expected: ["witness_unusable"],
+    inject: async (world) => {
+      await replaceByFile(world.witnessFolder);
+      await world.untilSeen("witness_unusable");
+      await rm(world.witnessFolder);
+      await restoreUnder(world);
+    },
+  }),
+  redisFault({
     number: 36,
     name: "two coordinators on two clones, an importer meets both",
     config: RDB_ONLY,
@@ -133,6 +144,20 @@ export const COORDINATORS: readonly Fault[] = [
     },
   }),
 ];
+
+/** A coordinator makes the folder again, perhaps just now. */
+async function replaceByFile(folder: string): Promise<void> {
+  for (let tried = 0; ; tried++) {
+    const away = `${folder}-away-${Date.now()}-${tried}`;
+    await rename(folder, away).catch(() => {});
+    try {
+      await writeFile(folder, "", { flag: "wx" });
+      return;
+    } catch {
+      // There is a folder again.
+    }
+  }
+}
 
 async function restoreUnder(world: RedisWorld): Promise<void> {
   const snapshot = await world.snapshot();

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
 import { copyFolder } from "../copy-folder.js";
 import { EmbeddedWorld } from "../embedded-world.js";
+import { spawnWithFailingCall, tracerUnavailable } from "../failing-calls.js";
 import { type Fault, type FaultWords, faultOf } from "../fault.js";
 import type { SpawnProgram } from "../node-program.js";
 import { recover } from "../verbs.js";
@@ -142,6 +143,26 @@ export const EMBEDDED: readonly Fault[] = [
       await world.restart();
     },
   }),
+  embeddedFault({
+    number: 44,
+    name: "a system call on the store's files that fails, then an older state restored",
+    unavailable: tracerUnavailable,
+    inject: async (world) => {
+      await world.killCoordinators();
+      const old = await contentsOf(world);
+      const failing = spawnWithFailingCall(
+        ["", "-wal", "-shm", ".lock"].map((end) => `${world.path}${end}`),
+        world.random,
+      );
+      const coordinator = await world.addCoordinatorAt(world.path, failing).catch(() => undefined);
+      if (coordinator !== undefined) {
+        await leasesOrRefusals(world);
+        await world.removeCoordinator(coordinator);
+      }
+      if (world.random() < 0.5) await restore(world, old);
+      await world.restart();
+    },
+  }),
 ];
 
 function embeddedFault({
@@ -169,12 +190,25 @@ type Contents = ReadonlyMap<string, Buffer | undefined>;
 /** The files as they are at one moment, as a backup of a running machine would have them. */
 async function saved(world: EmbeddedWorld): Promise<Contents> {
   world.coordinator.freeze();
+  const contents = await contentsOf(world);
+  world.coordinator.thaw();
+  return contents;
+}
+
+async function contentsOf(world: EmbeddedWorld): Promise<Contents> {
   const contents = new Map<string, Buffer | undefined>();
   for (const name of FILES) {
     contents.set(name, await readFile(join(world.dataFolder, name)).catch(() => undefined));
   }
-  world.coordinator.thaw();
   return contents;
+}
+
+/** Resolves when some runs were leased, or when importers had so many refusals, also of a coordinator that ended. */
+async function leasesOrRefusals(world: EmbeddedWorld): Promise<void> {
+  const refusalCount = () => [...world.codes.values()].reduce((sum, count) => sum + count, 0);
+  const [leasesWanted, refusalsWanted] = [world.received.leaseCount + 6, refusalCount() + 200];
+  const isDone = () => world.received.leaseCount >= leasesWanted || refusalCount() >= refusalsWanted;
+  await world.until("leases or refusals", isDone);
 }
 
 /** Written over what is there: the inodes stay. */

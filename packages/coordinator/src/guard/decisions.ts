@@ -143,7 +143,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
   const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
-    // Moved it stays. Only the time to live goes, which every other step refuses.
+    // Moved it stays. Only what every other step refuses goes.
     if (keys.expires) return { record: inEpoch(kept, situation), runCount: 0 };
     return refusal("MOVED", textOfMove(kept.seal));
   }
