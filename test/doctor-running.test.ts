@@ -157,5 +157,7 @@ test("doctor shows when the certificate of the coordinator ends, and that it is 
   expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
   expect(stdout).not.toContain("PRIVATE KEY");
   const unbelieved = await callnumber(doctorAt(url, "--store", store));
-  expect(unbelieved.stdout).toMatch(/^the coordinator at .* does not tell its settings: .*its certificate is from an unknown authority/m);
+  expect(unbelieved.stdout).toMatch(
+    /^the coordinator at .* does not tell its settings: .*its certificate is from an unknown authority/m,
+  );
 });
