@@ -17,6 +17,7 @@ import {
   sharedRedis,
   startRedisServer,
 } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { decide, isOfAnyStore } from "../src/guard/decisions.js";
@@ -37,7 +38,7 @@ import { type Play, type Recipe, randomPlays, STEPS } from "./random-states.js";
 import { redisAddressForTest } from "./stores-for-test.js";
 
 /** How many random states one run plays; more find more. */
-const STATE_COUNT = Number(process.env["CALLNUMBER_TEST_STATES"] ?? 2_000);
+const STATE_COUNT = Number(process.env["CALLNUMBER_TEST_STATES"] ?? sized(300, 2_000));
 const ROUNDS_MAX = 20;
 const STATE_COUNT_OF_ODD_SERVERS = 100;
 /** Each refusal costs a new connection there. */

@@ -116,7 +116,7 @@ async function seenInMetrics(url: string): Promise<void> {
         (line) => line.startsWith("callnumber_alarms{") && line.endsWith(" 1") && !line.includes("holder_restarts"),
       );
   await expect
-    .poll(alarms, { timeout: 110_000, interval: LOOK_EVERY_MS })
+    .poll(alarms, { interval: LOOK_EVERY_MS })
     .toEqual([expect.stringContaining(`namespace="${CRASHING.namespace}",name="holder_share"`)]);
 }
 
