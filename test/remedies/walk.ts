@@ -95,7 +95,8 @@ function about(namespace: string, text: string): readonly string[] {
 
 /** Does what the text says, runs the command, and looks whether runs are leased. */
 async function stepped(world: OperatorWorld, namespace: string, text: string, command: string): Promise<Heard> {
-  if (/\bstop\b[^.]*\bcoordinators?\b/i.test(text)) await world.stopServing();
+  const mayStayUp = world.server !== undefined && text.includes("coordinator of an embedded store");
+  if (/\bstop\b[^.]*\bcoordinators?\b/i.test(text) && !mayStayUp) await world.stopServing();
   const ran = await world.shell(command);
   if (commandsIn(ran.text).length > 0) return { text: ran.text, isDone: false };
   if (!ran.isDone) return { text: ran.text, isDone: false };

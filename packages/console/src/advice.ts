@@ -72,8 +72,8 @@ export function advisedCodes(): readonly AdvisedCode[] {
 const SETTLES: Step = {
   say: "Nothing to type. The coordinator claims the store, waits for the quorum, and jumps past every run that may have been leased: some seconds. Importers go on with the runs in hand.",
 };
-const STOP_COORDINATORS: Step = { say: "Stop every coordinator of this store." };
-const START_COORDINATORS: Step = { say: "Start the coordinators again." };
+const STOP_COORDINATOR: Step = { say: "Stop the coordinator, if the store is an embedded one." };
+const START_COORDINATOR: Step = { say: "Start it again, if you stopped it." };
 
 const waits =
   (title: string, meaning: string, ...more: readonly Step[]) =>
@@ -169,10 +169,10 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       {
         say: "Find the copy: a cloned volume, a restored machine beside the old one. Stop the one that should not be, for good, and delete its data.",
       },
-      STOP_COORDINATORS,
+      STOP_COORDINATOR,
       { say: "Look at what recovering the other would do:", type: recover(namespace) },
       { say: "Do it:", type: recover(namespace, { apply: true }) },
-      START_COORDINATORS,
+      START_COORDINATOR,
     ],
   }),
   store_replaced: ({ namespace }) => ({
@@ -197,11 +197,11 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     steps: [
       { say: "If a backup of the store exists, restore it: the rest is settled without anybody." },
       {
-        say: "If it is lost for good: stop every coordinator of this store, and look at what recovering would do. Give it the archive to read when there is one (--scan).",
+        say: "If it is lost for good: stop the coordinator, if the store is an embedded one, and look at what recovering would do. Give it the archive to read when there is one (--scan).",
         type: recoverLost(circumstances),
       },
       { say: "Do it:", type: recoverLost(circumstances, { apply: true }) },
-      START_COORDINATORS,
+      START_COORDINATOR,
     ],
   }),
   namespace_not_initialised: ({ namespace }) => ({
@@ -232,13 +232,13 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       "No program can judge what is there: a silence of more than 30 days, a mark above the clock line, or a server that should be alone and had a replica, or followed another one.",
     steps: [
       { say: "Look at the clocks, and at the server’s history." },
-      STOP_COORDINATORS,
+      STOP_COORDINATOR,
       {
         say: "See what recovering finds and would set:",
         type: recover(namespace, { "clock-is-right": isClockToCheck }),
       },
       { say: "Do it:", type: recover(namespace, { "clock-is-right": isClockToCheck, apply: true }) },
-      START_COORDINATORS,
+      START_COORDINATOR,
     ],
   }),
   store_epoch_unreadable: mend(
@@ -264,7 +264,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       { say: "If the original still is anywhere: use the original, never both." },
       { say: "If it can never come back: stop the coordinator, and look.", type: recover(namespace) },
       { say: "Do it:", type: recover(namespace, { apply: true }) },
-      START_COORDINATORS,
+      START_COORDINATOR,
     ],
   }),
   witness_unusable: mend(
@@ -279,9 +279,9 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
       "Its checksum is wrong, or it can’t be what this software wrote. Nothing is leased and nothing is written.",
     steps: [
       { say: "Find out who wrote there. When the old value is put back, leasing goes on at once." },
-      { say: "Else: stop every coordinator of this store, and look.", type: recover(namespace) },
+      { say: "Else: stop the coordinator, if the store is an embedded one, and look.", type: recover(namespace) },
       { say: "Do it:", type: recover(namespace, { apply: true }) },
-      START_COORDINATORS,
+      START_COORDINATOR,
     ],
   }),
   store_unknown_schema: mend("Another release wrote the store", "This one can’t read it.", {

@@ -71,7 +71,7 @@ describe("the advice", () => {
   test("takes the store id and the floor from the refusal where the record is gone", () => {
     const explanation =
       'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
-      "coordinators and run `callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-aaaa.1.1795250506950.2 --floor 65735`";
+      "coordinator of an embedded store, and run `callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-aaaa.1.1795250506950.2 --floor 65735`";
     const guard = { state: "fenced", code: "store_emptied", sinceMs: 0, explanation } as const;
     expect(circumstancesOf({ namespace: "lists", record: null, guard })).toEqual(circumstances);
     const remembered =

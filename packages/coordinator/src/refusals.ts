@@ -44,20 +44,22 @@ interface Rule {
   readonly tell: (namespace: string, detail: string) => string;
 }
 
+/** Of a store that nobody leases from: only one process can have an embedded one open. */
+export const STOP_AND_RUN = "stop the coordinator of an embedded store, and run";
 const SETTLES = "The coordinator settles that by itself and jumps past every run that may have been leased";
 
 export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   EMPTY: {
     code: "namespace_not_initialised",
     tell: (namespace) =>
-      `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, stop the ` +
-      `coordinator of an embedded store, and run \`${commandLine("init", namespace)}\``,
+      `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, ` +
+      `${STOP_AND_RUN} \`${commandLine("init", namespace)}\``,
   },
   CORRUPT: {
     code: "store_corrupt",
     tell: (namespace, detail) =>
       `what the store keeps of namespace "${namespace}" was changed by another program: ${detail}. Nothing is leased. Find out which; then ` +
-      `stop the coordinators and run \`${commandLine("recover", namespace)}\``,
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace)}\``,
   },
   VERSION: {
     code: "store_unknown_schema",
@@ -107,7 +109,7 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
     code: "store_forked",
     tell: (namespace, run) =>
       `two copies of the store of namespace "${namespace}" are alive${Number(run) > 0 ? `: a holder proved that it has run ${run}, which this one never leased` : ""}. ` +
-      `Nothing is leased. Stop one of them permanently and delete it. Then stop the coordinators and run \`${commandLine("recover", namespace)}\` on the other`,
+      `Nothing is leased. Stop one of them permanently and delete it. Then ${STOP_AND_RUN} \`${commandLine("recover", namespace)}\` on the other`,
   },
   CLOCKBACK: {
     code: "clock_went_back",
@@ -118,8 +120,8 @@ export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
   OPERATOR: {
     code: "operator_needed",
     tell: (namespace, detail) =>
-      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, stop the ` +
-      `coordinators, and run \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
+      `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, ` +
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
   },
   STALEGEN: {
     code: "store_generation_stale",

@@ -2,6 +2,7 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { STOP_AND_RUN } from "../refusals.js";
 import type { GuardState } from "./state.js";
 import { DAMAGED, type Remembrance } from "./witness.js";
 
@@ -22,14 +23,14 @@ export function emptied(namespace: string, remembered: Remembrance | typeof DAMA
     return new CoordinatorError(
       "store_emptied",
       `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
-        `use the id kept beside the archive: \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
+        `${STOP_AND_RUN}, with the id kept beside the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
     );
   }
   const { storeId, ledgerId } = remembered;
   return new CoordinatorError(
     "store_emptied",
-    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, stop ` +
-      `the coordinators and run \`${recoverLost(namespace, { storeId, ledgerId })}\``,
+    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
+      `${STOP_AND_RUN} \`${recoverLost(namespace, { storeId, ledgerId })}\``,
   );
 }
 
