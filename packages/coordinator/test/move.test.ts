@@ -231,7 +231,7 @@ describe("a move is refused, with both stores as they were", () => {
     [
       "when the version may have been left by an advance that the store forgot",
       { storeId: storeIdFrom(RUN_MAX) },
-      "advance-version --namespace",
+      "callnumber advance-version --store STORE_URL --namespace",
     ],
   ])("%s", async (_, changes, message) => {
     const { source, to, target } = await pair();
