@@ -1,6 +1,7 @@
 /** `run`: commands in the process of another program, several at a time, which leave that program as it was. */
 import process from "node:process";
 import { PassThrough, Writable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../packages/coordinator/dist/cli/run.js";
 import { callnumber, callnumberProcess, serve, startCommand } from "./processes/command.js";
@@ -76,7 +77,16 @@ test("commands side by side keep their output, environment and exit codes apart"
   expect(output().stdout).not.toContain("2VznWE2i");
 });
 
-test("a reader that leaves ends a command with 0 and a disk that is full with 1, and nothing goes on behind it", async () => {
+test("a command that is stopped at once writes nothing after run has ended", async () => {
+  const minting = startCommand(["mint", "--scheme", "uuid", "-n", "100000000"]);
+  await expect.poll(() => minting.output().stdout).not.toBe("");
+  expect(await minting.stop("SIGINT")).toBe(130);
+  const { length } = minting.output().stdout;
+  await delay(100);
+  expect(minting.output().stdout).toHaveLength(length);
+});
+
+test("a reader that leaves ends a command with 0 and a disk that is full with 1, although its input goes on", async () => {
   for (const [code, exitCode] of [
     ["EPIPE", 0],
     ["ENOSPC", 1],
