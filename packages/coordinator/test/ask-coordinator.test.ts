@@ -7,7 +7,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { askCoordinator, streamFromCoordinator } from "../src/cli/ask-coordinator.js";
 import { exportedLeases } from "../src/cli/export-stream.js";
-import { inCommand } from "./in-command.js";
+import { beInCommand } from "./in-command.js";
+
+beInCommand();
 
 interface Answer {
   readonly status: number;
@@ -33,12 +35,10 @@ async function answering(...answers: readonly Answer[]) {
   });
   return {
     ask: () =>
-      inCommand(() =>
-        askCoordinator(
-          { coordinator: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
-          "/",
-          z.object({ mark: z.number() }),
-        ),
+      askCoordinator(
+        { coordinator: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+        "/",
+        z.object({ mark: z.number() }),
       ),
     askedCount: () => askedCount,
   };
@@ -91,7 +91,7 @@ test("a refusal that drips has the time of any other answer", async () => {
     server.close();
   });
   const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const asking = inCommand(() => streamFromCoordinator({ coordinator }, "/")).catch((error: unknown) => error);
+  const asking = streamFromCoordinator({ coordinator }, "/").catch((error: unknown) => error);
   await fetching.mock.results[0]?.value;
   // Its first words have come, and whoever waits for them has gone on.
   await new Promise((resolve) => setImmediate(resolve));
@@ -125,8 +125,6 @@ test("an export is put together from pieces that end anywhere", async () => {
   const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const told: unknown[] = [];
   const question = { coordinator, namespace: "main", filter: new URLSearchParams() };
-  await inCommand(async () => {
-    for await (const line of exportedLeases(question)) told.push(line);
-  });
+  for await (const line of exportedLeases(question)) told.push(line);
   expect(told).toEqual(lines);
 });

@@ -3,9 +3,8 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { invoked } from "../src/cli/command-io.js";
 
-export async function inCommand<T>(act: () => Promise<T>, signals = new EventEmitter()): Promise<T> {
+/** From now on what a test file does is done by a command, on no terminal and without settings. */
+export function beInCommand(signals = new EventEmitter()): void {
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-  let result: Promise<T> | undefined;
-  await invoked({ ...streams, env: {}, signals }, async () => void (await (result = act())));
-  return await (result as Promise<T>);
+  void invoked({ ...streams, env: {}, signals, exit: () => {} }, async () => {});
 }

@@ -8,13 +8,14 @@ import { newAuthority } from "../../../test/tls/certificates.js";
 import { writeTlsFiles } from "../../../test/tls/files.js";
 import { startTls } from "../src/cli/serve-tls.js";
 import { SILENT_LOG } from "../src/log.js";
-import { inCommand } from "./in-command.js";
+import { beInCommand } from "./in-command.js";
 
-test("is listened to also while a server with TLS stops: it must not cut the stop short", async () => {
+test("is listened to also while a server with TLS stops: it must not cut the stop short", () => {
   const folder = mkdtempSync(join(tmpdir(), "callnumber-tls-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const files = writeTlsFiles(folder, newAuthority().issue());
   const signals = new EventEmitter();
-  await inCommand(async () => startTls(files, SILENT_LOG).stop(), signals);
+  beInCommand(signals);
+  startTls(files, SILENT_LOG).stop();
   expect(signals.listenerCount("SIGHUP")).toBe(1);
 });
