@@ -14,6 +14,8 @@ export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"],
     exclude: [...configDefaults.exclude, ...(IS_WHOLE ? [] : ["**/*.slow.test.ts"])],
+    // What is built is loaded as it is, by Node.
+    server: { deps: { external: [/\/packages\/[a-z]+\/dist\//] } },
     // Tests start and kill real servers: each file gets a process of its own.
     pool: "forks",
     // Two more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
