@@ -16,8 +16,10 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...(IS_WHOLE ? [] : ["**/*.slow.test.ts"])],
     // What is built is loaded as it is, by Node.
     server: { deps: { external: [/\/packages\/[a-z]+\/dist\//] } },
-    // Tests start and kill real servers: each file gets a process of its own.
+    // Short files share processes, as loading the modules would take longer than the tests. A slow one may mock a module or fill a process.
     pool: "forks",
+    isolate: IS_WHOLE,
+    execArgv: IS_WHOLE ? [] : ["--max-old-space-size=384", "--max-semi-space-size=4"],
     // Two more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
     maxWorkers: 4,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
