@@ -1,27 +1,34 @@
 /**
- * All tests of the workspace in one run: those of each package, of the examples, and of the whole path.
+ * The tests of the workspace: those of each package, of the examples, and of the whole path. `npm test` leaves out the slow ones
+ * (`*.slow.test.ts`), `npm run test:all` runs them too, and plays in full what else is sampled.
  * Tests import their own package's sources and the other packages as built, as a user would.
  */
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.js";
 import { seedOfRun } from "./test/seed-of-run.js";
+import { IS_WHOLE } from "./test/size-of-run.js";
 
 const seed = seedOfRun(process.env);
 
 export default defineConfig({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "test/**/*.test.ts"],
-    // Tests start and kill real servers: each file gets a process of its own.
+    exclude: [...configDefaults.exclude, ...(IS_WHOLE ? [] : ["**/*.slow.test.ts"])],
+    // What is built is loaded as it is, by Node.
+    server: { deps: { external: [/\/packages\/[a-z]+\/dist\//] } },
+    // Short files share processes, as loading the modules would take longer than the tests. A slow one may mock a module or fill a process.
     pool: "forks",
+    isolate: IS_WHOLE,
+    execArgv: IS_WHOLE ? [] : ["--max-old-space-size=384", "--max-semi-space-size=4"],
     // Two more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes.
     maxWorkers: 4,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/stuck/watch-worker.ts", "test/seed.ts", "test/environment.ts"],
-    // A time limit is a safety net and proves nothing: wide enough for a slow, shared machine.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // A time limit only ends a hang and proves nothing: a machine with eight times the work passes, too.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     teardownTimeout: 30_000,
-    expect: { poll: { timeout: 60_000, interval: 10 } },
+    expect: { poll: { timeout: 300_000, interval: 10 } },
     sequence: { seed, sequencer: LongestFirst },
     provide: { seed },
   },

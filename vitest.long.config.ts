@@ -8,6 +8,7 @@ const DAY_MS = 24 * 3_600_000;
 export default defineConfig({
   test: {
     include: ["bench/**/*.bench.ts", "test/**/*.long.ts"],
+    server: { deps: { external: [/\/packages\/[a-z]+\/dist\//] } },
     pool: "forks",
     maxWorkers: 1,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf } from "@callnumber/protocol/wire";
 import { afterAll, expect, test } from "vitest";
-import type { RunningCoordinator } from "../test/processes/command.js";
+import type { ServingProcess } from "../test/processes/command.js";
 import { nonceOfFilled } from "./filled-ledgers.js";
 import { machineInWords } from "./machine.js";
 import { figure, quantile, spreadInWords } from "./quantiles.js";
@@ -30,11 +30,11 @@ test("exports from Redis", async () => {
   sections.push(await measured("Exports from Redis", await servedOnRedis(NAMESPACE, SIZES)));
 });
 
-async function measured(heading: string, coordinators: readonly RunningCoordinator[]): Promise<Section> {
+async function measured(heading: string, coordinators: readonly ServingProcess[]): Promise<Section> {
   const rows: string[][] = [];
   for (const format of EXPORT_FORMATS) {
     for (const [index, size] of SIZES.entries()) {
-      const coordinator = coordinators[index] as RunningCoordinator;
+      const coordinator = coordinators[index] as ServingProcess;
       await exported(coordinator, format, 1_000);
       const before = residentMebibytes(coordinator);
       const { seconds, byteCount, greatestMebibytes } = await exported(coordinator, format);
@@ -47,7 +47,7 @@ async function measured(heading: string, coordinators: readonly RunningCoordinat
       ]);
     }
   }
-  const latencies = await reportsBeside(coordinators.at(-1) as RunningCoordinator);
+  const latencies = await reportsBeside(coordinators.at(-1) as ServingProcess);
   return {
     heading,
     sentences: [
@@ -65,7 +65,7 @@ interface Exported {
 }
 
 async function exported(
-  coordinator: RunningCoordinator,
+  coordinator: ServingProcess,
   format: ExportFormat,
   toRun = Number.MAX_SAFE_INTEGER,
 ): Promise<Exported> {
@@ -81,7 +81,7 @@ async function exported(
   return { seconds, byteCount, greatestMebibytes };
 }
 
-async function exportOf({ url }: RunningCoordinator, format: ExportFormat, toRun: number, signal?: AbortSignal) {
+async function exportOf({ url }: ServingProcess, format: ExportFormat, toRun: number, signal?: AbortSignal) {
   const path = filledPath(OPERATOR_ROUTES.export, { namespace: NAMESPACE });
   const bound = toRun === Number.MAX_SAFE_INTEGER ? "" : `&toRun=${toRun}`;
   const { status, body } = await fetch(`${url}${path}?format=${format}${bound}`, { signal: signal ?? null });
@@ -91,7 +91,7 @@ async function exportOf({ url }: RunningCoordinator, format: ExportFormat, toRun
 }
 
 /** Latencies in microseconds, in turns: nothing else, and an export that is taken as fast as it comes. */
-async function reportsBeside(coordinator: RunningCoordinator) {
+async function reportsBeside(coordinator: ServingProcess) {
   const quiet: number[] = [];
   const beside: number[] = [];
   for (let round = 0; round < ROUND_COUNT; round++) {
@@ -107,7 +107,7 @@ async function reportsBeside(coordinator: RunningCoordinator) {
 }
 
 /** Again and again until the signal comes. */
-async function take(coordinator: RunningCoordinator, signal: AbortSignal): Promise<void> {
+async function take(coordinator: ServingProcess, signal: AbortSignal): Promise<void> {
   try {
     while (!signal.aborted) {
       for await (const _ of await exportOf(coordinator, "ndjson", Number.MAX_SAFE_INTEGER, signal));
@@ -117,7 +117,7 @@ async function take(coordinator: RunningCoordinator, signal: AbortSignal): Promi
   }
 }
 
-async function reported({ url }: RunningCoordinator): Promise<readonly number[]> {
+async function reported({ url }: ServingProcess): Promise<readonly number[]> {
   const latencies: number[] = [];
   const headers = { "content-type": "application/json" };
   for (let run = 1; run <= ASKED_COUNT; run++) {
@@ -132,7 +132,7 @@ async function reported({ url }: RunningCoordinator): Promise<readonly number[]>
   return latencies;
 }
 
-function residentMebibytes({ child }: RunningCoordinator): number {
+function residentMebibytes({ child }: ServingProcess): number {
   const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
 }

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../test/backdated.js";
-import { folderForTest, type RunningCoordinator, serve } from "../test/processes/command.js";
+import { folderForTest, type ServingProcess, serveProcess } from "../test/processes/command.js";
 import { startRedisServer } from "../test/redis/test-redis.js";
 import { fillRedis, fillSqlite } from "./filled-ledgers.js";
 
@@ -13,29 +13,23 @@ import { fillRedis, fillSqlite } from "./filled-ledgers.js";
 const AGE_DAYS = 100;
 
 /** One for each number of leases, on embedded stores. They end with the test. */
-export async function servedOnSqlite(
-  namespace: string,
-  sizes: readonly number[],
-): Promise<readonly RunningCoordinator[]> {
+export async function servedOnSqlite(namespace: string, sizes: readonly number[]): Promise<readonly ServingProcess[]> {
   const folder = await folderForTest();
-  const coordinators: RunningCoordinator[] = [];
+  const coordinators: ServingProcess[] = [];
   for (const size of sizes) {
     const path = join(folder, `leases-${size}.db`);
     const { store } = await openStore({ kind: "sqlite", path }, { create: true });
     await initBackdated(store, namespace, { ageDays: AGE_DAYS });
     await store.close();
     fillSqlite(path, namespace, size);
-    coordinators.push(await serve(`sqlite:${path}`));
+    coordinators.push(await serveProcess(`sqlite:${path}`));
   }
   return coordinators;
 }
 
 /** The same, each on a Redis of its own. */
-export async function servedOnRedis(
-  namespace: string,
-  sizes: readonly number[],
-): Promise<readonly RunningCoordinator[]> {
-  const coordinators: RunningCoordinator[] = [];
+export async function servedOnRedis(namespace: string, sizes: readonly number[]): Promise<readonly ServingProcess[]> {
+  const coordinators: ServingProcess[] = [];
   for (const size of sizes) {
     const { url } = await startRedisServer();
     const redis = new Redis(url);
@@ -44,7 +38,7 @@ export async function servedOnRedis(
     await initBackdated(store, namespace, { ageDays: AGE_DAYS });
     await fillRedis(redis, namespace, size);
     await store.close();
-    coordinators.push(await serve(url));
+    coordinators.push(await serveProcess(url));
   }
   return coordinators;
 }

@@ -92,7 +92,7 @@ test("at the end of a run space importers stop, and go on in the next version on
   const [first] = (await done("runs", "--coordinator", url, "--json")).stdout.match(/"version": \d/) ?? [];
   expect(first).toBe('"version": 1');
   expect(output().stdout).toContain("run_space_exhausted");
-}, 120_000);
+});
 
 test("an embedded store is advanced while no coordinator has it open, and goes on densely", async () => {
   const store = `sqlite:${join(await folderForTest(), "store.db")}`;

@@ -123,9 +123,9 @@ const RULES: readonly Rule[] = [
     because:
       "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|closed-pipe|failure|release|hidden-passwords|quiet-redis-client|main)\./,
+      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|command-io|failure|release|hidden-passwords|run|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|release|hidden-passwords|quiet-redis-client|program)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(events|module|process))$/,
+      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|command-io|filled-commands|release|hidden-passwords|program|run)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(async_hooks|events|module|process|stream|tty))$/,
   },
   {
     because:
@@ -133,7 +133,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|lock-file|real-path|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|command-io|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|lock-file|real-path|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",
@@ -161,8 +161,11 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Only what a person starts may read the environment or end the process. */
-const STARTED_BY_PEOPLE = /^(packages\/coordinator\/src\/cli\/|examples\/)/;
+const STARTED_BY_PEOPLE = /^(packages\/coordinator\/src\/cli\/main\.|examples\/)/;
 const ENVIRONMENT_OR_EXIT = /process\.(env|exit\b)|\b(env|exit|argv)\b[^;]*from "node:process"/;
+
+/** What a process has once, where several commands may run in it. */
+const OWN_PROCESS = /\b(console|process)\.\w|^import (?!\{ (pid|platform) \}).* from "node:process"/m;
 
 /** Not every example: users add importers of their own there. */
 const packages = [
@@ -197,6 +200,12 @@ describe("the architecture", () => {
     );
     expect(breaches.map(({ path }) => path)).toEqual([]);
     expect(sources.some(({ path, text }) => STARTED_BY_PEOPLE.test(path) && ENVIRONMENT_OR_EXIT.test(text))).toBe(true);
+  });
+
+  test("only main.ts knows the process of the command: the others are given streams, environment and signals", () => {
+    const command = sources.filter(({ path }) => path.startsWith("packages/coordinator/src/cli/"));
+    const found = command.filter(({ text }) => OWN_PROCESS.test(text)).map(({ path }) => path);
+    expect(found).toEqual(["packages/coordinator/src/cli/main.ts"]);
   });
 
   test("the command loads a sub-command only when it is asked for", () => {

@@ -8,7 +8,15 @@ import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { callnumber, folderForTest, REPOSITORY, serve, serveOnTerminal, shell } from "./processes/command.js";
+import {
+  callnumber,
+  folderForTest,
+  REPOSITORY,
+  serve,
+  serveOnTerminal,
+  serveProcess,
+  shell,
+} from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 
 const NOBODY = "http://127.0.0.1:1";
@@ -262,7 +270,7 @@ describe("with a coordinator on the embedded store", () => {
   });
 
   test("stops at once at the second wish", async () => {
-    const { stop, child, url, output } = await serve("memory:");
+    const { stop, child, url, output } = await serveProcess("memory:");
     // A request that never ends keeps the first wish waiting. One before it, on the same line, tells that both have arrived.
     const half = connect(Number(new URL(url).port), "127.0.0.1");
     half.on("error", () => {});

@@ -4,22 +4,22 @@ import { BaseSequencer } from "vitest/node";
 
 /** The longest first. What is not named here takes seconds. */
 const LONGEST = [
-  "test/faults/many-servers",
-  "test/faults/people",
-  "test/faults/one-server",
-  "test/simulation/guard",
+  "test/faults/",
+  "test/simulation/",
   "test/story/",
   "test/load/",
-  "test/recover-log",
-  "test/tls/serve-tls",
   "test/redaction",
+  "test/recover-",
+  "test/move-command",
+  "packages/coordinator/test/move.test",
+  "packages/coordinator/test/redis-store",
   "packages/coordinator/test/rotation-crash",
   "packages/coordinator/test/redis-topology-cluster",
   "packages/coordinator/test/move-crash",
+  "packages/coordinator/test/sqlite-",
   "test/console/",
   "packages/client/test/run-numbers",
   "packages/coordinator/test/http-patience",
-  "test/recover-scan",
 ] as const;
 
 export class LongestFirst extends BaseSequencer {

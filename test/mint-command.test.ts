@@ -1,10 +1,10 @@
 /** `callnumber mint` as real processes: numbers that are right, none twice, and never one that belongs to somebody else. */
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, shell, startCommand } from "./processes/command.js";
+import { callnumber, callnumberProcess, folderForTest, shell, startProcess } from "./processes/command.js";
 
 const ONE_MAC = ["--mac", "de:ad:be:ef:00:01"];
 /** What each scheme must be told; those that keep state are told a file besides. */
@@ -144,7 +144,7 @@ describe("the state file", () => {
   const tickets = (state: string, ...more: readonly string[]) => callnumber(words(state, more));
   /** Goes on until it is stopped. */
   const startTickets = (state: string, ...more: readonly string[]) =>
-    startCommand(words(state, [...more, "-n", "100000000"]));
+    startProcess(words(state, [...more, "-n", "100000000"]));
 
   test("carries a counter from call to call; of two servers one is odd and one even", async () => {
     const state = join(await folderForTest(), "state.json");
@@ -180,7 +180,9 @@ describe("the state file", () => {
   test("twelve processes at once on one file make no number twice: each has it alone, or says so", async () => {
     const state = join(await folderForTest(), "state.json");
     await tickets(state, "--create");
-    const finished = await Promise.all(Array.from({ length: 12 }, () => tickets(state, "-n", "3000")));
+    const finished = await Promise.all(
+      Array.from({ length: 12 }, () => callnumberProcess(words(state, ["-n", "3000"]))),
+    );
     const numbers = finished.flatMap(({ stdout }) => (stdout === "" ? [] : linesOf(stdout)));
     expect(new Set(numbers).size).toBe(numbers.length);
     expect(finished.some(({ code }) => code === 0)).toBe(true);
@@ -209,7 +211,7 @@ describe("the state file", () => {
       for (const number of whole) seen.add(number);
       count += whole.length;
       expect(await tickets(state)).toMatchObject({ code: 1, stderr: expect.stringContaining("remove that file") });
-      await shell(`rm ${state}.lock`);
+      rmSync(`${state}.lock`);
     }
     const { stdout } = await tickets(state);
     expect(count).toBeGreaterThan(2_000);

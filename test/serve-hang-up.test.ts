@@ -17,7 +17,7 @@ test("without files to read again it is told of and ends nothing, however often"
   const coordinator = await serve("memory:");
   const told = () => namesIn(coordinator.output().stdout).filter((name) => name === "hang_up_ignored").length;
   for (const count of [1, 2]) {
-    coordinator.child.kill("SIGHUP");
+    coordinator.send("SIGHUP");
     await expect.poll(told).toBe(count);
   }
   expect(coordinator.output().stderr).toContain("SIGHUP: there is neither a tokens file nor a certificate");

@@ -52,7 +52,7 @@ function linesOf({ output }: RunningCoordinator, event: string): LogLine[] {
 
 async function hangUp(coordinator: RunningCoordinator, event: string): Promise<LogLine> {
   const before = linesOf(coordinator, event).length;
-  coordinator.child.kill("SIGHUP");
+  coordinator.send("SIGHUP");
   await expect.poll(() => linesOf(coordinator, event).length).toBe(before + 1);
   return linesOf(coordinator, event).at(-1) as LogLine;
 }

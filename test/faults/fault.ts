@@ -10,6 +10,8 @@ export interface Fault {
   readonly injectionCountMax: number;
   /** Codes that must have been seen at the end, by an importer or in a coordinator's log. */
   readonly expected: readonly string[];
+  /** Part of `npm test`, which has one at least for each guarantee. */
+  readonly isShort: boolean;
   /** Why it can't happen on this machine; undefined when it can. */
   readonly unavailable: () => string | undefined;
   /** Makes the world that it happens to. */
@@ -39,15 +41,16 @@ interface FaultUnderWay {
 
 /** What the author of a fault says of it, whatever its world. */
 export type FaultWords = Pick<Fault, "number" | "name"> &
-  Partial<Pick<Fault, "injectionCountMax" | "expected" | "unavailable">>;
+  Partial<Pick<Fault, "injectionCountMax" | "expected" | "isShort" | "unavailable">>;
 
 export function faultOf(words: FaultWords, begin: Fault["begin"]): Fault {
-  const { number, name, injectionCountMax, expected, unavailable } = words;
+  const { number, name, injectionCountMax, expected, isShort, unavailable } = words;
   return {
     number,
     name,
     injectionCountMax: injectionCountMax ?? Number.POSITIVE_INFINITY,
     expected: expected ?? [],
+    isShort: isShort ?? false,
     unavailable: unavailable ?? (() => undefined),
     begin,
   };

@@ -8,7 +8,7 @@ import { json } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { initBackdatedAt } from "../backdated.js";
-import { callnumber, folderForTest, type RunningCoordinator, serveWith } from "../processes/command.js";
+import { callnumber, folderForTest, type ServingProcess, serveProcessWith } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
 import { OTHER_FIRST_RUN, OTHER_NAMESPACE } from "./genuine-evidence.js";
@@ -36,13 +36,13 @@ const WITHOUT_LIMITS = ["--token-burst-runs", "none", "--holder-burst-runs", "no
 const SAYING_ALL = ["--log-level", "debug"];
 
 export class CoordinatorBeside {
-  readonly #running: RunningCoordinator;
+  readonly #running: ServingProcess;
   #logLength = 0;
 
   readonly #memoryFile: string;
 
   private constructor(
-    running: RunningCoordinator,
+    running: ServingProcess,
     memoryFile: string,
     readonly target: Target,
   ) {
@@ -62,7 +62,7 @@ export class CoordinatorBeside {
     await initBackdatedAt(path, "main");
     await done("init", "--store", store, "--namespace", OTHER_NAMESPACE, "--first-run", String(OTHER_FIRST_RUN));
     const memoryFile = join(folder, "memory.json");
-    const running = await serveWith(
+    const running = await serveProcessWith(
       { NODE_OPTIONS: `--import=${MEMORY_TELLER}`, MEMORY_TOLD_IN: memoryFile },
       store,
       "--tokens-file",

@@ -1,14 +1,19 @@
-/** Runs the `callnumber` command as a user does: as a process of its own, with a home of its own. */
+/** Runs the `callnumber` command as it is built: in the process of the test, or as a process of its own, as a user does. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { onTestFinished } from "vitest";
+import { run } from "../../packages/coordinator/dist/cli/run.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
 export const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+
+/** What a pipe hands over at once. */
+const PIECE_BYTES = 65_536;
 
 export interface Finished {
   readonly code: number | null;
@@ -28,8 +33,14 @@ export async function folderForTest(): Promise<string> {
   return folder;
 }
 
-/** Runs the command to its end. */
-export async function callnumber(
+/** Runs the command to its end, in this process. */
+export async function callnumber(parameters: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const { output, ended } = startHere(parameters, options);
+  return { code: await ended, ...output() };
+}
+
+/** As `callnumber`, in a process of its own: for what the system does to a process, or reads when one starts. */
+export async function callnumberProcess(
   parameters: readonly string[],
   { input = "", env = {} }: RunOptions = {},
 ): Promise<Finished> {
@@ -68,12 +79,28 @@ export async function serveOnTerminal(...parameters: readonly string[]): Promise
 
 export interface RunningCommand {
   readonly output: () => { stdout: string; stderr: string };
+  /** A command in this process hears those signals only that it listens to. */
+  send(signal: NodeJS.Signals): void;
   /** Sends the signal and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts a command that goes on until it is stopped. It ends with the test. */
+/** Starts a command in this process that goes on until it is stopped. It ends with the test. */
 export function startCommand(
+  parameters: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): RunningCommand {
+  const { output, ended, send } = startHere(parameters, { env });
+  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
+    send(signal);
+    return await ended;
+  };
+  onTestFinished(async () => void (await stop()));
+  return { output, send, stop };
+}
+
+/** As `startCommand`, in a process of its own. */
+export function startProcess(
   parameters: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): RunningCommand {
@@ -88,7 +115,7 @@ export function startCommand(
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
   });
-  return { output, stop };
+  return { output, send: (signal) => void child.kill(signal), stop };
 }
 
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
@@ -110,17 +137,13 @@ export function startOnTerminal(columns: number, ...parameters: readonly string[
   };
 }
 
-export interface RunningCoordinator {
+export interface RunningCoordinator extends RunningCommand {
   readonly url: string;
-  readonly child: ChildProcess;
-  readonly output: () => { stdout: string; stderr: string };
-  /** Sends the signal and resolves to the exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `callnumber serve` on a free port and waits until it listens. It ends with the test. */
-export async function serve(store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
-  return await serveWith({}, store, ...more);
+/** Starts `callnumber serve` in this process, on a free port, and waits until it listens. It ends with the test. */
+export function serve(store: string, ...more: readonly string[]): Promise<RunningCoordinator> {
+  return serveWith({}, store, ...more);
 }
 
 /** As `serve`, with more in its environment. */
@@ -129,6 +152,31 @@ export async function serveWith(
   store: string,
   ...more: readonly string[]
 ): Promise<RunningCoordinator> {
+  const { output, ended, send, wrote } = startHere(["serve", "--store", store, "--port", "0", ...more], { env });
+  const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
+    send(signal);
+    return await ended;
+  };
+  onTestFinished(async () => void (await stop()));
+  const url = await urlIn(output, ended, wrote);
+  return { url, output, send, stop };
+}
+
+export interface ServingProcess extends RunningCoordinator {
+  readonly child: ChildProcess;
+}
+
+/** As `serve`, in a process of its own. */
+export async function serveProcess(store: string, ...more: readonly string[]): Promise<ServingProcess> {
+  return await serveProcessWith({}, store, ...more);
+}
+
+/** As `serveProcess`, with more in its environment. */
+export async function serveProcessWith(
+  env: Readonly<Record<string, string>>,
+  store: string,
+  ...more: readonly string[]
+): Promise<ServingProcess> {
   const child = start(["serve", "--store", store, "--port", "0", ...more], env);
   child.stdin?.end();
   const output = collect(child);
@@ -140,21 +188,66 @@ export async function serveWith(
   onTestFinished(async () => {
     if (child.exitCode === null && child.signalCode === null) await stop("SIGKILL");
   });
+  const url = await urlIn(output, ended, () => once(child.stderr as NodeJS.ReadableStream, "data"));
+  return { url, child, output, send: (signal) => void child.kill(signal), stop };
+}
+
+/** The address that `serve` says, as soon as it does. */
+async function urlIn(
+  output: RunningCommand["output"],
+  ended: Promise<unknown>,
+  wrote: () => Promise<unknown>,
+): Promise<string> {
+  const isOver = ended.then(() => true);
   for (;;) {
     const [, url] = /listening on (https?:\/\/\S+?),? /.exec(output().stderr) ?? [];
-    if (url !== undefined) return { url, child, output, stop };
-    const hasEnded = await Promise.race([
-      ended.then(() => true),
-      once(child.stderr as NodeJS.ReadableStream, "data").then(() => false),
-    ]);
-    if (hasEnded) throw new Error(`callnumber serve ended: ${output().stderr}`);
+    if (url !== undefined) return url;
+    if (await Promise.race([isOver, wrote().then(() => false)])) {
+      throw new Error(`callnumber serve ended: ${output().stderr}`);
+    }
   }
 }
 
+/** As a pipe hands them over. */
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
+/** Runs a command in this process, without a terminal. */
+function startHere(parameters: readonly string[], { input = "", env = {} }: RunOptions) {
+  const written = { stdout: "", stderr: "" };
+  const events = new EventEmitter();
+  const into = (name: "stdout" | "stderr") =>
+    new Writable({
+      decodeStrings: false,
+      write(chunk: Buffer | string, _encoding, done) {
+        written[name] += chunk.toString();
+        events.emit("written");
+        done();
+      },
+    });
+  const ended = run(parameters, {
+    stdin: Readable.from(pieces(Buffer.from(input)), { objectMode: false }),
+    stdout: into("stdout"),
+    stderr: into("stderr"),
+    env: { ...inherited(), ...env },
+    signals: events,
+  });
+  return {
+    output: () => written,
+    ended,
+    send: (signal: NodeJS.Signals) => void events.emit(signal),
+    wrote: () => once(events, "written"),
+  };
+}
+
 function start(parameters: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
-  // Settings of whoever runs the tests must not reach the command.
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
-  return spawn(process.execPath, [COMMAND, ...parameters], { env: { ...Object.fromEntries(inherited), ...env } });
+  return spawn(process.execPath, [COMMAND, ...parameters], { env: { ...inherited(), ...env } });
+}
+
+/** Settings of whoever runs the tests must not reach the command. */
+function inherited(): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_")));
 }
 
 function collect(child: ChildProcess): () => { stdout: string; stderr: string } {

@@ -23,7 +23,7 @@ const PORT_LAST = 32_000;
 const PORT_TRIES = 20;
 const ASK_EVERY_MS = 10;
 /** A safety net for a server that runs and never answers: its log then says more than the time limit of a test. */
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 300_000;
 const LOG_TAIL_CHARS = 2_000;
 /** Every other signal that a test would send ends the server. */
 const SIGNALS_IT_OUTLIVES: ReadonlySet<NodeJS.Signals> = new Set(["SIGSTOP", "SIGCONT"]);

@@ -1,14 +1,13 @@
 /**
- * The guard in ten thousand simulated histories, beside the control, which has no guard. The longer run is `npm run simulate`.
+ * The guard in simulated histories, beside the control, which has no guard. The longer run is `npm run simulate`.
  * Guarantees: G1, G2, G3, G4, G10, G12, G13 (docs/guarantees.md).
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { sized } from "../size-of-run.js";
 import { type Campaign, runCampaign, STEP_COUNT, told } from "./campaign.js";
 import { THE_GUARD } from "./variants/variant.js";
 
-const HISTORY_COUNT = 10_000;
-/** A minute where nobody else computes. */
-const PATIENCE_MS = 900_000;
+const HISTORY_COUNT = sized(300, 10_000);
 
 describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () => {
   const seed = inject("seed");
@@ -17,7 +16,7 @@ describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () =>
   beforeAll(async () => {
     const rules = { variant: THE_GUARD, lifted: new Set<never>() };
     campaign = await runCampaign({ seed, historyCount: HISTORY_COUNT, rules });
-  }, PATIENCE_MS);
+  });
 
   afterAll(() => {
     console.log(`Simulated from seed ${seed}:\n${campaign?.seen}`);

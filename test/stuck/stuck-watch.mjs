@@ -2,13 +2,17 @@
 import { writeSync } from "node:fs";
 import { Session } from "node:inspector";
 import process from "node:process";
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 
 const STANDARD_ERROR = 2;
 /** Until the process has said where it stands. In a call of the system it never does. */
 const ANSWER_MS = 5_000;
 
-const { file, stuckAfterSeconds } = workerData;
+const { stuckAfterSeconds } = workerData;
+let file = "a test file";
+parentPort.on("message", (testPath) => {
+  file = testPath;
+});
 const counter = new Int32Array(workerData.turns);
 let seen = -1;
 let stillSeconds = 0;

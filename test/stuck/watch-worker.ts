@@ -15,15 +15,19 @@ declare module "vitest" {
 const TURN_MS = 250;
 const STUCK_AFTER_SECONDS = 240;
 
-const turns = new SharedArrayBuffer(4);
-const counter = new Int32Array(turns);
-setInterval(() => void Atomics.add(counter, 0, 1), TURN_MS).unref();
+/** Test files that share a process share the thread. */
+const shared = globalThis as { stuckWatch?: Worker };
+shared.stuckWatch ??= startedWatch();
+shared.stuckWatch.postMessage(expect.getState().testPath);
 
-new Worker(new URL("./stuck-watch.mjs", import.meta.url), {
-  execArgv: [],
-  workerData: {
-    turns,
-    file: expect.getState().testPath,
-    stuckAfterSeconds: inject("stuckAfterSeconds") ?? STUCK_AFTER_SECONDS,
-  },
-}).unref();
+function startedWatch(): Worker {
+  const turns = new SharedArrayBuffer(4);
+  const counter = new Int32Array(turns);
+  setInterval(() => void Atomics.add(counter, 0, 1), TURN_MS).unref();
+  const watch = new Worker(new URL("./stuck-watch.mjs", import.meta.url), {
+    execArgv: [],
+    workerData: { turns, stuckAfterSeconds: inject("stuckAfterSeconds") ?? STUCK_AFTER_SECONDS },
+  });
+  watch.unref();
+  return watch;
+}

@@ -15,7 +15,7 @@ async function demo(temporary: string, ...args: readonly string[]): Promise<stri
   return (await run(process.execPath, [DEMO, ...args], { env: { ...process.env, TMPDIR: temporary } })).stdout;
 }
 
-describe("the demo", { timeout: 300_000 }, () => {
+describe("the demo", () => {
   it("imports, looks a call number up in the archive and at the coordinator, ends with 0 and tidies up", async () => {
     const folder = await temporaryFolder();
     const said = await demo(folder, LETTERS);

@@ -6,7 +6,6 @@ import { listMaildir, readMaildirMessage } from "../src/maildir/maildir.js";
 import { openMailSource } from "../src/sources/mail-source.js";
 import { rowsOf, runImporter, startCoordinator, temporaryFolder } from "./importing.js";
 
-const SLOW = { timeout: 120_000 };
 const letter = (subject: string) => `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;
 
 let maildir: string;
@@ -40,7 +39,7 @@ it("says that a message is gone", async () => {
   await expect(readMaildirMessage(maildir, messages[2] as (typeof messages)[0])).rejects.toThrow("ENOENT");
 });
 
-it("reads a message by its link, and waits for nobody who may write to a pipe among the messages", SLOW, async () => {
+it("reads a message by its link, and waits for nobody who may write to a pipe among the messages", async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, "elsewhere"), letter("four"));
   await symlink(join(folder, "elsewhere"), join(maildir, "new", "1004.d.host"));
@@ -64,7 +63,7 @@ it("tells a folder that is no maildir from one that is", async () => {
   );
 });
 
-it("gives renamed and moved messages no second number, and names the maildirs inside", SLOW, async () => {
+it("gives renamed and moved messages no second number, and names the maildirs inside", async () => {
   await mkdir(join(maildir, ".Sent", "cur"), { recursive: true });
   await mkdir(join(maildir, ".Sent", "new"));
   const folder = await temporaryFolder();

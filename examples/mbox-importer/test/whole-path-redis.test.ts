@@ -3,7 +3,7 @@ import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test
 import { importOn } from "./import-on.js";
 import { skipWithoutSharedMail } from "./shared-mail.js";
 
-describe("an import by four processes", { timeout: 300_000 }, () => {
+describe("an import by four processes", () => {
   it("gives every message of all archives a number of its own, and none twice, on Redis", async (ctx) => {
     skipWithoutSharedMail(ctx);
     const reason = ownServerUnavailable();

@@ -6,6 +6,8 @@ import type { ClientHooks, ClientOptions } from "../src/options.js";
 import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
+/** Only ends a hang. */
+const PATIENT = { timeout: 300_000, interval: 10 };
 
 function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
   const client = createClient({ source, holder: { name: "test" }, ...options });
@@ -14,6 +16,7 @@ function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}):
 }
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const client of clients.splice(0)) await client.close();
 });
 
@@ -71,7 +74,7 @@ describe("making numbers", () => {
     while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
     expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: SEQUENCE_MAX });
     expect(() => client.nextSync()).toThrow(code("no_run_ready"));
-    await vi.waitFor(() => made.push(client.nextSync()));
+    await vi.waitFor(() => made.push(client.nextSync()), PATIENT);
     expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 2, sequence: 0 });
     expect(new Set(made).size).toBe(SEQUENCE_COUNT + 1);
   });
@@ -122,7 +125,7 @@ describe("making numbers", () => {
     const client = clientOn(source);
     expect(() => client.nextSync()).toThrow(code("no_run_ready"));
     expect(() => client.nextSync()).toThrow(code("no_run_ready"));
-    await vi.waitFor(() => expect(client.nextSync()).toHaveLength(8));
+    await expect.poll(() => client.nextSync()).toHaveLength(8);
     expect(source.requests).toHaveLength(1);
   });
 
@@ -151,7 +154,7 @@ describe("refilling", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(source.requests).toHaveLength(1);
     client.nextSync();
-    await vi.waitFor(() => expect(source.requests).toHaveLength(2));
+    await expect.poll(() => source.requests).toHaveLength(2);
   });
 
   test("a caller that keeps its pace never waits", async () => {
@@ -167,17 +170,18 @@ describe("refilling", () => {
   });
 
   test("leases grow with hunger up to the limit, and shrink when a lease lasts", async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const source = new ScriptedSource();
     const client = clientOn(source, { leaseRunCountMax: 16 });
     await client.take(50 * SEQUENCE_COUNT);
     expect(source.leasedRunCounts.slice(0, 6)).toEqual([1, 1, 2, 4, 8, 16]);
     expect(Math.max(...source.leasedRunCounts)).toBe(16);
-    vi.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
+    nowMs = 60_000;
     const before = source.requests.length;
     // Just enough to ask once more, from the middle of what is in hand.
     while (source.requests.length === before) await client.next();
     expect(source.leasedRunCounts.at(-1)).toBe(8);
-    vi.restoreAllMocks();
   });
 
   test("keeps spare runs, and mints from them while the coordinator is away", async () => {
@@ -185,11 +189,11 @@ describe("refilling", () => {
     const away = vi.fn();
     const client = clientOn(source, { spareRuns: 4, hooks: { onCoordinatorAway: away } });
     await client.next();
-    await vi.waitFor(() => expect(source.mark).toBe(5));
+    await expect.poll(() => source.mark).toBe(5);
     source.always(refusal("store_unavailable", 50));
     const made = await client.take(5 * SEQUENCE_COUNT - 1);
     expect(runsOf(made)).toEqual([1, 2, 3, 4, 5]);
-    await vi.waitFor(() => expect(away).toHaveBeenCalled());
+    await expect.poll(() => away).toHaveBeenCalled();
     source.always((lease) => lease);
     expect(decodeCallNumber(await client.next()).run).toBeGreaterThan(5);
   });
@@ -198,7 +202,7 @@ describe("refilling", () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { spareRuns: 4, leaseRunCountMax: 2 });
     await client.next();
-    await vi.waitFor(() => expect(source.mark).toBe(5));
+    await expect.poll(() => source.mark).toBe(5);
     // The second is made before anybody has taken a run of the first lease, the third when one was taken and two have come.
     expect(source.requests.map(({ spareRunCount }) => spareRunCount)).toEqual([0, 2, 3]);
     await client.close();
@@ -367,7 +371,7 @@ describe("answers that can't be", () => {
     expect(client.storeId).toBe("store-1");
     source.storeId = "store-2";
     await client.take(SEQUENCE_COUNT / 2 + 1);
-    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("other_store")));
+    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("other_store")), PATIENT);
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
 
@@ -398,7 +402,7 @@ describe("closing", () => {
     const source = new ScriptedSource();
     const client = clientOn(source, { spareRuns: 3 });
     await client.take(10);
-    await vi.waitFor(() => expect(source.mark).toBe(4));
+    await expect.poll(() => source.mark).toBe(4);
     const before = source.reports.length;
     await client.close();
     expect(source.reports.slice(before)).toEqual([
@@ -411,7 +415,7 @@ describe("closing", () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
     await client.take(SEQUENCE_COUNT / 2 + 2);
-    await vi.waitFor(() => expect(source.mark).toBe(2));
+    await expect.poll(() => source.mark).toBe(2);
     await new Promise((resolve) => setImmediate(resolve));
     await client.close();
     expect(source.reports).toEqual([

@@ -80,7 +80,7 @@ describe("after a change of pid", () => {
     const source = new ScriptedSource().always(refusal("store_unavailable", 50));
     const client = clientOn(source, { hooks: { onAlarm } });
     const waiting = client.next().catch((error: unknown) => error);
-    await vi.waitFor(() => expect(source.requests).toHaveLength(1));
+    await expect.poll(() => source.requests).toHaveLength(1);
     becomeCopy();
     expect(() => client.nextSync()).toThrow(copied);
     expect(await waiting).toEqual(copied);

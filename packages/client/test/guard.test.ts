@@ -94,7 +94,7 @@ describe("the alarm", () => {
       const source = new ScriptedSource().answer((lease) => lease, answer);
       const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
       await client.take(SEQUENCE_COUNT / 2 + 2);
-      await vi.waitFor(() => expect(onAlarm).toHaveBeenCalled());
+      await expect.poll(() => onAlarm).toHaveBeenCalled();
       expect(() => client.nextSync()).toThrow(code(stop));
       await expect(client.next()).rejects.toEqual(code(stop));
       await client.close();
@@ -131,7 +131,7 @@ describe("every other refusal", () => {
       const source = new ScriptedSource().answer((lease) => lease, refusal(refused));
       const client = clientOn(source, { refill: "ahead", hooks: { onAlarm } });
       const made = await client.take(SEQUENCE_COUNT / 2 + 2);
-      await vi.waitFor(() => expect(source.requests.length).toBeGreaterThanOrEqual(2));
+      await expect.poll(() => source.requests.length).toBeGreaterThanOrEqual(2);
       await new Promise((resolve) => setImmediate(resolve));
       while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
       made.push(await client.next());

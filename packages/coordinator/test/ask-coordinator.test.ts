@@ -7,6 +7,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { askCoordinator, streamFromCoordinator } from "../src/cli/ask-coordinator.js";
 import { exportedLeases } from "../src/cli/export-stream.js";
+import { beInCommand } from "./in-command.js";
+
+beInCommand();
 
 interface Answer {
   readonly status: number;

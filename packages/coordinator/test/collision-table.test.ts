@@ -3,6 +3,9 @@ import { SCHEMES, type Scheme, schemeNamed } from "@callnumber/schemes";
 import { type Outcome, WORLDS } from "@callnumber/schemes/collisions";
 import { expect, test } from "vitest";
 import { outcomeAsJson, worldTable } from "../src/cli/collisions/world-table.js";
+import { beInCommand } from "./in-command.js";
+
+beInCommand();
 
 const quiet: Outcome = {
   world: WORLDS.find(({ name }) => name === "good-clocks") as Outcome["world"],

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
@@ -22,7 +23,7 @@ const STORES: readonly [name: string, open: OpenForTest][] = [
   ["embedded", openSqlite],
   ["Redis", openRedis],
 ];
-const GUARD_SCRIPTS = 25;
+const GUARD_SCRIPTS = sized(8, 25);
 const GUARD_STEPS = 40;
 /** The line rises once a second, first so long after a script began: until then two clocks see the same line. */
 const RISE_AFTER_MS = 500;

@@ -1,6 +1,6 @@
 /** The log's way out where nobody reads, by a named pipe, and on a disk without room, by /dev/full. */
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -30,7 +30,7 @@ function inPipe({ waitingBytesMax }: { readonly waitingBytesMax?: number } = {})
   const lost: LostLines[] = [];
   const clock = { ms: 0 };
   const output = new LogOutput({
-    file,
+    write: (bytes) => writeSync(file, bytes),
     say: (text) => void said.push(text),
     ...(waitingBytesMax === undefined ? {} : { waitingBytesMax }),
     now: () => clock.ms,
@@ -106,7 +106,11 @@ test("a full disk throws nothing and is said once a minute; what waits at the en
   onTestFinished(() => closeSync(file));
   const said: string[] = [];
   let nowMs = 0;
-  const output = new LogOutput({ file, say: (text) => void said.push(text), now: () => nowMs });
+  const output = new LogOutput({
+    write: (bytes) => writeSync(file, bytes),
+    say: (text) => void said.push(text),
+    now: () => nowMs,
+  });
   for (const number of upTo(100)) output.write(line("lease", number));
   expect(said).toEqual([expect.stringContaining("ENOSPC")]);
   nowMs = 60_000;

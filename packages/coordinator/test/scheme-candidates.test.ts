@@ -4,6 +4,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { candidatesOf, numberIn } from "../src/cli/schemes/candidates.js";
 import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "../src/cli/schemes/parsed-words.js";
+import { beInCommand } from "./in-command.js";
+
+beInCommand();
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const DAY_MS = 86_400_000;

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
 import type { Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
@@ -21,7 +22,7 @@ const STORES: readonly [name: string, open: OpenForTest][] = [
   ["Redis", openRedis],
 ];
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
-const LEDGERS_FOR_EACH_PAIR = 10;
+const LEDGERS_FOR_EACH_PAIR = sized(3, 10);
 
 const leases: readonly LedgerEntry[] = [
   [1, 3, "nonce-of-the-first-"],

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
+import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import type { Store } from "../src/store.js";
 import { commandsFor, storeIdFrom } from "./commands-for-test.js";
@@ -13,7 +14,7 @@ import { type Play, randomScript, type StoreIds, scriptOfRefusals } from "./rand
 import type { OpenForTest } from "./store-contract.js";
 import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
 
-const SCRIPTS = 50;
+const SCRIPTS = sized(15, 50);
 const STEPS = 60;
 /** The line rises once a second, first so long after a script began: until then two clocks see the same line. */
 const RATE = 1;

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { seededBelow } from "../../../test/faults/seeded-random.js";
+import { sized } from "../../../test/size-of-run.js";
 import {
   CallNumberError,
   callNumbersOfRun,
@@ -84,7 +85,7 @@ describe("the codec", () => {
       fc.property(fc.nat(VERSION_MAX), fc.nat(RUN_MAX), fc.nat(SEQUENCE_MAX), (version, run, sequence) => {
         expect(encodeCallNumber({ version, run, sequence })).toBe(referenceCallNumber(version, run, sequence));
       }),
-      { seed, numRuns: 20_000 },
+      { seed, numRuns: sized(4_000, 20_000) },
     );
   });
 
@@ -106,7 +107,7 @@ describe("the codec", () => {
         expect(Math.sign(a - b)).toBe(fromNumber(a) < fromNumber(b) ? -1 : fromNumber(a) > fromNumber(b) ? 1 : 0);
         expect(toNumber(fromNumber(a))).toBe(a);
       }),
-      { seed, numRuns: 20_000 },
+      { seed, numRuns: sized(4_000, 20_000) },
     );
   });
 
@@ -146,7 +147,7 @@ describe("the codec", () => {
         if (isCallNumber(candidate)) expect(encodeCallNumber(decodeCallNumber(candidate))).toBe(candidate);
         else expect(refusalOf(candidate)).toBeInstanceOf(CallNumberError);
       }),
-      { seed, numRuns: 50_000 },
+      { seed, numRuns: sized(8_000, 50_000) },
     );
   });
 
@@ -170,7 +171,7 @@ describe("the codec", () => {
           expect(runInBytes(bytes, 0)).toBe(version * RUN_COUNT + run);
         },
       ),
-      { seed, numRuns: 50_000 },
+      { seed, numRuns: sized(8_000, 50_000) },
     );
     expect(runInBytes(Buffer.from("2VznWE2"), 0), "the bytes end too early").toBe(-1);
   });

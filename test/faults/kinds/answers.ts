@@ -28,6 +28,7 @@ export const ANSWERS: readonly Fault[] = [
   redisFault({
     number: 28,
     name: "answers doubled, delayed, exchanged, swallowed or cut off",
+    isShort: true,
     expected: ["store_unavailable"],
     inject: async (world) => {
       const proxy = await startFaultyProxy(world.server);

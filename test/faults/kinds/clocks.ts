@@ -22,6 +22,7 @@ export const CLOCKS: readonly Fault[] = [
   redisFault({
     number: 33,
     name: "the clock of a coordinator moved by an hour or a year, back and forth",
+    isShort: true,
     expected: ["clocks_disagree"],
     inject: async (world) => {
       const [coordinator] = world.coordinators;
@@ -61,6 +62,7 @@ export const CLOCKS: readonly Fault[] = [
   redisFault({
     number: 35,
     name: "leases at the clock line",
+    isShort: true,
     store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
     expected: ["line_reached"],
     inject: (world) => world.untilSeen("line_reached", 5),
@@ -68,6 +70,7 @@ export const CLOCKS: readonly Fault[] = [
   redisFault({
     number: 35,
     name: "leases at the end of the run space, the version advanced by two operators at once, and again after a restore",
+    isShort: true,
     store: { firstRun: RUN_MAX - RUNS_LEFT },
     injectionCountMax: 1,
     expected: ["run_space_exhausted"],

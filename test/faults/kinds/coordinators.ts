@@ -45,6 +45,7 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 31,
     name: "all coordinators restarted with a stale restore",
+    isShort: true,
     expected: ["store_epoch_changed"],
     inject: (world) => restoreUnder(world),
   }),
@@ -119,6 +120,7 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 36,
     name: "two coordinators on two clones, an importer meets both",
+    isShort: true,
     config: RDB_ONLY,
     coordinatorCount: 1,
     // The clone leases from the line, the original far below it. Had both sat on the line, as after a recovery, they would lease the

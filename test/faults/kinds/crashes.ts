@@ -48,6 +48,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 1,
     name: "kill -9, AOF everysec",
+    isShort: true,
     expected: ["store_epoch_changed"],
     inject: async ({ server }) => {
       await server.kill("SIGKILL");
@@ -83,6 +84,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 5,
     name: "no persistence, restart",
+    isShort: true,
     config: NOTHING_KEPT,
     expected: ["store_emptied"],
     inject: async (world) => {
@@ -127,6 +129,7 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 8,
     name: "an older state restored",
+    isShort: true,
     expected: ["store_epoch_changed"],
     inject: async (world) => {
       const { server } = world;

@@ -48,6 +48,7 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 37,
     name: "opened twice",
+    isShort: true,
     expected: ["store_locked"],
     inject: (world) => mustNotStart(world, "store_locked", world.path),
   }),
@@ -133,6 +134,7 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 38,
     name: "a snapshot of the machine's disk restored",
+    isShort: true,
     expected: ["store_epoch_changed"],
     inject: async (world) => {
       const old = await saved(world);

@@ -40,6 +40,7 @@ export const IMPORTERS: readonly Fault[] = [
   redisFault({
     number: 42,
     name: "threads of one process, past the ends of their sequences",
+    isShort: true,
     inject: async (world) => {
       const coordinators = world.coordinators.map(({ url }) => url);
       const made = await Promise.all(

@@ -120,6 +120,7 @@ export const OPERATORS: readonly Fault[] = [
   redisFault({
     number: 40,
     name: "moved to another server, then the old one loses its last writes, and both lease",
+    isShort: true,
     injectionCountMax: 1,
     expected: ["store_moved"],
     inject: async (world) => {

@@ -29,6 +29,7 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 11,
     name: "FLUSHALL, DEL or RENAME",
+    isShort: true,
     expected: ["store_emptied"],
     inject: async (world) => {
       const record = world.key("record");
@@ -55,6 +56,7 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 13,
     name: "another store behind the address",
+    isShort: true,
     expected: ["store_replaced"],
     inject: async (world) => {
       const { server } = world;
@@ -107,6 +109,7 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 14,
     name: "a record of an earlier generation",
+    isShort: true,
     expected: ["store_generation_stale"],
     inject: async (world) => {
       await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
@@ -178,6 +181,7 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 16,
     name: "garbage, another type or a time to live in place of the record",
+    isShort: true,
     expected: ["store_corrupt"],
     inject: (world) =>
       withoutLoss(world, "store_corrupt", async (redis) => {

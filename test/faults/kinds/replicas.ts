@@ -30,6 +30,7 @@ export const REPLICAS: readonly Fault[] = [
   withReplicas({
     number: 19,
     name: "a lagging replica promoted, after the master died",
+    isShort: true,
     expected: ["store_epoch_changed"],
     inject: async (world) => {
       const { master, replicas } = await rolesIn(world);

@@ -1,5 +1,4 @@
 /** `advance-version`: says what it means to leave a version, and asks; then numbering goes on in the next one. */
-import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
@@ -8,6 +7,7 @@ import { DAMAGED } from "../guard/witness.js";
 import { type AdvancePlan, advanceVersion, planAdvance, refusalOf } from "../operator/advance-version.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
+import { commandIo } from "./command-io.js";
 import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";
 import { typedAgain } from "./typed-again.js";
@@ -83,7 +83,7 @@ async function advance(options: Options, command: Command): Promise<void> {
     }
     const refusal = refusalOf(plan, asked);
     if (refusal !== undefined) throw refusal;
-    if (!json) stderr.write(`${planInWords(plan, describeStore(address))}\n`);
+    if (!json) commandIo().stderr.write(`${planInWords(plan, describeStore(address))}\n`);
     if (!options.yes && !(await isWanted(namespace, json))) {
       if (json) printJson({ ...planAsJson(plan), changed: false });
       else print(`Nothing was changed. To do it:\n  ${typedAgain(command, "advance-version", { yes: true })}`);
@@ -145,6 +145,7 @@ function planAsJson({
 
 /** Only who sits at a terminal can be asked. */
 async function isWanted(namespace: string, json: boolean | undefined): Promise<boolean> {
+  const { stdin, stderr } = commandIo();
   if (json || !stdin.isTTY) return false;
   const terminal = createInterface({ input: stdin, output: stderr });
   try {

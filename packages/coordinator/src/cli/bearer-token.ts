@@ -2,11 +2,11 @@
  * The token that a command bears when it asks a coordinator: from a file, or from the environment. Never from the command line, which
  * every user of the machine can read.
  */
-import { env } from "node:process";
 import type { Option } from "commander";
 import { z } from "zod";
 import { readPrivateFile } from "../private-file.js";
 import { AskError } from "./ask-error.js";
+import { commandIo } from "./command-io.js";
 import { checkedOption, setting } from "./options.js";
 
 /** What RFC 6750 lets a token have. */
@@ -25,7 +25,7 @@ export function tokenFileOption(): Option {
  */
 export function bearerToken(file: string | undefined): string | undefined {
   if (file !== undefined) return checkedToken(contentOf(file).trim(), `the token file ${file}`);
-  const { CALLNUMBER_TOKEN: token } = env;
+  const { CALLNUMBER_TOKEN: token } = commandIo().env;
   return token === undefined ? undefined : checkedToken(token, "CALLNUMBER_TOKEN");
 }
 

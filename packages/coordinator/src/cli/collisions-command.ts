@@ -1,6 +1,5 @@
 /** `collisions`: mints with every scheme in worlds where something is wrong, and counts repeats beside the theory. Offline. */
 import { randomInt } from "node:crypto";
-import process from "node:process";
 import { setImmediate as turn } from "node:timers/promises";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { NODES_MAX, type Outcome, outcomesOf, type Play, WORLDS, type World } from "@callnumber/schemes/collisions";
@@ -8,6 +7,7 @@ import { Command } from "commander";
 import { progressLine } from "./collisions/progress-line.js";
 import { worldOf } from "./collisions/world-choice.js";
 import { outcomeAsJson, worldTable } from "./collisions/world-table.js";
+import { running } from "./command-io.js";
 import { nameList } from "./name-list.js";
 import { grouped, print, printJson, printPainted } from "./print.js";
 import { quickOption, wholeNumberIn } from "./quick-option.js";
@@ -85,7 +85,7 @@ export function collisionsCommand(): Command {
       const coming = outcomesOf(play);
       const outcomes = json ? await played(play, coming, () => {}) : await printedAsPlayed(play, coming);
       if (json) printJson(asJson(play, outcomes));
-      if (outcomes.some(({ plausible }) => !plausible)) process.exitCode = EXIT_DISAGREES;
+      if (outcomes.some(({ plausible }) => !plausible)) running().exitCode = EXIT_DISAGREES;
     });
 }
 

@@ -2,8 +2,8 @@
  * Colours on a terminal, for people: never in JSON, and never where NO_COLOR is set (no-color.org), whatever else is. FORCE_COLOR
  * asks for them where there is no terminal, as a pager or a CI's log would.
  */
-import { env, stdout } from "node:process";
 import { styleText } from "node:util";
+import { commandIo } from "./command-io.js";
 
 export type Style = "bold" | "dim" | "red" | "yellow" | "green";
 export type Paint = (style: Style | undefined, text: string) => string;
@@ -25,6 +25,7 @@ export function paintFor(asJson: boolean, { env: { NO_COLOR, FORCE_COLOR, TERM }
 }
 
 function here(): Surroundings {
+  const { env, stdout } = commandIo();
   return { env, isTerminal: stdout.isTTY === true };
 }
 

@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { type CommandContext, shellWord } from "@callnumber/protocol/operator";
 import type { Command } from "commander";
 import { commandUrlOf, parseStoreUrl } from "../stores/store-url.js";
-import { keepCommandContext } from "./filled-commands.js";
+import { running } from "./command-io.js";
 
 /** For a command with `--store`, once that is known. */
 export function fillPrintedCommands(command: Command): void {
   command.hook("preAction", (_, action) => {
     try {
-      keepCommandContext(commandContextOf(action));
+      running().context = commandContextOf(action);
     } catch {
       // The command itself reports a URL that can't be read.
     }

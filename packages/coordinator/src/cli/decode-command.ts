@@ -1,9 +1,8 @@
 /** `decode`: call numbers to their parts, offline. */
-
-import process, { stderr } from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { writeAscii, writeDecimal } from "./ascii-bytes.js";
+import { running } from "./command-io.js";
 import { withoutPasswords } from "./hidden-passwords.js";
 import { partsAsJson } from "./parts-as-json.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
@@ -31,8 +30,9 @@ export function decodeCommand(): Command {
         try {
           print(answer(callNumber, json));
         } catch (error) {
-          process.exitCode = 1;
-          stderr.write(`${(error as Error).message}\n`);
+          const command = running();
+          command.exitCode = 1;
+          command.io.stderr.write(`${(error as Error).message}\n`);
         }
       }
     });

@@ -4,7 +4,11 @@
  */
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { env } from "node:process";
+import { platform } from "node:process";
+import { commandIo } from "./command-io.js";
+
+/** As the system names it for `homedir`. */
+const HOME = platform === "win32" ? "USERPROFILE" : "HOME";
 
 export function defaultStoreUrl(): string {
   return `sqlite:${join(stateHome(), "callnumber", "store.db")}`;
@@ -16,7 +20,7 @@ export function defaultWitnessFolder(): string {
 }
 
 function stateHome(): string {
-  const given = env["XDG_STATE_HOME"];
+  const { XDG_STATE_HOME: given, [HOME]: home = homedir() } = commandIo().env;
   // The XDG rules say that a relative path there is to be ignored.
-  return given !== undefined && isAbsolute(given) ? given : join(homedir(), ".local", "state");
+  return given !== undefined && isAbsolute(given) ? given : join(home, ".local", "state");
 }

@@ -1,5 +1,4 @@
 /** `doctor`: what stands against leasing on this store, and what an operator should change before it does. Changes nothing. */
-import process from "node:process";
 import { commandLine, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
@@ -16,6 +15,7 @@ import { describeStore, parseStoreUrl, placeOf, type StoreAddress } from "../sto
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
+import { running } from "./command-io.js";
 import { coreDumps } from "./core-dumps.js";
 import {
   type Examined,
@@ -56,7 +56,7 @@ export function doctorCommand(): Command {
       const examined = await examine(options, isStoreGiven);
       const findings = [...examined.findings, ...findingsOfCertificate(examined, Date.now())];
       const isIll = findings.some(({ code }) => code !== undefined);
-      if (isIll) process.exitCode = 1;
+      if (isIll) running().exitCode = 1;
       if (options.json) printJson({ ...asJson(examined), isIll, findings });
       else print([examinedInWords(examined), ...findingsInWords(findings), ...restInWords(examined)].join("\n"));
     });

@@ -1,11 +1,10 @@
 /** `export`: the ledger, or a part of it that is asked for, on standard output. */
-import { once } from "node:events";
-import { stdout } from "node:process";
 import { EXPORT_FORMATS, type ExportFormat } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { Command } from "commander";
 import { z } from "zod";
 import { tokenFileOption } from "./bearer-token.js";
+import { running } from "./command-io.js";
 import { brokenOff, exportedBytes } from "./export-stream.js";
 import { type FilterOptions, filterOptions, filterQuery } from "./ledger-filter-options.js";
 import { checkedOption, coordinatorOption, namespaceOption } from "./options.js";
@@ -41,13 +40,14 @@ export function exportCommand(): Command {
     )
     .action(async ({ coordinator, tokenFile, namespace, format, json, ...filter }: Options) => {
       const chosen = format ?? (json ? "ndjson" : "csv");
+      const command = running();
       let tail = Buffer.alloc(0);
       for await (const piece of exportedBytes(
         { coordinator, tokenFile, namespace, filter: filterQuery(filter) },
         chosen,
       )) {
         tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
-        if (!stdout.write(piece)) await once(stdout, "drain");
+        await command.write(piece);
       }
       if (chosen === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
     });

@@ -3,11 +3,9 @@
  * ends it in order, and without files and terminal it is told of and changes nothing. Without a listener it would end the process.
  */
 import { closeSync } from "node:fs";
-import process from "node:process";
 import { isatty } from "node:tty";
 import type { Log } from "../log.js";
-
-const STANDARD_FILES = [0, 1, 2];
+import { running } from "./command-io.js";
 
 export interface HangUpOptions {
   /** There are files, of tokens or of TLS, that somebody else reads again on SIGHUP. */
@@ -18,11 +16,12 @@ export interface HangUpOptions {
 
 /** From now to the end of the process. Resolves to the signal's name when it is a wish to stop, and never otherwise. */
 export function untilHungUp({ rereads, log, say }: HangUpOptions): Promise<string> {
-  const terminals = STANDARD_FILES.filter((file) => isatty(file));
-  process.once("exit", () => goneOf(terminals).forEach(letGoOf));
+  const command = running();
+  const { terminals = [] } = command.io;
+  command.onEnd(() => goneOf(terminals).forEach(letGoOf));
   return new Promise((resolve) => {
     // Never an order to stop at once: kernel and shell both send one when a terminal closes.
-    process.on("SIGHUP", () => {
+    command.onSignal("SIGHUP", () => {
       if (goneOf(terminals).length > 0 || (terminals.length > 0 && !rereads)) resolve("SIGHUP");
       else if (!rereads) {
         log.warn({}, "hang_up_ignored");

@@ -1,8 +1,4 @@
-/**
- * Passwords and tokens that were typed on the command line, where every user of the machine can read them: taken out of the process list as
- * soon as we run. What stood there before, for some milliseconds, and the shell's history are out of reach.
- */
-import process from "node:process";
+/** Passwords and tokens that were typed on the command line, where every user of the machine can read them. */
 import { withoutTokens } from "../tokens-in-text.js";
 
 /** Each keeps what leads to the secret. A password may hold anything, so it ends at the last @ of its word. */
@@ -12,7 +8,7 @@ const SECRETS: readonly RegExp[] = [/(:\/\/[^:@/]*:).*(?=@)/s, /([?&][A-Za-z]*pa
 const REPEATED = /((?:argument|value) ').*(?=@)/s;
 
 /** What stood among the words. */
-export interface Typed {
+interface Typed {
   readonly hasPassword: boolean;
   readonly hasToken: boolean;
 }
@@ -27,12 +23,11 @@ export function misuseWithoutPasswords(text: string): string {
   return withoutTokens(withoutPassword(text).replace(REPEATED, "$1***"));
 }
 
-/** Overwrites what the process list shows, where there is a password or a token in it; answers which there was. */
-export function hidePasswords(argv: readonly string[]): Typed {
-  const hasPassword = argv.some((word) => withoutPassword(word) !== word);
-  const hasToken = argv.some((word) => withoutTokens(word) !== word);
-  if (hasPassword || hasToken) process.title = withoutPasswords(argv).join(" ");
-  return { hasPassword, hasToken };
+export function secretsIn(words: readonly string[]): Typed {
+  return {
+    hasPassword: words.some((word) => withoutPassword(word) !== word),
+    hasToken: words.some((word) => withoutTokens(word) !== word),
+  };
 }
 
 function withoutPassword(text: string): string {

@@ -1,5 +1,5 @@
 /** The lines of standard input, one by one, in bounded memory: for commands that ask about each. */
-import { stdin } from "node:process";
+import { commandIo } from "./command-io.js";
 
 const LINE_LENGTH_MAX = 1_000_000;
 
@@ -7,7 +7,7 @@ const LINE_LENGTH_MAX = 1_000_000;
 export async function* inputLines(): AsyncGenerator<string> {
   let begun = "";
   let lineCount = 0;
-  for await (const chunk of stdin.setEncoding("utf8") as AsyncIterable<string>) {
+  for await (const chunk of commandIo().stdin.setEncoding("utf8") as AsyncIterable<string>) {
     const lines = (begun + chunk).split("\n");
     begun = lines.pop() ?? "";
     for (const line of lines) {

@@ -1,12 +1,10 @@
 /** `inspect`: what a call number is, and who made it. */
-
-import { once } from "node:events";
-import process, { stdout } from "node:process";
 import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { canExist } from "../inspection.js";
 import { LOOKS_AT_ONCE } from "../limits/places.js";
 import { tokenFileOption } from "./bearer-token.js";
+import { running } from "./command-io.js";
 import { inputLines } from "./input-lines.js";
 import { type Asking, inspectText } from "./inspect-asking.js";
 import { inWords, tableHead, tableRow } from "./inspect-words.js";
@@ -43,7 +41,7 @@ export function inspectCommand(): Command {
       const asking = { coordinator, tokenFile, namespace };
       const isBatch = texts.length === 1 && texts[0] === "-";
       const allCanExist = isBatch ? await inspectInput(asking, json) : await inspectEach(asking, texts, json);
-      if (!allCanExist) process.exitCode = 1;
+      if (!allCanExist) running().exitCode = 1;
     });
 }
 
@@ -60,13 +58,15 @@ async function inspectEach(place: Place, texts: readonly string[], asJson: boole
 
 /** Answers in the order of the lines, each as soon as those before it are answered. White space around a text is passed over. */
 async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
-  const width = stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
+  const command = running();
+  const { stdout } = command.io;
+  const width = (stdout.isTTY ? stdout.columns : undefined) ?? Number.POSITIVE_INFINITY;
   let allCanExist = true;
   const tell = async (asked: Promise<InspectAnswer>): Promise<void> => {
     const answer = await asked;
     allCanExist &&= canExist(answer);
     const text = asJson ? jsonLine(answer) : tableRow(answer, width);
-    if (!stdout.write(`${text}\n`)) await once(stdout, "drain");
+    await command.write(`${text}\n`);
   };
   if (!asJson) print(tableHead(width));
   const telling: Promise<void>[] = [];

@@ -1,8 +1,8 @@
 /** Leases as lines of a table, for people. */
-import { stdout } from "node:process";
 import type { KnownRunState, LedgerEntry } from "@callnumber/protocol/wire";
 import { stateOf } from "../ledger-filter.js";
 import type { Style } from "./colours.js";
+import { commandIo } from "./command-io.js";
 import { instant, labelsInWords } from "./print.js";
 import { type Column, nameCell, type Table } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
@@ -27,7 +27,7 @@ const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
 
 /** For standard output as it is. */
 export function leaseTable(): Table<LedgerEntry> {
-  return terminalTable(columnsFor(stdout.isTTY === true));
+  return terminalTable(columnsFor(commandIo().stdout.isTTY === true));
 }
 
 function runsOf({ firstRun, runCount }: LedgerEntry): string {

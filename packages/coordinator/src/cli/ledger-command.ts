@@ -1,8 +1,8 @@
 /** `ledger verify`: reads every file of a ledger folder and says what is wrong. Needs no store, and changes nothing. */
-import process from "node:process";
 import { Argument, Command } from "commander";
 import { type VerifiedLedger, verifyFolder } from "../ledger-archive/verify-folder.js";
 import { visible } from "../shown-text.js";
+import { running } from "./command-io.js";
 import { ledgerFolderOption } from "./ledger-option.js";
 import { grouped, print, printJson, printPainted } from "./print.js";
 import type { Column } from "./table.js";
@@ -35,7 +35,7 @@ export function ledgerCommand(): Command {
     .action(async (_action: string, { ledgerFolder, json }: Options) => {
       const ledgers = await verifyFolder(ledgerFolder);
       const faultCount = ledgers.reduce((count, { faults }) => count + faults.length, 0);
-      if (faultCount > 0) process.exitCode = 1;
+      if (faultCount > 0) running().exitCode = 1;
       if (json) printJson({ ledgerFolder, faultCount, ledgers });
       else printInWords(ledgerFolder, ledgers, faultCount);
     });

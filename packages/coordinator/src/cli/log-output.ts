@@ -3,7 +3,6 @@
  * written, on a full disk or to a reader that stalls, waits in order and in bounded memory; what is beyond that is lost, counted and told
  * of. Nothing waits for it, and nothing ends by it: a lease needs no line, for the store has it.
  */
-import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { MINOR_EVENTS } from "../caller-events.js";
 import { visibleJson } from "../shown-text.js";
@@ -25,8 +24,8 @@ export interface LostLines {
 }
 
 export interface LogOutputOptions {
-  /** A descriptor. One that blocks makes the process wait for whoever reads: Node opens pipes so that they don't. */
-  readonly file: number;
+  /** Writes what can be written at once, and returns how many bytes; throws where that is nothing. It must not wait for whoever reads. */
+  readonly write: (bytes: Buffer) => number;
   /** Words for people: at the first trouble, once a minute while it lasts, and when it is over. */
   readonly say: (text: string) => void;
   /** Bytes of lines that may wait; default 8 MiB. */
@@ -35,7 +34,7 @@ export interface LogOutputOptions {
 }
 
 export class LogOutput {
-  readonly #file: number;
+  readonly #write: (bytes: Buffer) => number;
   readonly #say: (text: string) => void;
   readonly #waitingBytesMax: number;
   readonly #now: () => number;
@@ -51,8 +50,8 @@ export class LogOutput {
   #timer: NodeJS.Timeout | undefined;
   #onLost: (lost: LostLines) => void = () => {};
 
-  constructor({ file, say, waitingBytesMax = WAITING_BYTES_MAX, now = Date.now }: LogOutputOptions) {
-    this.#file = file;
+  constructor({ write, say, waitingBytesMax = WAITING_BYTES_MAX, now = Date.now }: LogOutputOptions) {
+    this.#write = write;
     this.#say = say;
     this.#waitingBytesMax = waitingBytesMax;
     this.#now = now;
@@ -107,7 +106,7 @@ export class LogOutput {
 
   #writeNext(): void {
     const next = this.#waiting[0] as Buffer;
-    const writtenBytes = writeSync(this.#file, next);
+    const writtenBytes = this.#write(next);
     this.#waitingBytes -= writtenBytes;
     this.#pauseMs = PAUSE_MIN_MS;
     if (writtenBytes < next.length) this.#waiting[0] = next.subarray(writtenBytes);

@@ -1,18 +1,29 @@
+/** The process of the `callnumber` command. Only this file reads its environment, and ends it. */
+import process, { argv, env, exit, stderr, stdout } from "node:process";
+import { isatty } from "node:tty";
+import { withoutPasswords } from "./hidden-passwords.js";
+import { run } from "./run.js";
+
 /**
- * The `callnumber` command: finds the sub-command and runs it. What a sub-command needs is loaded only when it is asked for.
- * Only this folder reads the environment and ends the process.
+ * The Redis client logs every command that it sends for whoever sets DEBUG, the log-in with its password among them: not here. With a
+ * minus it is left out, whatever `*` says. Before the client is loaded: it reads the variable once.
  */
-import { argv, env } from "node:process";
-import { hidePasswords } from "./hidden-passwords.js";
-import { silenceRedisClient } from "./quiet-redis-client.js";
-import { RELEASE } from "./release.js";
+if (env["DEBUG"] !== undefined) env["DEBUG"] += ",-ioredis:*";
 
-silenceRedisClient(env);
-const typed = hidePasswords(argv);
+// Taken out of the process list as soon as we run. What stood there before, for some milliseconds, and the shell's history are out of reach.
+const shownWords = withoutPasswords(argv);
+if (shownWords.some((word, index) => word !== argv[index])) process.title = shownWords.join(" ");
 
-if (argv.length === 3 && (argv[2] === "--version" || argv[2] === "-V")) {
-  console.log(RELEASE);
-} else {
-  const { runProgram } = await import("./program.js");
-  await runProgram(argv, typed);
-}
+const exitCode = await run(argv.slice(2), {
+  // A standard input that no command reads is left alone.
+  get stdin() {
+    return process.stdin;
+  },
+  stdout,
+  stderr,
+  env,
+  signals: process,
+  exit,
+  terminals: [0, 1, 2].filter((file) => isatty(file)),
+});
+exit(exitCode);

@@ -1,8 +1,7 @@
 /** `mint`: makes numbers of any scheme but the call number, with this machine's clock and randomness. */
-import { once } from "node:events";
-import process, { stderr, stdout } from "node:process";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command, Option } from "commander";
+import { running } from "./command-io.js";
 import { spanInWords } from "./figures.js";
 import { quickOption, wholeNumberIn } from "./quick-option.js";
 import { machineContext, type NodeOptions, needsState } from "./schemes/machine-context.js";
@@ -64,11 +63,8 @@ export function mintCommand(): Command {
       machineContext(scheme, node, undefined);
       endOnSignals();
       const state = path === undefined ? undefined : openStateFile(path, { create });
-      try {
-        await mintAndPrint(scheme, node, count, state, json);
-      } finally {
-        state?.close();
-      }
+      running().onEnd(() => state?.close());
+      await mintAndPrint(scheme, node, count, state, json);
     });
 }
 
@@ -79,6 +75,7 @@ function mintAndPrint(
   state: StateFile | undefined,
   json: boolean,
 ): Promise<void> {
+  const command = running();
   const asText = json
     ? ({ text, values }: MintedNumber) => JSON.stringify({ text, fields: valuesAsJson(values) })
     : textOf;
@@ -87,11 +84,9 @@ function mintAndPrint(
     context: machineContext(scheme, node, state),
     count,
     keep: () => state?.save(),
-    handOver: async (numbers) => {
-      if (!stdout.write(`${numbers.map(asText).join("\n")}\n`)) await once(stdout, "drain");
-    },
+    handOver: (numbers) => command.write(`${numbers.map(asText).join("\n")}\n`),
     onLongWait: (waitMs) =>
-      stderr.write(`callnumber: ${scheme.name} waits for its clock: ${spanInWords(waitMs / 1_000)}\n`),
+      command.io.stderr.write(`callnumber: ${scheme.name} waits for its clock: ${spanInWords(waitMs / 1_000)}\n`),
   });
 }
 
@@ -115,9 +110,10 @@ function mustNeedNoState(scheme: Scheme): void {
   );
 }
 
-/** The lock of a state file goes when the process exits, and a signal by itself would not let it. */
+/** The lock of a state file goes when the command ends, and a signal by itself would not let it. */
 function endOnSignals(): void {
-  for (const [signal, exitCode] of Object.entries(EXIT_CODES)) process.once(signal, () => process.exit(exitCode));
+  const command = running();
+  for (const [signal, exitCode] of Object.entries(EXIT_CODES)) command.onSignal(signal, () => command.leave(exitCode));
 }
 
 /** @throws RangeError */

@@ -1,12 +1,11 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
-
-import { stderr } from "node:process";
 import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
 import { shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { AskError } from "./ask-error.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
+import { commandIo } from "./command-io.js";
 import { checkedOption, coordinatorOption, namespaceOption, wholeNumber } from "./options.js";
 import { warnOfPlainToken } from "./plain-token.js";
 import { jsonLine, print } from "./print.js";
@@ -34,6 +33,7 @@ export function nextCommand(): Command {
     .addOption(namespaceOption())
     .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
     .action(async ({ count, coordinator, tokenFile, namespace, json }: Options) => {
+      const { stderr } = commandIo();
       const isTokenAsked = bearerToken(tokenFile) !== undefined;
       await using client = createClient({
         coordinator,

@@ -1,9 +1,9 @@
 /** `parse`: which scheme is a number of, and what does it say? Offline. */
-import process, { stderr } from "node:process";
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
 import { shown } from "../archive/shown.js";
 import { withoutTokens } from "../tokens-in-text.js";
+import { running } from "./command-io.js";
 import { withoutPasswords } from "./hidden-passwords.js";
 import { NOT_QUICK, pipeLines } from "./pipe-lines.js";
 import { jsonLine, print } from "./print.js";
@@ -57,8 +57,9 @@ function answerInFull(typed: string, schemes: readonly Scheme[]): string | undef
   const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesInFull(text, candidates);
-  process.exitCode = 1;
-  stderr.write(`${whyNone(text, schemes)}\n`);
+  const command = running();
+  command.exitCode = 1;
+  command.io.stderr.write(`${whyNone(text, schemes)}\n`);
   return undefined;
 }
 
@@ -67,7 +68,7 @@ function answerAsJson(typed: string, schemes: readonly Scheme[]): string {
   const text = numberIn(typed, schemes);
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return jsonLine(candidatesAsJson(text, candidates));
-  process.exitCode = 1;
+  running().exitCode = 1;
   const reasons = reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const);
   return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasons) });
 }

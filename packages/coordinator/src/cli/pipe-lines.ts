@@ -2,9 +2,8 @@
  * Standard input to standard output, a line for a line, as fast as a pipe takes it: bytes come and bytes go, one write for all
  * lines of a chunk. A bad line is answered on standard error with its number; the rest goes on, and the exit code tells.
  */
-import { once } from "node:events";
-import process, { stderr, stdin, stdout } from "node:process";
 import { withoutTokens } from "../tokens-in-text.js";
+import { running } from "./command-io.js";
 
 /** What a `quick` answers when the line is none of its own. */
 export const NOT_QUICK = -1;
@@ -40,15 +39,17 @@ interface Answered {
  * @throws RangeError for a line of more than a million bytes, when all lines before it are answered.
  */
 export async function pipeLines(how: LineAnswers): Promise<void> {
+  const command = running();
+  const { stdin, stderr } = command.io;
   let lineCount = 0;
   const pass = async (lines: Buffer): Promise<void> => {
     const answered = answerLines(lines, lineCount, how);
     lineCount += answered.lineCount;
     if (answered.complaints !== "") {
-      process.exitCode = 1;
+      command.exitCode = 1;
       stderr.write(withoutTokens(answered.complaints));
     }
-    if (answered.answers.length > 0 && !stdout.write(answered.answers)) await once(stdout, "drain");
+    if (answered.answers.length > 0) await command.write(answered.answers);
   };
   /** A line whose end has not come yet. */
   let begun: Buffer = Buffer.alloc(0);

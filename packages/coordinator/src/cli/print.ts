@@ -1,7 +1,7 @@
 /** Words and JSON on standard output. Whatever others chose and stands in them does not act on the terminal. */
-import { stdout } from "node:process";
 import type { Holder } from "@callnumber/protocol/wire";
 import { visibleJson, visibleLines } from "../shown-text.js";
+import { commandIo } from "./command-io.js";
 import { filled } from "./filled-commands.js";
 
 export function print(text: string): void {
@@ -10,7 +10,7 @@ export function print(text: string): void {
 
 /** For what bears our own colours: what others chose was made visible before they came. */
 export function printPainted(text: string): void {
-  stdout.write(`${text}\n`);
+  commandIo().stdout.write(`${text}\n`);
 }
 
 export function printJson(value: unknown): void {

@@ -1,11 +1,10 @@
 /** All sub-commands and their help. Decides how a failure is told and which exit code it has; the commands do the work. */
-
-import { exit, stderr } from "node:process";
-import { Command, CommanderError } from "commander";
+import type { EventEmitter } from "node:events";
+import { Command, CommanderError, type OutputConfiguration } from "commander";
 import { visibleLines } from "../shown-text.js";
-import { endQuietlyWhenReaderLeaves } from "./closed-pipe.js";
+import { type CommandIo, running } from "./command-io.js";
 import { failureOf, misuseAsJson } from "./failure.js";
-import { misuseWithoutPasswords, type Typed } from "./hidden-passwords.js";
+import { misuseWithoutPasswords, secretsIn } from "./hidden-passwords.js";
 import { RELEASE } from "./release.js";
 
 const EXIT_FAILED = 1;
@@ -47,8 +46,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   collisions: async () => (await import("./collisions-command.js")).collisionsCommand(),
 };
 
-/** `typed`: what should not have been among the words. */
-export async function runProgram(argv: readonly string[], typed: Typed): Promise<void> {
+/** Within a command: `words` are its command line. */
+export async function runProgram(words: readonly string[]): Promise<void> {
+  const command = running();
+  const { stdout, stderr } = command.io;
   const program = new Command("callnumber")
     .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
     .version(RELEASE)
@@ -66,38 +67,70 @@ Settings can also be in the environment: --store is CALLNUMBER_STORE. The help o
 Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused;
 those of status --check are its own.`,
     );
-  const asJson = argv.includes("--json");
+  const asJson = words.includes("--json");
   const wordsOf = asJson ? misuseAsJson : visibleLines;
-  program.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
-  for (const command of await commandsFor(argv)) {
-    command.configureOutput({ outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))) });
-    command.exitOverride().option("--json", "print JSON for programs");
-    if (command.options.some(({ long }) => long === "--store")) {
-      (await import("./store-file.js")).takeStoreFromFile(command);
-      (await import("./command-context.js")).fillPrintedCommands(command);
+  const output: OutputConfiguration = {
+    writeOut: (text) => void stdout.write(text),
+    writeErr: (text) => void stderr.write(text),
+    getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : undefined) as number,
+    getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : undefined) as number,
+    // The help has no colors.
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+    outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))),
+  };
+  program.configureOutput(output);
+  for (const sub of await commandsFor(words)) {
+    sub.configureOutput(output).exitOverride().option("--json", "print JSON for programs");
+    if (sub.options.some(({ long }) => long === "--store")) {
+      (await import("./store-file.js")).takeStoreFromFile(sub);
+      (await import("./command-context.js")).fillPrintedCommands(sub);
     }
-    program.addCommand(command);
+    takeSettingsFrom(command.io.env, sub);
+    program.addCommand(sub);
   }
-  if (argv.length <= 2) {
+  if (words.length === 0) {
     program.outputHelp();
     return;
   }
+  const typed = secretsIn(words);
   // With --json a program reads this, and a failure is all that it expects.
   if (typed.hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
   if (typed.hasToken && !asJson) stderr.write(`${TOKEN_TYPED}\n`);
-  endQuietlyWhenReaderLeaves((error) => failureOf(error, asJson));
+  // `… | head` closes the pipe while we still write: that is no failure. A disk that is full is one.
+  const onOutputFailure = (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") return command.leave(0);
+    stderr.write(failureOf(error, asJson));
+    command.leave(EXIT_FAILED);
+  };
+  stdout.on("error", onOutputFailure);
+  command.onEnd(() => stdout.off("error", onOutputFailure));
   try {
-    await program.parseAsync([...argv]);
+    await program.parseAsync(words, { from: "user" });
   } catch (error) {
     // commander has printed its message; help and version also end here, with code 0.
-    if (error instanceof CommanderError) exit(error.exitCode === 0 ? 0 : EXIT_MISUSED);
-    stderr.write(failureOf(error, asJson));
-    exit(error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED);
+    if (error instanceof CommanderError) command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
+    else {
+      stderr.write(failureOf(error, asJson));
+      command.exitCode = error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED;
+    }
   }
 }
 
+/** commander reads the environment of the process, in a step that is private to it: here the same is done with the one that is given. */
+function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
+  function _parseOptionsEnv(this: Command & EventEmitter): void {
+    for (const option of this.options) {
+      const value = option.envVar === undefined ? undefined : env[option.envVar];
+      const source = this.getOptionValueSource(option.attributeName()) ?? "default";
+      if (value !== undefined && source === "default") this.emit(`optionEnv:${option.name()}`, value);
+    }
+  }
+  Object.assign(command, { _parseOptionsEnv });
+}
+
 /** The one that is named; all of them where none is: help and suggestions speak of every command. */
-function commandsFor([, , name = ""]: readonly string[]): Promise<readonly Command[]> {
+function commandsFor([name = ""]: readonly string[]): Promise<readonly Command[]> {
   const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   return Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
 }

@@ -1,6 +1,4 @@
 /** `recover`: says what it finds, what it would set and what that costs; with --apply it does it. */
-
-import { stderr } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { CommandOptions } from "@callnumber/protocol/operator";
@@ -13,6 +11,7 @@ import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
 import type { Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { commandIo } from "./command-io.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, print, printJson } from "./print.js";
 import { planAsJson, planInWords } from "./recover-words.js";
@@ -83,6 +82,7 @@ async function recover(options: Options, command: Command): Promise<void> {
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
+  const { stderr } = commandIo();
   const read = await scanned(options, address, { namespace, json });
   const { store, isMissing } = await openedOrEmpty(address);
   const witness = witnessesOf(address, witnessFolder)(namespace);

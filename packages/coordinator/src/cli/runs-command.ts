@@ -1,8 +1,8 @@
 /** `runs`: the newest leases, and with --follow those that come. */
-import { stderr } from "node:process";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { tokenFileOption } from "./bearer-token.js";
+import { commandIo } from "./command-io.js";
 import { failureOf } from "./failure.js";
 import { followedLeases } from "./follow-leases.js";
 import { leaseTable } from "./lease-table.js";
@@ -65,6 +65,7 @@ async function list({ coordinator, tokenFile, namespace, limit, json, ...filter 
 async function follow({ coordinator, tokenFile, namespace, limit, every, json, ...filter }: Options): Promise<void> {
   const stopping = new AbortController();
   void untilStopped().then(() => stopping.abort());
+  const { stderr } = commandIo();
   const table = leaseTable();
   const linesOf = (leases: readonly LedgerEntry[]) => (json ? leases.map(jsonLine) : table.linesOf(leases));
   const leases = followedLeases({

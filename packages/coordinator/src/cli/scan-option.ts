@@ -2,7 +2,6 @@
  * `--scan`: the greatest run among an archive's call numbers, or in the logs of coordinators, as a further floor for `recover`.
  * Nothing in it is guessed.
  */
-import { stderr, stdin } from "node:process";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
@@ -13,6 +12,7 @@ import { isLogFile, scanLog } from "../archive/scan-log.js";
 import { CoordinatorError } from "../errors.js";
 import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
 import type { StoreAddress } from "../stores/store-url.js";
+import { commandIo } from "./command-io.js";
 import { checked, checkedOption, switchOption } from "./options.js";
 import { grouped } from "./print.js";
 import { floorsOfLogs, mustTellOf, type ScannedLog } from "./scanned-logs.js";
@@ -76,18 +76,23 @@ export async function scanned(
   }
   if (source === undefined && (scanColumn !== undefined || skipMalformed))
     throw new TypeError("--scan-column and --skip-malformed need a --scan of an archive");
-  const say = (name: string) => void (json || stderr.write(`Reading ${name} …\n`));
+  const io = commandIo();
+  const say = (name: string) => void (json || io.stderr.write(`Reading ${name} …\n`));
   const logs: ScannedLog[] = [];
   for (const prefixed of logSources) {
     const path = prefixed.startsWith(LOG_PREFIX) ? prefixed.slice(LOG_PREFIX.length) : prefixed;
     const name = nameOf(path);
     say(name);
-    logs.push({ name, ...(await scanLog({ source: path === STANDARD_INPUT ? stdin : path, never })) });
+    logs.push({ name, ...(await scanLog({ source: path === STANDARD_INPUT ? io.stdin : path, never })) });
   }
   mustTellOf(namespace, logs);
   if (source === undefined) return { archive: undefined, logs };
   say(nameOf(source));
-  const result = await scanArchive({ source: source === STANDARD_INPUT ? stdin : source, column: scanColumn, never });
+  const result = await scanArchive({
+    source: source === STANDARD_INPUT ? io.stdin : source,
+    column: scanColumn,
+    never,
+  });
   return { archive: mustBeReadable(source, result, skipMalformed), logs };
 }
 

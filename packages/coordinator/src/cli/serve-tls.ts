@@ -1,5 +1,4 @@
 /** TLS of the coordinator: the options of `serve`, and what is made of them. */
-import process from "node:process";
 import type { Option } from "commander";
 import { z } from "zod";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
@@ -8,6 +7,7 @@ import { TlsReload } from "../http/tls-reload.js";
 import { TlsServers } from "../http/tls-servers.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
+import { running } from "./command-io.js";
 import { checkedOption, switchOption } from "./options.js";
 
 export interface TlsOptions {
@@ -77,8 +77,7 @@ export interface RunningTls {
 export function startTls(paths: TlsPaths, log: Log): RunningTls {
   const servers = new TlsServers(readTlsMaterial(paths, Date.now()), log);
   const reload = new TlsReload({ paths, servers, log });
-  // To the end of the process: a SIGHUP that comes while it stops must not cut the stop short.
-  process.on("SIGHUP", () => reload.reload());
+  running().onSignal("SIGHUP", () => reload.reload());
   reload.start();
   return { servers, stop: () => reload.stop() };
 }

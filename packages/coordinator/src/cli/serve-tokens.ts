@@ -1,6 +1,4 @@
 /** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
-
-import process from "node:process";
 import type { Option } from "commander";
 import { z } from "zod";
 import { type Door, OPEN_DOOR } from "../http/access.js";
@@ -12,6 +10,7 @@ import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { TokenDoor } from "../tokens/token-door.js";
 import type { TokenRecord } from "../tokens/token-record.js";
 import { TokensFileError } from "../tokens/tokens-file-error.js";
+import { running } from "./command-io.js";
 import { checkedOption } from "./options.js";
 
 /** A terminal has room for so many on a line; the log has all, after a SIGHUP. */
@@ -100,8 +99,7 @@ export async function admissionOf(
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
   let reread: Promise<void> = Promise.resolve();
-  // To the end of the process: a SIGHUP that comes while it stops must not cut the stop short.
-  process.on("SIGHUP", () => {
+  running().onSignal("SIGHUP", () => {
     // One after the other: the file as it was earlier must not win over a later one.
     reread = reread.then(() => readAgain(door, tokensFile, log, say));
   });

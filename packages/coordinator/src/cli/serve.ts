@@ -1,7 +1,13 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
+import { writeSync } from "node:fs";
 import { createServer as createProbe } from "node:net";
-import process, { stderr, stdout } from "node:process";
-import { type CommandContext, commandLine, OPERATOR_ROUTES, type Setting } from "@callnumber/protocol/operator";
+import {
+  type CommandContext,
+  commandLine,
+  filledCommands,
+  OPERATOR_ROUTES,
+  type Setting,
+} from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
@@ -12,7 +18,7 @@ import { RefusalLines } from "../refusal-lines.js";
 import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
-import { filled } from "./filled-commands.js";
+import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
 import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
 import { LogOutput } from "./log-output.js";
@@ -53,25 +59,37 @@ interface Typed {
 }
 
 export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Typed): Promise<void> {
+  const command = running();
+  const { stdout, stderr } = command.io;
   // With --json the log alone speaks: it holds the same events.
-  const say: Say = options.json ? () => {} : (text) => stderr.write(`${visibleLines(filled(text))}\n`);
+  const say: Say = options.json
+    ? () => {}
+    : (text) => stderr.write(`${visibleLines(filledCommands(text, commands))}\n`);
   // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
-  stderr.on("error", () => {});
+  const ignore = () => {};
+  stderr.on("error", ignore);
+  command.onEnd(() => stderr.off("error", ignore));
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
   const ledgerArchive = ledgerArchiveOf(options);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
-  const create = options.create ?? stderr.isTTY;
+  const create = options.create ?? stderr.isTTY ?? false;
   if (options.create && address.kind.startsWith("redis")) {
     throw new TypeError(
       `--create makes the file of an embedded store. For Redis: \`${commandLine("init", namespace)}\``,
     );
   }
   const memory = memoryOf(address, options.witnessFolder);
-  const output = new LogOutput({ file: 1, say });
-  process.once("exit", () => output.flush());
+  const { fd } = stdout;
+  const write = (bytes: Buffer) => {
+    if (fd !== undefined) return writeSync(fd, bytes);
+    stdout.write(bytes);
+    return bytes.length;
+  };
+  const output = new LogOutput({ write, say });
+  command.onEnd(() => output.flush());
   const { logLevel = "info", json = false } = options;
   const isText = stdout.isTTY && options.logLevel === undefined && !json;
   const hooks = { streamWrite: (line: string) => filledLine(line, commands) };

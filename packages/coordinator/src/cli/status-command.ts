@@ -1,5 +1,4 @@
 /** `status`: how much is used, how much is left, how long it will last; once, over and over, or as a verdict for monitoring. */
-import process from "node:process";
 import { statusAnswerSchema } from "@callnumber/protocol/schemas";
 import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
@@ -8,6 +7,7 @@ import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { alarmsInALine, askCapacity } from "./capacity-command.js";
 import { paintFor } from "./colours.js";
+import { running } from "./command-io.js";
 import { failureOf } from "./failure.js";
 import { coordinatorOption, everyOption, namespaceOption } from "./options.js";
 import { jsonLine, print, printJson, printPainted } from "./print.js";
@@ -70,8 +70,9 @@ async function alarmsOf(options: Options): Promise<string> {
 
 async function check(options: Options): Promise<void> {
   const verdict = await verdictFrom(options);
-  process.exitCode = EXIT_CODES[verdict.state];
-  if (options.json) print(jsonLine({ ...verdict, exitCode: process.exitCode }));
+  const exitCode = EXIT_CODES[verdict.state];
+  running().exitCode = exitCode;
+  if (options.json) print(jsonLine({ ...verdict, exitCode }));
   else print(checkLine(verdict));
 }
 

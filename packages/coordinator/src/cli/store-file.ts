@@ -1,9 +1,9 @@
 /** `--store-file`, and `--to-file` of `move`: a store's URL out of a file, which keeps its password off the command line. */
-import { env } from "node:process";
 import type { Command, Option } from "commander";
 import { z } from "zod";
 import { readPrivateFile } from "../private-file.js";
 import { areSamePlace, hasNoLogin, parseStoreUrl } from "../stores/store-url.js";
+import { commandIo } from "./command-io.js";
 import { checkedOption, setting } from "./options.js";
 
 /** For a command with `--store`, which can also be a setting. */
@@ -46,7 +46,7 @@ function readBefore(command: Command, name: string): void {
  */
 function withLogin(typed: string, path: unknown): string {
   try {
-    const given = env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
+    const given = commandIo().env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
     const [one, other] = [parseStoreUrl(typed), parseStoreUrl(given)];
     return hasNoLogin(one) && areSamePlace(one, other) ? given : typed;
   } catch {

@@ -1,6 +1,6 @@
 /** `token`: makes, lists and revokes the tokens that a coordinator lets in. Works on the file alone. */
 import { fstatSync } from "node:fs";
-import { platform, stderr, stdout } from "node:process";
+import { platform } from "node:process";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { Argument, Command, Option } from "commander";
 import { z } from "zod";
@@ -11,6 +11,7 @@ import { type MadeToken, makeToken } from "../tokens/made-token.js";
 import { readKeptTokensFile } from "../tokens/read-tokens-file.js";
 import { noteSchema, type TokenRecord } from "../tokens/token-record.js";
 import { holdsToken } from "../tokens-in-text.js";
+import { commandIo } from "./command-io.js";
 import { checked, checkedOption, switchOption } from "./options.js";
 import { instant, print, printJson, printPainted } from "./print.js";
 import { type Column, nameCell } from "./table.js";
@@ -113,7 +114,7 @@ async function create({ file, options }: Deed): Promise<void> {
     printJson({ token, ...told(record), tokensFile: file });
     return;
   }
-  stderr.write(
+  commandIo().stderr.write(
     `Made token ${record.id} in ${file}: role ${role}, ${reachInWords(namespaces, "namespace ")}.\n` +
       "It stands on standard output, this once, and nowhere else: keep it in a file that only its bearer may read (CALLNUMBER_TOKEN_FILE).\n" +
       `A coordinator that runs lets it in once it has read the file again: ${REREAD}.\n${isOpenToOthers() ? OPEN_TO_OTHERS : ""}`,
@@ -123,7 +124,9 @@ async function create({ file, options }: Deed): Promise<void> {
 
 /** A shell makes files that everybody may read, where nobody has told it otherwise. */
 function isOpenToOthers(): boolean {
-  const output = fstatSync(stdout.fd);
+  const { fd } = commandIo().stdout;
+  if (fd === undefined) return false;
+  const output = fstatSync(fd);
   return output.isFile() && platform !== "win32" && faultOfMode(output.mode, "") !== undefined;
 }
 

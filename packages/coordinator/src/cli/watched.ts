@@ -2,8 +2,8 @@
  * Something that is looked at again and again. On a terminal each look takes the place of the one before, on a screen of its own,
  * and the last one stays when it ends; elsewhere each stands behind the one before.
  */
-import process, { stdout } from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { commandIo, running } from "./command-io.js";
 import { instant, printPainted } from "./print.js";
 
 export interface Watch {
@@ -25,7 +25,7 @@ const ESCAPES = {
 
 /** Resolves when the signal comes. */
 export async function watched({ look, everyMs, asJson, signal }: Watch): Promise<void> {
-  const onScreen = stdout.isTTY === true && !asJson;
+  const onScreen = commandIo().stdout.isTTY === true && !asJson;
   const leave = onScreen ? enterScreen() : () => {};
   let last = "";
   try {
@@ -42,13 +42,15 @@ export async function watched({ look, everyMs, asJson, signal }: Watch): Promise
   if (onScreen) printPainted(last);
 }
 
-/** Answers what leaves it; a process that is ended by something else leaves it, too. */
+/** Answers what leaves it; a command that is ended by something else leaves it, too. */
 function enterScreen(): () => void {
+  const command = running();
+  const { stdout } = command.io;
   stdout.write(ESCAPES.enterScreen);
   const leave = () => void stdout.write(ESCAPES.leaveScreen);
-  process.once("exit", leave);
+  const forget = command.onEnd(leave);
   return () => {
-    process.removeListener("exit", leave);
+    forget();
     leave();
   };
 }
@@ -56,5 +58,5 @@ function enterScreen(): () => void {
 /** Over what stands there, and without a blank moment in between. */
 function redraw(text: string): void {
   const lines = text.split("\n").map((line) => line + ESCAPES.eraseToEndOfLine);
-  stdout.write(ESCAPES.home + lines.join("\n") + ESCAPES.eraseBelow);
+  commandIo().stdout.write(ESCAPES.home + lines.join("\n") + ESCAPES.eraseBelow);
 }

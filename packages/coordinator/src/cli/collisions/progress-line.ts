@@ -1,5 +1,5 @@
 /** One line on a terminal that says what is under way, and is gone when something else is printed. Elsewhere nothing. */
-import { stderr } from "node:process";
+import { commandIo } from "../command-io.js";
 
 /** As in the manual of xterm. */
 const ERASE_LINE = "\r\u001b[K";
@@ -10,9 +10,10 @@ export interface ProgressLine {
 }
 
 export function progressLine(): ProgressLine {
+  const { stderr } = commandIo();
   if (!stderr.isTTY) return { say: () => {}, clear: () => {} };
   return {
-    say: (text) => void stderr.write(`${ERASE_LINE}${text.slice(0, stderr.columns - 1)}`),
+    say: (text) => void stderr.write(`${ERASE_LINE}${text.slice(0, (stderr.columns ?? 80) - 1)}`),
     clear: () => void stderr.write(ERASE_LINE),
   };
 }

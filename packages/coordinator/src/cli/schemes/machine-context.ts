@@ -1,7 +1,7 @@
 /** What this machine has for minting: its clock, true randomness, its process id and MAC addresses; and what somebody must say. */
 import { randomBytes, randomInt } from "node:crypto";
 import { networkInterfaces } from "node:os";
-import process from "node:process";
+import { pid } from "node:process";
 import {
   capacityOf,
   type Field,
@@ -40,7 +40,7 @@ export function machineContext(scheme: Scheme, options: NodeOptions, state: Stat
     node: {
       given: options.node ?? 0,
       server: options.server ?? 0,
-      pid: process.pid,
+      pid,
       macs: hasNode(scheme, "mac hash") ? macsFor(options) : [],
     },
     memory,
@@ -96,7 +96,7 @@ const MISSING: Readonly<Record<NodeSource, string>> = {
 
 function valueOf(from: NodeSource, options: NodeOptions): number | undefined {
   const option = OPTIONS[from];
-  return option === undefined ? process.pid : options[option];
+  return option === undefined ? pid : options[option];
 }
 
 /** Whoever says which node this is expects that it stands in the number. */

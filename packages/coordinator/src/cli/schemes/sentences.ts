@@ -1,5 +1,5 @@
 /** Sentences beside a label, broken where the terminal ends. */
-import { stdout } from "node:process";
+import { commandIo } from "../command-io.js";
 import { widthOf } from "../text-width.js";
 
 const WIDTH_MIN = 40;
@@ -34,6 +34,7 @@ export function broken(text: string, width: number): readonly string[] {
 
 /** How wide a line of words may be, here and now. */
 export function lineWidth(): number {
-  const terminal = stdout.isTTY ? stdout.columns : WIDTH_WITHOUT_TERMINAL;
+  const { isTTY, columns } = commandIo().stdout;
+  const terminal = (isTTY ? columns : undefined) ?? WIDTH_WITHOUT_TERMINAL;
   return Math.min(Math.max(terminal, WIDTH_MIN), WIDTH_MAX);
 }

@@ -6,7 +6,6 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import process from "node:process";
 import type { Memory } from "@callnumber/schemes";
 import { holderOfLock, makeLockFile } from "../../lock-file.js";
 import { LinkLeadsNowhere, realPathOf } from "../../real-path.js";
@@ -31,7 +30,7 @@ const FILE_MODE = 0o600;
 const WHOLE_NUMBER = /^\d{1,60}$/;
 
 /**
- * Opens the state at `path`, or makes it where `create` says so. The lock beside it is removed by `close`, and when the process exits.
+ * Opens the state at `path`, or makes it where `create` says so. The lock beside it is removed by `close`.
  * @throws StateFileError when another process has it, it is not there, is damaged, or can't be written.
  */
 export function openStateFile(path: string, { create }: { readonly create: boolean }): StateFile {
@@ -88,14 +87,11 @@ function lock(path: string): () => void {
   }
   if (!isMade) throw lockedBy(name, path);
   let isOurs = true;
-  const unlock = (): void => {
+  return () => {
     if (!isOurs) return;
     isOurs = false;
-    process.removeListener("exit", unlock);
     removeIfThere(name);
   };
-  process.once("exit", unlock);
-  return unlock;
 }
 
 function lockedBy(name: string, path: string): StateFileError {

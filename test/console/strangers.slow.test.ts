@@ -81,7 +81,7 @@ async function tried(page: Page, origin: string, at: string) {
     if (response.url().startsWith(at)) answers.push(response);
   });
   await page.goto(`${origin}/?at=${encodeURIComponent(at)}`);
-  await expect.poll(() => page.title(), { timeout: 60_000 }).toBe("tried");
+  await expect.poll(() => page.title()).toBe("tried");
   return { seen: await page.evaluate<Record<string, string>>("seen"), answers };
 }
 

@@ -9,9 +9,7 @@ import { rowsOf, runImporter, startCoordinator, temporaryFolder, tinyMbox } from
 import { message } from "./new-message.js";
 import { LIST_PATHS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
 
-const SLOW = { timeout: 300_000 };
-
-describe("an import by four processes", SLOW, () => {
+describe("an import by four processes", () => {
   it("gives every message of all archives a number of its own, and none twice, on the embedded store", async (ctx) => {
     skipWithoutSharedMail(ctx);
     await importOn(`sqlite:${join(await temporaryFolder(), "store.db")}`);
@@ -90,7 +88,7 @@ describe("an import by four processes", SLOW, () => {
   });
 });
 
-describe("a call number that stands in the archive already", SLOW, () => {
+describe("a call number that stands in the archive already", () => {
   it("stops the import with an error, and nothing is overwritten", async () => {
     const folder = await temporaryFolder();
     const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
@@ -113,7 +111,7 @@ describe("a call number that stands in the archive already", SLOW, () => {
   });
 });
 
-describe("the store that an archive takes its numbers from", SLOW, () => {
+describe("the store that an archive takes its numbers from", () => {
   it("is pinned with the first message, and another one is refused before the first number", async () => {
     const folder = await temporaryFolder();
     const path = join(folder, "archive.db");
@@ -144,7 +142,7 @@ describe("the store that an archive takes its numbers from", SLOW, () => {
   });
 });
 
-describe("one process that refills when empty", SLOW, () => {
+describe("one process that refills when empty", () => {
   it("uses one run for 16,383 and for 16,384 messages, two for 16,385, three for 32,769", async () => {
     await Promise.all([usesRuns(16_383, 1), usesRuns(16_384, 1), usesRuns(16_385, 2), usesRuns(32_769, 3)]);
   });

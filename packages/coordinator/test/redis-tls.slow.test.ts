@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { callnumber } from "../../../test/processes/command.js";
+import { callnumberProcess } from "../../../test/processes/command.js";
 import { command } from "../../../test/redis/redis-command.js";
 import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
@@ -103,7 +103,7 @@ describe("a server's certificate", () => {
   test("is refused also where the environment tells Node to believe everybody", async () => {
     const redis = await tlsRedis({ pair: others.issue() });
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
-    const { code, stderr } = await callnumber(["init", "--store", redis.urlWith(`ca=${ca}`)], { env });
+    const { code, stderr } = await callnumberProcess(["init", "--store", redis.urlWith(`ca=${ca}`)], { env });
     expect({ code, stderr }).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("nobody known here has signed"),

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newToken } from "../packages/coordinator/src/tokens/token.js";
-import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
+import { callnumber, type Finished, folderForTest, serveProcess } from "./processes/command.js";
 import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "./redis/echoing-redis.js";
 import { sharedRedis } from "./redis/test-redis.js";
 import { replaceFile } from "./tls/files.js";
@@ -206,7 +206,7 @@ test("a token on standard input is not repeated", async () => {
 test("a token that was typed is in no process list", async () => {
   const folder = await folderForTest();
   const store = `sqlite:${folder}/store.db`;
-  const { child } = await serve(store, "--create", "--witness-folder", join(folder, TOKEN));
+  const { child } = await serveProcess(store, "--create", "--witness-folder", join(folder, TOKEN));
   const shown = readFileSync(`/proc/${child.pid}/cmdline`, "latin1");
   expect(shown).toContain("cn_(token)");
   expect(shown).not.toContain(TOKEN_KNOWN_BY);
@@ -239,7 +239,7 @@ describe("a coordinator", () => {
     const { operatorUrl } = sharedRedis();
     const { password } = new URL(operatorUrl);
     expect(await callnumber(["init", "--store", operatorUrl])).toMatchObject({ code: 0 });
-    const { url, child, output, stop } = await serve(operatorUrl, "--log-level", "debug");
+    const { url, child, output, stop } = await serveProcess(operatorUrl, "--log-level", "debug");
     const shown = [readFileSync(`/proc/${child.pid}/cmdline`, "latin1")];
     expect(shown[0]).toContain("serve");
     expect(shown[0]).toContain("redis://operator:***@");

@@ -145,9 +145,7 @@ describe("an answer with what can't be", () => {
         },
       });
       const follower = startCommand(["runs", "--follow", "--every", "1", "--coordinator", url]);
-      await expect
-        .poll(() => follower.output().stderr, { timeout: 20_000 })
-        .toMatch(/neither a lease nor.*export_broken_off/);
+      await expect.poll(() => follower.output().stderr).toMatch(/neither a lease nor.*export_broken_off/);
       expect(await follower.stop()).toBe(0);
     },
   );

@@ -19,9 +19,7 @@ const LIVES_OF_A_STORE = 16;
 const lineNow = ({ storeId }: MadeStore) => lineAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
 
 describe("kill -9", () => {
-  test(`${KILLS} times at a random moment: no run is leased twice, and each life begins densely or jumps`, {
-    timeout: 600_000,
-  }, async () => {
+  test(`${KILLS} times at a random moment: no run is leased twice, and each life begins densely or jumps`, async () => {
     const random = randomFrom(inject("seed"));
     let [lives, denseLives, jumps] = [0, 0, 0];
     while (lives < KILLS) {

@@ -15,12 +15,11 @@ import {
   untilStored,
 } from "./importing.js";
 
-const SLOW = { timeout: 300_000 };
 const MESSAGE_COUNT = 20_000;
 /** Enough to be in the middle: one in a hundred. */
 const STORED_BEFORE = 200;
 
-describe("an import that is interrupted", SLOW, () => {
+describe("an import that is interrupted", () => {
   let archive: string;
   let args: string[];
   let coordinator: RunningCoordinator;

@@ -4,7 +4,7 @@ import { pathOf } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, test } from "vitest";
 import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite-restart-marker.js";
-import { callnumber, folderForTest, serve } from "../processes/command.js";
+import { callnumber, folderForTest, serve, serveProcess } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 import { mustBeAccessible } from "./accessibility.js";
 import { CHROMIUM, chromiumForFile, newPage, screenshot } from "./browser.js";
@@ -15,7 +15,7 @@ const browser = chromiumForFile();
 describe.skipIf(CHROMIUM === undefined)("the page", () => {
   test("tells a doubt that was settled: what it was, and from where to where it jumped", async () => {
     const path = join(await folderForTest(), "store.db");
-    const first = await serve(`sqlite:${path}`, "--create");
+    const first = await serveProcess(`sqlite:${path}`, "--create");
     await lease(first.url, { name: "importer" });
     const { page } = await newPage(browser(), new URL(first.url).origin);
     await page.goto(`${first.url}/console/#/main/recovery`);

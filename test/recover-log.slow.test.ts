@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
+import { callnumber, folderForTest, serve, serveProcess, shell } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 import { replaceFile } from "./tls/files.js";
 
@@ -48,7 +48,7 @@ describe("with nothing left but the logs", () => {
     const folder = await folderForTest();
     const { url, lose } = newRedisStore();
     expect((await callnumber(["init", "--store", url])).code).toBe(0);
-    const before = await serve(url, "--witness-folder", join(folder, "lost-witness"));
+    const before = await serveProcess(url, "--witness-folder", join(folder, "lost-witness"));
     const leased = new Set<number>();
     let storeId = "";
     for (let count = 0; count < LEASE_COUNT; count++) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, serve } from "../processes/command.js";
+import { callnumber, folderForTest, serve, serveProcess } from "../processes/command.js";
 import { mustBeAccessible } from "./accessibility.js";
 import {
   CHROMIUM,
@@ -153,7 +153,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
   test("takes a number apart although the coordinator is gone", async () => {
     const { page, visit, coordinator } = await openConsole(browser());
     await visit("/main/inspect");
-    await coordinator.stop("SIGKILL");
+    await coordinator.stop();
     await page.getByLabel("A call number").fill("2VznWE2i");
     await page.getByRole("heading", { name: "What it is made of" }).waitFor();
     expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", "99", "345"]);
@@ -200,7 +200,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
 
   test("says that the coordinator is away and how old everything is, and is there again by itself", async () => {
     const store = `sqlite:${join(await folderForTest(), "store.db")}`;
-    const first = await serve(store, "--create");
+    const first = await serveProcess(store, "--create");
     const { page, wrongs } = await newPage(browser(), new URL(first.url).origin);
     await lease(first.url, { name: "importer" });
     await page.goto(`${first.url}/console/#/main`);

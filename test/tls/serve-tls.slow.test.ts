@@ -6,7 +6,7 @@ import { connect as connectPlainly } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { beforeEach, describe, expect, test } from "vitest";
-import { callnumber, folderForTest, serve } from "../processes/command.js";
+import { callnumber, callnumberProcess, folderForTest, serve } from "../processes/command.js";
 import { newAuthority } from "./certificates.js";
 import { replaceFile, type TlsFiles, writeTlsFiles } from "./files.js";
 
@@ -28,10 +28,10 @@ test("importers and the asking commands reach it with a CA of one's own in NODE_
   const { url } = await serve("memory:", ...tlsFlags());
   expect(url).toMatch(/^https:/);
   const env = { NODE_EXTRA_CA_CERTS: ca };
-  const next = await callnumber(["next", "-n", "2", "--coordinator", url], { env });
+  const next = await callnumberProcess(["next", "-n", "2", "--coordinator", url], { env });
   expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^([0-9A-Za-z]{8}\n){2}$/) });
   for (const command of [["status"], ["runs"], ["inspect", next.stdout.slice(0, 8)], ["export"], ["capacity"]]) {
-    const { code, stderr } = await callnumber([...command, "--coordinator", url], { env });
+    const { code, stderr } = await callnumberProcess([...command, "--coordinator", url], { env });
     expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
   }
 });
@@ -53,7 +53,7 @@ test("without that CA nobody asks it anything, and is told what to set", async (
   });
   const other = replaceFile(join(folder, "other.crt"), newAuthority().certificate);
   const env = { NODE_EXTRA_CA_CERTS: other };
-  expect(await callnumber(["next", "--coordinator", url], { env })).toMatchObject({ code: 1, stdout: "" });
+  expect(await callnumberProcess(["next", "--coordinator", url], { env })).toMatchObject({ code: 1, stdout: "" });
   expect(output().stdout).not.toContain('"lease"');
 });
 
@@ -73,13 +73,13 @@ test("a certificate for another host, or one that has ended, is not believed", a
   const env = { NODE_EXTRA_CA_CERTS: ca };
   files = writeTlsFiles(folder, authority.issue({ names: ["elsewhere.example"] }));
   const elsewhere = await serve("memory:", ...tlsFlags());
-  const { code, stderr } = await callnumber(["status", "--coordinator", elsewhere.url], { env });
+  const { code, stderr } = await callnumberProcess(["status", "--coordinator", elsewhere.url], { env });
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("is for another host name") });
 });
 
 test("with a client CA a caller without a certificate of it leases nothing", async () => {
   const { url, output } = await serve("memory:", ...tlsFlags(), "--tls-client-ca", ca, "--log-level", "debug");
-  expect(await callnumber(["next", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).toMatchObject({
+  expect(await callnumberProcess(["next", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).toMatchObject({
     code: 1,
     stdout: "",
   });
@@ -144,10 +144,10 @@ describe("its start", () => {
 });
 
 test("SIGHUP takes new files at once, and says what is wrong with those that do not fit", async () => {
-  const { url, child, output, stop } = await serve("memory:", ...tlsFlags());
+  const { url, send, output, stop } = await serve("memory:", ...tlsFlags());
   const before = await shown(url);
   const told = async (event: string) => {
-    child.kill("SIGHUP");
+    send("SIGHUP");
     await expect.poll(() => output().stdout).toContain(event);
   };
   replaceFile(files.key, authority.issue().key);
@@ -172,7 +172,9 @@ test("plain HTTP at its port, bytes of no kind and connections that go are ended
       else await once(socket, "close");
     }
   }
-  expect((await callnumber(["status", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).code).toBe(0);
+  expect((await callnumberProcess(["status", "--coordinator", url], { env: { NODE_EXTRA_CA_CERTS: ca } })).code).toBe(
+    0,
+  );
   expect(output().stdout).not.toMatch(/handshake|refusal|error/);
   expect(await stop()).toBe(0);
 });

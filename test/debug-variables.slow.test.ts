@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newToken } from "../packages/coordinator/src/tokens/token.js";
-import { callnumber, folderForTest, serveWith } from "./processes/command.js";
+import { callnumberProcess, folderForTest, serveProcessWith } from "./processes/command.js";
 import { sharedRedis } from "./redis/test-redis.js";
 import { replaceFile } from "./tls/files.js";
 
@@ -16,7 +16,7 @@ const VARIABLES: readonly [string, string, RegExp | undefined][] = [
 
 test.each(VARIABLES)("%s=%s shows no password of Redis", async (name, value, said) => {
   const { operatorUrl } = sharedRedis();
-  const { code, stdout, stderr } = await callnumber(["doctor"], {
+  const { code, stdout, stderr } = await callnumberProcess(["doctor"], {
     env: { CALLNUMBER_STORE: operatorUrl, [name]: value },
   });
   expect(code, stdout).toBeLessThan(2);
@@ -31,12 +31,12 @@ test.each(VARIABLES.filter(([, value]) => value === "*"))(
     const folder = await folderForTest();
     const tokens = join(folder, "tokens");
     const words = ["token", "create", "--tokens-file", tokens, "--role", "read", "--all-namespaces"];
-    const token = (await callnumber(words)).stdout.trim();
+    const token = (await callnumberProcess(words)).stdout.trim();
     const env = { [name]: value };
-    const running = await serveWith(env, "memory:", "--tokens-file", tokens);
+    const running = await serveProcessWith(env, "memory:", "--tokens-file", tokens);
     const ask = (borne: string) => {
       const file = replaceFile(join(folder, "me.token"), `${borne}\n`);
-      return callnumber(["status", "--coordinator", running.url, "--token-file", file], { env });
+      return callnumberProcess(["status", "--coordinator", running.url, "--token-file", file], { env });
     };
     const stranger = newToken();
     const [good, bad] = [await ask(token), await ask(stranger)];

@@ -192,7 +192,7 @@ describe("what is no request", () => {
         .resume()
         .on("error", () => {})
         .write(EMPTY_LINES);
-    await expect.poll(() => isOver(stranger), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => isOver(stranger)).toBe(true);
     expect(await answerTo(known, get(target, "/healthz"))).toContain("200 OK");
   });
 
@@ -202,7 +202,7 @@ describe("what is no request", () => {
     expect(await answerTo(socket, lease(target))).toContain("201 Created");
     const lines = setInterval(() => socket.writable && socket.write("\n"), 20);
     toEnd.push(() => clearInterval(lines));
-    await expect.poll(() => isOver(socket), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => isOver(socket)).toBe(true);
   });
 });
 

@@ -9,7 +9,7 @@ import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import { beforeEach, expect, test } from "vitest";
 import { CHROMIUM, launchChromium, newPage, WITHOUT_CHROMIUM } from "../console/browser.js";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "../processes/command.js";
+import { callnumber, folderForTest, type ServingProcess, serveProcess } from "../processes/command.js";
 import { losePower } from "../redis/power-loss.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
@@ -52,7 +52,7 @@ test(
       ).toMatchObject({ code: 0 });
     }
     const witness = ["--witness-folder", join(folder, "witness")];
-    let coordinator = await serve(store, "--namespace", "lists", ...witness);
+    let coordinator = await serveProcess(store, "--namespace", "lists", ...witness);
     const { url } = coordinator;
     await leaseBacklog(url, "lists", BACKLOG_LEASES);
     const importers = twentyImporters(url, folder);
@@ -68,7 +68,8 @@ test(
 
     expect(await coordinator.stop()).toBe(0);
     const rotating = ["--ledger-folder", ledgerFolder, "--keep-leases", String(KEPT_LEASES)];
-    const again = () => serve(store, "--namespace", "lists", "--port", new URL(url).port, ...witness, ...rotating);
+    const again = () =>
+      serveProcess(store, "--namespace", "lists", "--port", new URL(url).port, ...witness, ...rotating);
     coordinator = await again();
     await powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder });
     await redis.start();
@@ -116,7 +117,7 @@ async function seenInMetrics(url: string): Promise<void> {
         (line) => line.startsWith("callnumber_alarms{") && line.endsWith(" 1") && !line.includes("holder_restarts"),
       );
   await expect
-    .poll(alarms, { timeout: 110_000, interval: LOOK_EVERY_MS })
+    .poll(alarms, { interval: LOOK_EVERY_MS })
     .toEqual([expect.stringContaining(`namespace="${CRASHING.namespace}",name="holder_share"`)]);
 }
 
@@ -181,7 +182,7 @@ async function exportedWeek(url: string, namespace: string): Promise<readonly Le
 }
 
 interface Stage {
-  readonly coordinator: RunningCoordinator;
+  readonly coordinator: ServingProcess;
   readonly redis: RedisServer;
   readonly disk: WatchedDisk;
   readonly ledgerFolder: string;
@@ -201,7 +202,7 @@ async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder }: 
 }
 
 /** What the coordinator told of its rotations since it was started. */
-function rotationsIn({ output }: RunningCoordinator): readonly string[] {
+function rotationsIn({ output }: ServingProcess): readonly string[] {
   return output()
     .stdout.split("\n")
     .filter((line) => line.includes('"msg":"rotation"'));

@@ -1,0 +1,43 @@
+/** Each refusal and each write of the Redis scripts left out, one at a time: the tests of `npm test` notice. Part of `npm run test:mutation`. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { signsOfLife } from "../signs-of-life.js";
+import { type LuaMutant, luaMutants } from "./lua-mutants.js";
+
+/** The quick ones first: most mutants go no further. */
+const STAGES = [
+  ["scripts-and-decisions"],
+  ["stores.test", "two-stores"],
+  ["redis-", "ledger-", "labels", "store-copy", "move.test"],
+];
+const AT_ONCE = 2;
+
+test("every refusal and every write that is left out of a script is noticed", async () => {
+  const mutants = luaMutants();
+  const left = [...mutants];
+  const survivors: string[] = [];
+  const signs = signsOfLife();
+  const worker = async () => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      signs.show(() => `${mutants.length - left.length} of ${mutants.length} mutants, ${survivors.length} survive`);
+      if (!(await isNoticed(mutant))) survivors.push(`${mutant.name}: ${mutant.before}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  signs.end();
+  console.log(`Lua: ${mutants.length - survivors.length} of ${mutants.length} mutants noticed`);
+  expect(survivors.sort()).toEqual([]);
+});
+
+async function isNoticed({ name }: LuaMutant): Promise<boolean> {
+  for (const files of STAGES) if ((await codeOf(name, files)) !== 0) return true;
+  return false;
+}
+
+async function codeOf(name: string, files: readonly string[]): Promise<number | null> {
+  const words = ["vitest", "run", "--config", "test/mutation/lua.config.ts", ...files];
+  const env = { ...process.env, CALLNUMBER_LUA_MUTANT: name };
+  const [code] = await once(spawn("npx", words, { env, stdio: "ignore" }), "close");
+  return code as number | null;
+}
