@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { folderForTest, REPOSITORY, serveProcess } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
 
@@ -30,11 +30,11 @@ describe("the image", () => {
       const own = { PATH, CALLNUMBER_PORT: new URL(url).port, ...env };
       return spawnSync(program, words, { env: own }).status === 0;
     };
-    const plain = await serve("memory:");
+    const plain = await serveProcess("memory:");
     expect(isWell(plain.url, {})).toBe(true);
     const files = writeTlsFiles(await folderForTest(), newAuthority().issue({ names: ["elsewhere.example"] }));
     const env = { CALLNUMBER_TLS_CERTIFICATE: files.certificate };
-    const encrypted = await serve("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
+    const encrypted = await serveProcess("memory:", "--tls-certificate", files.certificate, "--tls-key", files.key);
     expect(isWell(encrypted.url, env)).toBe(true);
     expect(isWell(plain.url, env)).toBe(false);
     expect(isWell("http://127.0.0.1:1", {})).toBe(false);
