@@ -45,7 +45,7 @@ export function commandLine(
 export function filledCommands(text: string, { storeOption, witnessOption }: CommandContext): string {
   if (!text.includes(STORE_URL)) return text;
   return text.replace(TO_FILL, (_, verb: string) => {
-    const options = verb === "doctor" || witnessOption === "" ? [storeOption] : [storeOption, witnessOption];
+    const options = witnessOption === "" ? [storeOption] : [storeOption, witnessOption];
     return ["callnumber", verb, ...options].join(" ");
   });
 }

@@ -14,6 +14,6 @@ test("filledCommands puts the options of store and witness folder where a comman
   const context = { storeOption: "--store redis://h:1/0", witnessOption: "--witness-folder /w" };
   const text = `STORE_URL: \`${commandLine("init", "lists")}\` or \`${commandLine("doctor", undefined)}\``;
   expect(filledCommands(text, context)).toBe(
-    "STORE_URL: `callnumber init --store redis://h:1/0 --witness-folder /w --namespace lists` or `callnumber doctor --store redis://h:1/0`",
+    "STORE_URL: `callnumber init --store redis://h:1/0 --witness-folder /w --namespace lists` or `callnumber doctor --store redis://h:1/0 --witness-folder /w`",
   );
 });

@@ -22,7 +22,7 @@ import {
 import { acceptOption, checkedOption, nodesOption, setting, storeOption, switchOption } from "./options.js";
 import { print, printJson } from "./print.js";
 import { takeTargetFromFile } from "./store-file.js";
-import { memoryOf, witnessesOf, witnessFolderOption } from "./witness-option.js";
+import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options {
   readonly store: string;
@@ -141,10 +141,8 @@ async function withMove<T>(
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
-  const [witness, targetWitness] = [from, to].map((address) => witnessesOf(address, witnessFolder)(namespace)) as [
-    ReturnType<ReturnType<typeof witnessesOf>>,
-    ReturnType<ReturnType<typeof witnessesOf>>,
-  ];
+  const witness = memoryOf(from, witnessFolder).witnessOf(namespace);
+  const targetWitness = memoryOf(to, witnessFolder).witnessOf(namespace);
   try {
     const newPlace = { store: target, place: placeOf(to), witness: targetWitness };
     return await act({ store: source, namespace, witness, target: newPlace, nodeCount: nodes });

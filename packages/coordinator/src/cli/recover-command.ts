@@ -17,7 +17,7 @@ import { grouped, print, printJson } from "./print.js";
 import { planAsJson, planInWords } from "./recover-words.js";
 import { floorsOf, mustBeOfVersion, type ScanOptions, scanned, scanOptions } from "./scan-option.js";
 import { typedAgain } from "./typed-again.js";
-import { witnessesOf, witnessFolderOption } from "./witness-option.js";
+import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
 interface Options extends ScanOptions {
   readonly store: string;
@@ -85,7 +85,7 @@ async function recover(options: Options, command: Command): Promise<void> {
   const { stderr } = commandIo();
   const read = await scanned(options, address, { namespace, json });
   const { store, isMissing } = await openedOrEmpty(address);
-  const witness = witnessesOf(address, witnessFolder)(namespace);
+  const witness = memoryOf(address, witnessFolder).witnessOf(namespace);
   let made: Store | undefined;
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),

@@ -64,11 +64,6 @@ export function memoryOf(address: StoreAddress, folder: string): Memory {
   };
 }
 
-/** The witness of a namespace of a store. @throws as `memoryOf`. */
-export function witnessesOf(address: StoreAddress, folder: string): (namespace: string) => Witness {
-  return memoryOf(address, folder).witnessOf;
-}
-
 function lost(address: StoreAddress, namespace: string, remembered: Remembrance | typeof DAMAGED): CoordinatorError {
   const isDamaged = remembered === DAMAGED;
   const known = isDamaged ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
