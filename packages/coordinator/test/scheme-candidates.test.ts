@@ -2,6 +2,7 @@
 import { type Field, type Reading, SCHEMES, type Scheme } from "@callnumber/schemes";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../../test/any-character.js";
 import { candidatesOf, numberIn } from "../src/cli/schemes/candidates.js";
 import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "../src/cli/schemes/parsed-words.js";
 import { beInCommand } from "./in-command.js";
@@ -120,7 +121,7 @@ describe("any text", () => {
 
   test("is told in words, as a line and as JSON, or is a number of no scheme; nothing throws, no line is torn", () => {
     fc.assert(
-      fc.property(fc.oneof(prefixed, fc.string({ unit: "binary", maxLength: 60 })), (typed) => {
+      fc.property(fc.oneof(prefixed, fc.string({ unit: anyCharacter, maxLength: 60 })), (typed) => {
         const text = numberIn(typed, SCHEMES);
         const candidates = candidatesOf(text, SCHEMES, NOW_MS);
         const matching = SCHEMES.filter((scheme) => scheme.parse(text).matches).length;

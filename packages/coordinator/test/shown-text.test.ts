@@ -1,6 +1,7 @@
 /** What strangers chose, as it is shown: nothing acts on a terminal, and JSON means the same. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { anyCharacter } from "../../../test/any-character.js";
 import { labelsInWords } from "../src/cli/print.js";
 import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
@@ -9,7 +10,7 @@ import { asStoreError } from "../src/stores/redis-errors.js";
 import { factsOf } from "../src/stores/redis-facts.js";
 
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
-const anyText = fc.string({ unit: "binary", maxLength: 40 });
+const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });
 const property = fc.property(anyText, (text) => {
   expect(visible(text)).not.toMatch(UNPRINTABLE);
   expect(shown(text, 9)).not.toMatch(UNPRINTABLE);

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { anyCharacter } from "../../../test/any-character.js";
 import { changeTokensFile } from "../src/tokens/change-tokens-file.js";
 import { makeToken } from "../src/tokens/made-token.js";
 import { readKeptTokensFile, readTokensFile } from "../src/tokens/read-tokens-file.js";
@@ -98,7 +99,7 @@ describe("a line", () => {
 
   test("of whatever text: what is taken writes itself down again, and nothing else happens than a refusal", () => {
     const text = fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.json(),
       fc.tuple(fc.nat(lineOf(record).length), fc.string({ maxLength: 2 })).map(([at, put]) => {
         const line = lineOf(record);

@@ -1,6 +1,7 @@
 /** What holds for every scheme and any text, drawn by the thousand. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../../../test/any-character.js";
 import { capacityOf, type Field, SCHEMES, type Scheme, schemeNamed, type Values } from "../src/index.js";
 import { mustMatch, readingsOf } from "./readings.js";
 import { mintedStep, world } from "./world.js";
@@ -72,7 +73,7 @@ describe.each(byName)("%s", (_, scheme) => {
   });
 
   test("gives no reason that repeats the text", () => {
-    const property = fc.property(fc.string({ unit: "binary", minLength: 3 }), (text) => {
+    const property = fc.property(fc.string({ unit: anyCharacter, minLength: 3 }), (text) => {
       const parsed = scheme.parse(`\u001b[31m${text}`);
       expect(parsed.matches ? "" : parsed.reason).not.toContain("\u001b");
     });
@@ -154,7 +155,7 @@ function textsNear(scheme: Scheme): fc.Arbitrary<string> {
       return text.slice(0, position) + insert + text.slice(position + cut);
     });
   return fc.oneof(
-    fc.string({ unit: "binary" }),
+    fc.string({ unit: anyCharacter }),
     fc.string({ unit: fc.constantFrom(..."0123456789"), maxLength: 42 }),
     fc.string({ unit: digits, maxLength: 40 }),
     own,
