@@ -1,7 +1,8 @@
 /** Which refusals a run of all faults must have met: every code of the wire but those that no fault of a store can bring about. */
 import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 
-const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
+/** Refusals that are no answer to a lease, or of no store. The simulation can't meet them either. */
+export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid_request: "a bad request over HTTP",
   not_found: "a bad request over HTTP",
   method_not_allowed: "a bad request over HTTP",
@@ -13,7 +14,7 @@ const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   forbidden: "a token",
   rate_limited: "a limit of a coordinator",
   overloaded: "a limit of a coordinator",
-  version_not_ended: "told to operators only",
+  version_not_ended: "an answer to operators only",
   run_not_leased: "a question about a run",
   not_the_holder: "a report by somebody else",
   too_many_streams: "people who watch",

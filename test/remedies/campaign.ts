@@ -5,16 +5,12 @@ import { type Walked, walksFrom, withoutValues } from "./walk.js";
 
 const AT_ONCE = 8;
 
-export async function walkAll(
-  situations: readonly Situation[],
-  binary: RedisBinary,
-  pace: { readonly isShort: boolean },
-): Promise<readonly Walked[]> {
+export async function walkAll(situations: readonly Situation[], binary: RedisBinary): Promise<readonly Walked[]> {
   const left = [...situations];
   const walked: Walked[] = [];
   const worker = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift())
-      walked.push(...(await walksFrom(next, binary, pace)));
+      walked.push(...(await walksFrom(next, binary)));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return walked;

@@ -9,7 +9,7 @@ test("every printed command, run as printed, leads to leasing within three steps
   const { binary } = inject("redis");
   if (binary === undefined) return skip(ownServerUnavailable());
   const wanted = SITUATIONS.filter(({ name }) => name.includes(env["CALLNUMBER_TARGET"] ?? ""));
-  const walked = await walkAll(wanted, binary, { isShort: false });
+  const walked = await walkAll(wanted, binary);
   console.log(summaryOf(walked));
   expect(problemsOf(walked)).toEqual([]);
 });

@@ -31,7 +31,6 @@ export interface Situation {
   /** What is said where nothing helps but time, and no command is printed. */
   readonly endsIn?: RegExp;
   /** Part of `npm test`. */
-  readonly isShort?: boolean;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -82,18 +81,12 @@ function onSqlite(
 
 export const SITUATIONS: readonly Situation[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
-    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record")), {
-      isShort: true,
-    }),
+    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record")), {}),
     onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
       redis("HSET", key("record"), "c", 7),
     ),
-    onSqlite(
-      "a field of the record edited",
-      "store_corrupt",
-      namespace,
-      (path) => edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
-      { isShort: true },
+    onSqlite("a field of the record edited", "store_corrupt", namespace, (path) =>
+      edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
     ),
   ]),
   onRedis(
@@ -101,9 +94,7 @@ export const SITUATIONS: readonly Situation[] = [
     "store_corrupt",
     "lists",
     (redis, key) => redis("SET", key("record"), "x"),
-    {
-      isShort: true,
-    },
+    {},
   ),
   onRedis("a string in place of the ledger", "store_corrupt", "lists", (redis, key) =>
     redis("SET", key("ledger"), "x"),
@@ -121,12 +112,8 @@ export const SITUATIONS: readonly Situation[] = [
   onRedis("two copies met", "store_forked", "lists", (redis, key) =>
     rewrite(redis, key("record"), "lists", { phase: 2, seal: "forked" }),
   ),
-  onRedis(
-    "silent for more than 30 days",
-    "operator_needed",
-    "lists",
-    (redis, key) => rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
-    { isShort: true },
+  onRedis("silent for more than 30 days", "operator_needed", "lists", (redis, key) =>
+    rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
   ),
   onRedis("the record renamed", "store_emptied", "main", (redis, key) =>
     redis("RENAME", key("record"), `${key("record")}:away`),
@@ -231,16 +218,11 @@ export const SITUATIONS: readonly Situation[] = [
     (redis, key) => rewrite(redis, key("record"), "lists", { mark: RUN_MAX }),
     { storeIdOf: endedStoreId },
   ),
-  onSqlite(
-    "the record lost",
-    "store_emptied",
-    "lists",
-    (path) =>
-      edit(
-        path,
-        `UPDATE namespaces SET ${["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"].map((field) => `${field} = NULL`).join(", ")} WHERE name = 'lists'`,
-      ),
-    { isShort: true },
+  onSqlite("the record lost", "store_emptied", "lists", (path) =>
+    edit(
+      path,
+      `UPDATE namespaces SET ${["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"].map((field) => `${field} = NULL`).join(", ")} WHERE name = 'lists'`,
+    ),
   ),
   onSqlite("the store id damaged", "store_corrupt", "lists", (path) =>
     edit(path, "UPDATE namespaces SET sid = 'x' WHERE name = 'lists'"),
@@ -253,7 +235,7 @@ export const SITUATIONS: readonly Situation[] = [
       copyFileSync(path, `${path}.copy`);
       renameSync(`${path}.copy`, path);
     },
-    { hurtsBoth: true, isShort: true },
+    { hurtsBoth: true },
   ),
   onSqlite(
     "a backup in its place",

@@ -18,15 +18,10 @@ export interface Walked {
   readonly said: ReadonlyMap<string, string>;
 }
 
-/** The walk from the first surface that prints a command; unless `isShort`, one more from each that prints another command. */
-export async function walksFrom(
-  situation: Situation,
-  binary: RedisBinary,
-  { isShort }: { readonly isShort: boolean },
-): Promise<readonly Walked[]> {
+/** The walk from the first surface that prints a command, and one more from each that prints another command. */
+export async function walksFrom(situation: Situation, binary: RedisBinary): Promise<readonly Walked[]> {
   const first = await walkFrom(situation, binary);
   const walks = [first];
-  if (isShort) return walks;
   const known = new Set(first.commands.map(withoutValues));
   for (const [surface, text] of first.said) {
     const other = about(situation.namespace, text)

@@ -1,42 +1,24 @@
 /** What was seen in many histories, and whether that was enough to say anything. */
 import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
+import { ELSEWHERE } from "../faults/refusal-codes.js";
 import { KINDS } from "./faults/kinds.js";
 import type { Played } from "./play.js";
 
 /** Refusals that importers can't meet in a simulated world, or hardly ever; all others must have been met. */
-const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
+const UNMET: Readonly<Partial<Record<ErrorCode, string>>> = {
+  ...ELSEWHERE,
   claim_raced: "settled by the guard itself, in all but one of many thousand histories",
   store_silent: "settled by the guard itself, in all but one of many thousand histories",
   store_went_back: "settled by the guard itself, in all but one of a thousand histories",
   store_forked:
     "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
-  invalid_request: "of HTTP",
-  not_found: "of HTTP",
-  method_not_allowed: "of HTTP",
-  body_too_large: "of HTTP",
-  unsupported_media_type: "of HTTP",
-  request_timed_out: "of HTTP",
-  headers_too_large: "of HTTP",
-  unauthorized: "of HTTP",
-  forbidden: "of HTTP",
-  rate_limited: "of HTTP",
-  overloaded: "of HTTP",
-  internal_error: "of HTTP",
-  too_many_streams: "of HTTP",
-  shutting_down: "of HTTP",
   namespace_already_initialised: "init is typed once",
-  run_not_leased: "nobody reports or looks up",
-  not_the_holder: "nobody reports or looks up",
-  report_too_late: "nobody reports or looks up",
-  ledger_archive_unavailable: "nobody reports or looks up",
-  coordinator_still_leases: "told to operators only",
-  version_not_ended: "told to operators only",
+  coordinator_still_leases: "an answer to operators only",
   store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
   store_replaced: "one store (A4)",
   store_unknown_schema: "one release",
   store_epoch_unreadable: "INFO can always be read",
   store_evicts: "of preflight",
-  store_too_old: "of preflight",
   store_copied: "of the embedded store",
   store_locked: "of the embedded store",
   store_missing: "of the embedded store",
@@ -72,7 +54,7 @@ export class Seen {
   /** Why nothing is proved by what was seen; empty when it was enough. */
   get gaps(): readonly string[] {
     const isLong = this.historyCount >= REFUSALS_MET_AFTER;
-    const codes = Object.keys(ERROR_RULES).filter((code) => isLong && !(code in ELSEWHERE));
+    const codes = Object.keys(ERROR_RULES).filter((code) => isLong && !(code in UNMET));
     return [
       ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
       ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`nobody was refused with ${code}`])),
