@@ -90,7 +90,7 @@ describe("one caller that mixes all forms", () => {
 describe("many callers of all forms at the same time", () => {
   test("never share a number, and burn none", async () => {
     const client = newClient();
-    const callers = Array.from({ length: 24 }, async (_, caller) => {
+    const callers = Array.from({ length: sized(12, 24) }, async (_, caller) => {
       const made: string[] = [];
       for (let turn = 0; turn < 12; turn++) {
         const form = FORMS[(caller + turn) % FORMS.length] as (typeof FORMS)[number];

@@ -6,6 +6,7 @@ import { statSync } from "node:fs";
 import { copyFile, open, readdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { sized } from "../../../test/size-of-run.js";
 import { lineAt } from "../src/guard/line.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
@@ -198,7 +199,7 @@ describe("a restart jumps when", () => {
 });
 
 describe("the control: a plain counter in SQLite", () => {
-  test.each(FORGETTING)("repeats runs when %s", async (_, story) => {
+  test.each(FORGETTING.slice(0, sized(1, FORGETTING.length)))("repeats runs when %s", async (_, story) => {
     const place = await newPlace();
     const plain = { script: "counting-process.mjs" };
     const { before, after } = await lived(place, { ...story, firstLife: plain, secondLife: plain });

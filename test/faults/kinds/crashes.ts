@@ -84,7 +84,6 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 5,
     name: "no persistence, restart",
-    isShort: true,
     config: NOTHING_KEPT,
     expected: ["store_emptied"],
     inject: async (world) => {
@@ -129,7 +128,6 @@ export const CRASHES: readonly Fault[] = [
   redisFault({
     number: 8,
     name: "an older state restored",
-    isShort: true,
     expected: ["store_epoch_changed"],
     inject: async (world) => {
       const { server } = world;

@@ -109,7 +109,6 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 14,
     name: "a record of an earlier generation",
-    isShort: true,
     expected: ["store_generation_stale"],
     inject: async (world) => {
       await writeRecord(world, ({ generation, ...record }) => ({ ...record, generation: generation + 10 }));
