@@ -2,6 +2,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inject } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
@@ -64,6 +65,12 @@ export const openRedis: OpenForTest = async (options) => {
     },
   };
 };
+
+/** False beside a mutant of TypeScript, where no server is started. */
+export const HAS_REDIS = inject("redis") !== undefined;
+
+/** As a row of `describe.each`, where there is a server. */
+export const ON_REDIS: readonly [string, OpenForTest][] = HAS_REDIS ? [["Redis", openRedis]] : [];
 
 function recoveredBy(operators: Store, own: Store): Store {
   const step: Store["step"] = (namespace, command) =>

@@ -32,6 +32,7 @@ const vectors = readFileSync(new URL("../test-vectors/v0.csv", import.meta.url),
   }));
 
 const seed = inject("seed");
+const TRIPS = sized(2_000_000, 2_000_000);
 
 describe("call numbers of the reference implementation", () => {
   test("there are 2,314 of them, and all pass both ways", () => {
@@ -51,10 +52,10 @@ describe("call numbers of the reference implementation", () => {
 });
 
 describe("the codec", () => {
-  test("comes back from 2,000,000 random call numbers to what they were made of, each a different text", () => {
+  test(`comes back from ${TRIPS} random call numbers to what they were made of, each a different text`, () => {
     const random = seededBelow(seed);
     const byText = new Map<string, number>();
-    for (let trip = 0; trip < 2_000_000; trip++) {
+    for (let trip = 0; trip < TRIPS; trip++) {
       const version = random(VERSION_MAX + 1);
       const run = random(RUN_MAX + 1);
       const sequence = random(SEQUENCE_COUNT);
@@ -68,7 +69,7 @@ describe("the codec", () => {
       if (other !== undefined && other !== input) expect.fail(`${callNumber} is written for ${other} and for ${input}`);
       byText.set(callNumber, input);
     }
-    expect(byText.size).toBeGreaterThan(1_990_000);
+    expect(byText.size).toBeGreaterThan(0.995 * TRIPS);
   });
 
   test("agrees with the plain reference on every single bit, on the edges and on random fields", () => {

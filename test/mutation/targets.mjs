@@ -1,0 +1,28 @@
+/** What `npm run test:mutation` mutates in TypeScript, by target: the sources, and the tests that must notice. None of them needs a server. */
+const CLIENT = "packages/client/test";
+const COORDINATOR = "packages/coordinator/test";
+const STORES = "packages/coordinator/src/stores";
+
+export const TARGETS = {
+  protocol: { mutate: ["packages/protocol/src/**/*.ts"], tests: ["packages/protocol/test/*.test.ts"] },
+  client: {
+    mutate: ["packages/client/src/**/*.ts"],
+    tests: [`${CLIENT}/{backoff,client,copied-process,forms,guard,http-source,run-numbers,told-to-wait}.test.ts`],
+  },
+  guard: {
+    mutate: ["packages/coordinator/src/guard/**/*.ts"],
+    tests: [
+      `${COORDINATOR}/{moved-seal,advance-version,burnt,forked,judge,namespace-guard,receipt,recover-at-the-end,recover-floors,recover-stores,sqlite-adopt,stores,witness}.test.ts`,
+    ],
+  },
+  /** What decides about leases; not the files and locks below them. */
+  stores: {
+    mutate: [
+      `${STORES}/{cut,import,report}-decision.ts`,
+      `${STORES}/{memory-store,namespace-record,sqlite-records,sqlite-store}.ts`,
+    ],
+    tests: [
+      `${COORDINATOR}/{stores,two-stores,ledger-cut,store-copy,sqlite-store,sqlite-copy,moved-seal,burnt}.test.ts`,
+    ],
+  },
+};
