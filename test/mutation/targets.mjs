@@ -3,15 +3,22 @@ const CLIENT = "packages/client/test";
 const COORDINATOR = "packages/coordinator/test";
 const STORES = "packages/coordinator/src/stores";
 
+/** Stryker takes a test file that does not load for one without a failure: what a mutant breaks at load fails here. */
+const LOADS = "test/mutation/loads.mjs";
+
 export const TARGETS = {
-  protocol: { mutate: ["packages/protocol/src/**/*.ts"], tests: ["packages/protocol/test/*.test.ts"] },
+  protocol: { mutate: ["packages/protocol/src/**/*.ts"], tests: [LOADS, "packages/protocol/test/*.test.ts"] },
   client: {
     mutate: ["packages/client/src/**/*.ts"],
-    tests: [`${CLIENT}/{backoff,client,copied-process,forms,guard,http-source,run-numbers,told-to-wait}.test.ts`],
+    tests: [
+      LOADS,
+      `${CLIENT}/{backoff,client,copied-process,forms,guard,http-source,run-numbers,told-to-wait}.test.ts`,
+    ],
   },
   guard: {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],
     tests: [
+      LOADS,
       `${COORDINATOR}/{moved-seal,advance-version,burnt,forked,judge,namespace-guard,receipt,recover-at-the-end,recover-floors,recover-stores,sqlite-adopt,stores,witness}.test.ts`,
     ],
   },
@@ -22,6 +29,7 @@ export const TARGETS = {
       `${STORES}/{memory-store,namespace-record,sqlite-records,sqlite-store}.ts`,
     ],
     tests: [
+      LOADS,
       `${COORDINATOR}/{stores,two-stores,ledger-cut,store-copy,sqlite-store,sqlite-copy,moved-seal,burnt}.test.ts`,
     ],
   },
