@@ -148,13 +148,17 @@ const INSPECTED: readonly object[] = [
   { ...inspected, verdict: "malformed", problem: "wrong_character", position: 3, hints: [] },
   { ...inspected, verdict: "malformed", problem: "beyond_greatest", position: null, hints: [] },
   { ...inspected, ...fields, verdict: "other_version", hints: [{ ...hint, slip: "surrounding" }] },
-  ...["above_mark", "below_first_run", "skipped"].map((reason) => {
-    const hints = [{ ...hint, slip: "look_alike", verdict: "unreported" }];
-    return { ...inspected, ...fields, verdict: "never_leased", reason, hints };
-  }),
+  neverLeased("above_mark"),
+  neverLeased("below_first_run"),
+  neverLeased("skipped"),
   { ...known, verdict: "reported", neighbours: null },
   { ...known, verdict: "unreported", neighbours: { previous: lease, next: null, explanation: "none" } },
 ];
+
+function neverLeased(reason: string): object {
+  const hints = [{ ...hint, slip: "look_alike", verdict: "unreported" }];
+  return { ...inspected, ...fields, verdict: "never_leased", reason, hints };
+}
 
 describe("answers", () => {
   test.each(ANSWERS)("the schema takes a true answer as it is: %s", (_, schema, answer) => {
