@@ -24,7 +24,7 @@ import {
 } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
 import type { StepCommand } from "../src/store.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { newStoreId, parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;
@@ -218,6 +218,19 @@ describe("a jump", () => {
   });
 });
 
+describe("a move", () => {
+  const sealTo = (firstVersion: number) => {
+    const next = newStoreId({ firstVersion, firstRun: 1, initialisedAtMs: NOW_MS, rate: 2 });
+    return movedSeal({ storeId: next, place: "x" });
+  };
+
+  test("seals for a store that begins above every version that this one has reached, and for no other", () => {
+    const seal = sealTo(1);
+    expect(written(commands.seal(seal))).toEqual({ ...record, phase: PHASES.sealed, seal });
+    expect(decided(commands.seal(sealTo(0)))).toBe("RACED 3");
+  });
+});
+
 describe("a recovery", () => {
   const target = lineAt(id, 0, NOW_MS + 2 * epsMs);
 
@@ -228,6 +241,8 @@ describe("a recovery", () => {
     expect(written(commands.recover({ generationMin: NOW_MS })).generation).toBe(NOW_MS + 1);
     expect(written(commands.recover(), { record: { generation: NOW_MS + 5 } }).generation).toBe(NOW_MS + 6);
     expect(decided(commands.recover({ generationMin: GENERATION_MAX }))).toMatch(/^CORRUPT the generation/);
+    expect(written(commands.recover({ generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
+    expect(decided(commands.recover(), { record: { mark: target + 1 } })).toBe("OPERATOR line");
     expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
   });
 
@@ -319,6 +334,8 @@ describe("the next version", () => {
     expect(phaseOf({ server: { epoch: "other:r:0" } })).toBe(PHASES.claimed);
     expect(decided(commands.advance(0), { ...ended, server: { epoch: "process:other:0" } })).toBe("OPERATOR epoch");
     expect(decided(commands.advance(0, { generationMin: GENERATION_MAX }), ended)).toMatch(/^CORRUPT the generation/);
+    const last = written(commands.advance(0, { generationMin: GENERATION_MAX - 1 }), ended);
+    expect(last.generation).toBe(GENERATION_MAX);
   });
 
   test("is refused for another version than the one that stands, and after the last", () => {
