@@ -16,12 +16,12 @@ import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-f
 import { type Play, randomScript } from "./random-scripts.js";
 import type { OpenForTest } from "./store-contract.js";
 import { withNamespace } from "./store-in-hand.js";
-import { openMemory, openRedis, openSqlite, redisAddressForTest } from "./stores-for-test.js";
+import { HAS_REDIS, ON_REDIS, openMemory, openSqlite, redisAddressForTest } from "./stores-for-test.js";
 
 const STORES: readonly [name: string, open: OpenForTest][] = [
   ["memory", openMemory],
   ["embedded", openSqlite],
-  ["Redis", openRedis],
+  ...ON_REDIS,
 ];
 const GUARD_SCRIPTS = sized(8, 25);
 const GUARD_STEPS = 40;
@@ -179,7 +179,7 @@ describe.each(STORES)("the %s store", (_, open) => {
   });
 });
 
-test.each(["record", "ledger", "reports", "archived"] as const)(
+test.runIf(HAS_REDIS).each(["record", "ledger", "reports", "archived"] as const)(
   "the Redis store cuts nothing where the %s is of another type",
   async (name) => {
     const address = redisAddressForTest();
@@ -197,7 +197,7 @@ test.each(["record", "ledger", "reports", "archived"] as const)(
   },
 );
 
-test("the Redis store keeps neither entry nor report of what it was made to let go of", async () => {
+test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what it was made to let go of", async () => {
   const address = redisAddressForTest();
   const store = await RedisStore.open(address);
   const redis = new Redis(sharedRedis().url);

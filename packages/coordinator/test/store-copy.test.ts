@@ -14,12 +14,12 @@ import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
-import { openMemory, openRedis, openSqlite } from "./stores-for-test.js";
+import { HAS_REDIS, ON_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
 
 const STORES: readonly [name: string, open: OpenForTest][] = [
   ["memory", openMemory],
   ["embedded", openSqlite],
-  ["Redis", openRedis],
+  ...ON_REDIS,
 ];
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = sized(3, 10);
@@ -200,7 +200,7 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
   });
 });
 
-test.each(["record", "ledger", "holders", "reports"] as const)(
+test.runIf(HAS_REDIS).each(["record", "ledger", "holders", "reports"] as const)(
   "the Redis store takes nothing over where the %s is of another type",
   async (name) => {
     const address = parseStoreUrl(sharedRedis().operatorUrl);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { IS_MUTATION } from "../../../test/size-of-run.js";
 import type { Store } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
@@ -64,6 +65,12 @@ export const openRedis: OpenForTest = async (options) => {
     },
   };
 };
+
+/** False beside a mutant of TypeScript, where no server is started. */
+export const HAS_REDIS = !IS_MUTATION;
+
+/** As a row of `describe.each`, where there is a server. */
+export const ON_REDIS: readonly [string, OpenForTest][] = HAS_REDIS ? [["Redis", openRedis]] : [];
 
 function recoveredBy(operators: Store, own: Store): Store {
   const step: Store["step"] = (namespace, command) =>

@@ -3,15 +3,29 @@
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { readdirSync, statSync } from "node:fs";
-import { mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import type { KeptFields } from "../src/guard/record.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
-import { openWitness, rememberedAt, type StorePlace } from "../src/guard/witness-folder.js";
+import { emptied, withMemory } from "../src/guard/refusal-with-memory.js";
+import {
+  DAMAGED,
+  isSameRemembrance,
+  merged,
+  NO_WITNESS,
+  type Remembrance,
+  type Witness,
+} from "../src/guard/witness.js";
+import {
+  makeWitnessFolder,
+  openWitness,
+  rememberedAt,
+  rememberedNamespaces,
+  type StorePlace,
+} from "../src/guard/witness-folder.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
@@ -260,7 +274,7 @@ describe("a group of servers", () => {
     await afterCoordinator(witnessAt("x:1"));
     await expect(guardOn(world, { witness: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
       code: "store_replaced",
-      message: expect.stringContaining(world.storeId),
+      message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
     });
   });
 
@@ -321,6 +335,117 @@ describe("the witness folder", () => {
     ]);
     expect(rememberedAt(join(folder, "none"), place).size).toBe(0);
     expect(readdirSync(folder)).not.toContain("none");
+    expect([...rememberedNamespaces(folder, place)].sort()).toEqual(["lists.old", "main"]);
+    expect([...rememberedNamespaces(folder, { ...place, group: "another" })]).toEqual([]);
+  });
+
+  test("is made for a new store, and names itself where it can't be", async () => {
+    makeWitnessFolder(join(folder, "new"));
+    expect(readdirSync(join(folder, "new"))).toEqual([]);
+    await writeFile(join(folder, "file"), "");
+    for (const act of [
+      (at: string) => makeWitnessFolder(join(at, "in")),
+      (at: string) => rememberedNamespaces(at, place),
+    ]) {
+      expect(() => act(join(folder, "file"))).toThrow(
+        expect.objectContaining({ code: "witness_unusable", message: expect.stringContaining(join(folder, "file")) }),
+      );
+    }
+  });
+
+  test("holds files of 1,024 bytes that nobody else may read, and reads no file of another name", async () => {
+    noteOf("main");
+    const [name] = readdirSync(folder) as [string];
+    const { size, mode } = statSync(join(folder, name));
+    expect([size, mode & 0o777]).toEqual([1_024, 0o600]);
+    for (const other of [`x${name}`, `${name}.new`, "notes"]) await writeFile(join(folder, other), "damaged");
+    expect(openWitness({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+  });
+
+  test("holds a file that was cut, or has more before or after its line, for damaged", async () => {
+    noteOf("main");
+    const path = join(folder, readdirSync(folder)[0] as string);
+    const text = await readFile(path, "utf8");
+    for (const damaged of ["", text.trimEnd(), `0${text}`, `${text}0`, text.replace('"ledgerId":7', '"ledgerId":8')]) {
+      await writeFile(path, damaged);
+      expect(openWitness({ folder, place, namespace: "main" }).read(), damaged.slice(0, 60)).toBe(DAMAGED);
+    }
+  });
+
+  test("lets a witness that noted nothing end without a file, and one that did write its last note once more", async () => {
+    openWitness({ folder, place, namespace: "none" }).close();
+    expect(readdirSync(folder)).toEqual([]);
+    const witness = noteOf("main");
+    const path = join(folder, readdirSync(folder)[0] as string);
+    await rm(path);
+    witness.close();
+    expect(openWitness({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    await rm(path);
+    witness.close();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("loses only files that were abandoned for more than an hour, once another has what they say", () => {
+    const nowMs = Date.now();
+    noteOf("main");
+    const at = (timeMs: number) => openWitness({ folder, place, namespace: "main", now: () => timeMs });
+    at(nowMs + 3_500_000).note(remembrance);
+    expect(readdirSync(folder)).toHaveLength(2);
+    const later = at(nowMs + 3_700_000);
+    later.note(remembrance);
+    expect(readdirSync(folder)).toHaveLength(1);
+    expect(at(nowMs).read()).toEqual(remembrance);
+  });
+});
+
+describe("what is known of a store", () => {
+  const known = { storeId: "a", ledgerId: 7, generation: 3, nodeCount: 1 };
+
+  test("is the greater of two, with the nodes of the later generation; of another store it is nothing", () => {
+    expect(merged(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
+      ...known,
+      ledgerId: 9,
+    });
+    expect(merged(known, { ...known, nodeCount: 5 })).toEqual(known);
+    expect(merged(known, { storeId: "a", ledgerId: 1, generation: 4, nodeCount: 5 })).toEqual({
+      ...known,
+      generation: 4,
+      nodeCount: 5,
+    });
+    expect(merged(known, { ...known, storeId: "b", ledgerId: 9 })).toBe(known);
+  });
+
+  test("is the same only when store, run and generation are", () => {
+    expect(isSameRemembrance(known, { ...known, nodeCount: 2 })).toBe(true);
+    for (const other of [{ storeId: "b" }, { ledgerId: 8 }, { generation: 4 }]) {
+      expect(isSameRemembrance(known, { ...known, ...other })).toBe(false);
+    }
+  });
+});
+
+describe("refusals with what is remembered", () => {
+  const remembered = { storeId: "a", ledgerId: 2 ** 30 + 7, generation: 3, nodeCount: 1 };
+
+  test("tell the state where it is known, keep the pause, and leave other errors as they are", () => {
+    const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
+    const words = "Remembered here: store id a, run 7 of version 1, generation 3";
+    const told = withMemory(error, remembered);
+    expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
+    const state = { state: "fenced", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
+    expect(
+      withMemory(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
+    ).toMatchObject({
+      message:
+        "bad. Leasing is FENCED since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
+      retryAfterMs: undefined,
+    });
+    const other = new Error("other");
+    expect(withMemory(other, remembered)).toBe(other);
+  });
+
+  test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
+    expect(emptied("main", DAMAGED).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
+    expect(emptied("main", remembered).message).toMatch(/run 1073741831 was leased.* --store-id a --floor 1073741831`/);
   });
 });
 

@@ -43,7 +43,6 @@ export function commandLine(
 
 /** The same text, with what its commands need in place of the placeholder. */
 export function filledCommands(text: string, { storeOption, witnessOption }: CommandContext): string {
-  if (!text.includes(STORE_URL)) return text;
   return text.replace(TO_FILL, (_, verb: string) => {
     const options = witnessOption === "" ? [storeOption] : [storeOption, witnessOption];
     return ["callnumber", verb, ...options].join(" ");

@@ -1,6 +1,7 @@
 /** What people paste instead of a call number, and which number is in it. */
-import { callNumberIn } from "@callnumber/protocol/call-number-in";
+
 import { expect, test } from "vitest";
+import { callNumberIn } from "../src/call-number-in.js";
 
 test.each([
   ["2VznWE2i", "2VznWE2i"],
@@ -12,6 +13,7 @@ test.each([
   ["HTTPS://lists.example.org/2%56znWE2i", "2VznWE2i"],
   ["/message/2VznWE2i", "2VznWE2i"],
   ["lists.example.org/2VznWE2i", "2VznWE2i"],
+  ["x/y://2VznWE2i", "2VznWE2i"],
 ])("%j holds %s", (text, callNumber) => {
   expect(callNumberIn(text)).toBe(callNumber);
 });
@@ -22,6 +24,8 @@ test.each([
   " 2VznWE2i",
   "2VznWE2i.",
   "https://archives/",
+  "  https://archives/",
+  "https://xarchives/",
   "https://archives?2VznWE2i",
   "https://lists.example.org/message/2VznWE2",
   "https://lists.example.org/100%/2VznWE2",

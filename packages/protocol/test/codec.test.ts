@@ -115,6 +115,12 @@ describe("the codec", () => {
   test("takes the greatest number and refuses the next one", () => {
     expect(decodeCallNumber("dxlGgaI3")).toEqual({ version: 7, run: RUN_MAX, sequence: SEQUENCE_MAX });
     expect(toNumber("dxlGgaI3")).toBe(2 ** 47 - 1);
+    expect(runInBytes(Buffer.from("dxlGgaI3"), 0)).toBe(2 ** 33 - 1);
+    expect(() => toNumber([..."dxlGgaI3"] as unknown as string)).toThrow(/a call number is a string/);
+    expect(["x", "xy"].map((text) => refusalOf(text).message)).toEqual([
+      '"x" has 1 character; a call number has 8',
+      '"xy" has 2 characters; a call number has 8',
+    ]);
     for (const text of ["dxlGgaI4", "dxlGgaIA", "dxlGgb00", "e0000000", "zzzzzzzz"]) {
       expect(refusalOf(text)).toMatchObject({ code: "beyond_greatest", message: expect.stringContaining("dxlGgaI3") });
     }

@@ -16,4 +16,7 @@ test("filledCommands puts the options of store and witness folder where a comman
   expect(filledCommands(text, context)).toBe(
     "STORE_URL: `callnumber init --store redis://h:1/0 --witness-folder /w --namespace lists` or `callnumber doctor --store redis://h:1/0 --witness-folder /w`",
   );
+  expect(filledCommands(commandLine("init", "lists"), { ...context, witnessOption: "" })).toBe(
+    "callnumber init --store redis://h:1/0 --namespace lists",
+  );
 });

@@ -11,7 +11,15 @@ import {
   runsQuerySchema,
   statusAnswerSchema,
 } from "../src/schemas.js";
-import { ERROR_RULES, isErrorCode, ledgerIdOf, pathOf, RECEIPT_PATTERN, runOfLedgerId } from "../src/wire.js";
+import {
+  describe as described,
+  ERROR_RULES,
+  isErrorCode,
+  ledgerIdOf,
+  pathOf,
+  RECEIPT_PATTERN,
+  runOfLedgerId,
+} from "../src/wire.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
 const request = { runCount: 1, nonce: "0123456789abcdef", holder, lastRun: null, receipt: null, sentAtMs: 1 };
@@ -46,10 +54,19 @@ describe("receipts", () => {
   });
 });
 
+describe("what was given, in a message", () => {
+  test("is quoted, cut after 40 characters, and without control characters", () => {
+    expect(described("x".repeat(40))).toBe(`"${"x".repeat(40)}"`);
+    expect(described("x".repeat(41))).toBe(`"${"x".repeat(40)}…"`);
+    expect(described("a\u202eb\u2028")).toBe('"a\\u{202e}b\\u{2028}"');
+    expect([null, undefined, 7, {}].map(described)).toEqual(["null", "undefined", "7", "a value of type object"]);
+  });
+});
+
 describe("error codes", () => {
   test("are a closed list: names of object properties are none of them", () => {
     expect(isErrorCode("store_unavailable")).toBe(true);
-    for (const word of ["constructor", "toString", "__proto__", "", "STORE_UNAVAILABLE", 503, null]) {
+    for (const word of ["constructor", "toString", "__proto__", "", "STORE_UNAVAILABLE", 503, null, ["overloaded"]]) {
       expect(isErrorCode(word)).toBe(false);
     }
   });
@@ -96,6 +113,9 @@ describe("schemas", () => {
     ["half a run", { ...request, runCount: 1.5 }],
     ["runs as text", { ...request, runCount: "1" }],
     ["a short nonce", { ...request, nonce: "0123456789abcde" }],
+    ["a nonce that begins with a space", { ...request, nonce: " 0123456789abcdef" }],
+    ["a pid beyond 32 bits", { ...request, holder: { ...holder, pid: 2 ** 32 } }],
+    ["a label's name that ends with a space", { ...request, holder: { ...holder, labels: { "archive ": "x" } } }],
     ["a nonce with a line end", { ...request, nonce: "0123456789abcdef\n" }],
     ["an unknown key", { ...request, extra: 1 }],
     ["no last run at all", { ...request, lastRun: undefined }],
@@ -134,6 +154,12 @@ describe("schemas", () => {
   test("a lease request with the receipt of its last run passes as it is", () => {
     const evidence = { lastRun: 64, receipt: "-_".padEnd(43, "Zz09"), sentAtMs: 1_795_000_000_000 };
     expect(leaseRequestSchema.parse({ ...request, ...evidence })).toEqual({ ...request, ...evidence });
+  });
+
+  test("a lease request with eight labels, and the greatest pid, passes as it is", () => {
+    const labels = Object.fromEntries("abcdefgh".split("").map((name) => [name, "1"]));
+    const full = { ...request, holder: { ...holder, pid: 2 ** 32 - 1, labels } };
+    expect(leaseRequestSchema.parse(full)).toEqual(full);
   });
 
   test("a lease bears a receipt", () => {
@@ -189,6 +215,9 @@ describe("schemas", () => {
   test("an exhausted run must have been used to its end", () => {
     const report = { nonce: request.nonce, state: "exhausted" };
     expect(reportRequestSchema.safeParse({ ...report, lastSequence: 16_383 }).success).toBe(true);
+    expect(reportRequestSchema.safeParse({ ...report, state: "closed", lastSequence: 5 }).success).toBe(true);
+    const { error } = reportRequestSchema.safeParse({ ...report, lastSequence: 5 });
+    expect(error?.issues).toMatchObject([{ path: ["lastSequence"], message: expect.stringContaining("16383") }]);
     for (const lastSequence of [null, 16_382, 16_384]) {
       expect(reportRequestSchema.safeParse({ ...report, lastSequence }).success).toBe(false);
     }

@@ -1,0 +1,133 @@
+/** The guards of all namespaces of one coordinator: when each is made, kept, touched and let go of. */
+import { describe, expect, test } from "vitest";
+import { CoordinatorError } from "../src/errors.js";
+import { NamespaceGuards } from "../src/guard/namespace-guards.js";
+import type { Witness } from "../src/guard/witness.js";
+import type { Log } from "../src/log.js";
+import { commandsFor, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { Clock, SettableStore } from "./settable-store.js";
+
+async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string[] } = {}) {
+  const clock = new Clock();
+  const store = new SettableStore(clock);
+  for (const name of names) {
+    await store.step(name, commandsFor(storeIdFrom(1, { initialisedAtMs: clock.timeMs, rate: 16 })).init());
+  }
+  store.steps.length = 0;
+  const told: unknown[][] = [];
+  const tell =
+    (level: string) =>
+    ({ namespace, code }: Record<string, unknown>, event: string): void =>
+      void told.push([level, event, namespace, code]);
+  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
+  const closed: string[] = [];
+  const unclosable = new Set<string>();
+  const witnessOf = (namespace: string): Witness => ({
+    read: () => undefined,
+    note: () => {},
+    close: () => {
+      closed.push(namespace);
+      if (unclosable.has(namespace)) throw new CoordinatorError("witness_unusable", namespace);
+    },
+  });
+  const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
+  const guards = new NamespaceGuards({ ...common, remembered: new Set(remembered) }, witnessOf);
+  return { guards, store, clock, told, closed, unclosable };
+}
+
+describe("the guards of all namespaces", () => {
+  test("are made when they are asked for first, and kept", async () => {
+    const { guards } = await guardsOn();
+    expect(await guards.opened()).toEqual([]);
+    const opening = guards.of("a");
+    expect(await guards.opened()).toEqual([]);
+    const guard = await opening;
+    expect(await guards.of("a")).toBe(guard);
+    expect(await guards.ifMade("a")).toBe(guard);
+    expect(await guards.opened()).toEqual([guard]);
+  });
+
+  test("are none for a namespace without a record, until it has one; the witness is let go of", async () => {
+    const { guards, store, closed } = await guardsOn();
+    await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    expect([await guards.ifMade("c"), closed]).toEqual([undefined, ["c", "c"]]);
+    await store.step("c", commandsFor(storeIdFrom(1)).init());
+    expect((await guards.ifMade("c"))?.namespace).toBe("c");
+    store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
+    await expect(guards.ifMade("b")).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  test("know the names that the store lists, that were opened, and that are remembered", async () => {
+    const { guards, store } = await guardsOn({ remembered: ["lost"] });
+    await guards.of("a");
+    store.restore(new Map([...store.backup()].filter(([name]) => name !== "a")));
+    expect([...(await guards.names())].sort()).toEqual(["a", "b", "lost"]);
+  });
+
+  test("touch every namespace, also those known when the list can't be read", async () => {
+    const { guards, store, told } = await guardsOn();
+    await guards.touchAll();
+    expect(store.stepNames()).toEqual(["touch", "touch"]);
+    expect(told.filter(([, event]) => event === "touch")).toEqual([
+      ["debug", "touch", "a", undefined],
+      ["debug", "touch", "b", undefined],
+    ]);
+    store.listNamespaces = () => Promise.reject(new Error("away"));
+    await guards.touchAll();
+    expect(store.stepNames()).toEqual(["touch", "touch"]);
+    expect(told).toContainEqual(["warn", "touch_failed", undefined, undefined]);
+  });
+
+  test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
+    const { guards, store, clock, told } = await guardsOn({ names: ["a"] });
+    const read = store.readNamespace.bind(store);
+    let code: "store_unavailable" | "store_corrupt" | "namespace_not_initialised" = "store_unavailable";
+    store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
+    const sinceMs = clock.timeMs;
+    await guards.touchAll();
+    clock.timeMs += 5;
+    await guards.touchAll();
+    const away = { state: "in_doubt", code: "store_unavailable", sinceMs, explanation: "why" };
+    expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
+    code = "store_corrupt";
+    await guards.touchAll();
+    expect(told.filter(([level]) => level === "warn")).toEqual([
+      ["warn", "in_doubt", "a", "store_unavailable"],
+      ["warn", "fenced", "a", "store_corrupt"],
+    ]);
+    expect(told.filter(([, event]) => event === "touch_refused")).toHaveLength(3);
+    code = "namespace_not_initialised";
+    await guards.touchAll();
+    expect(guards.refused()).toEqual([]);
+    code = "store_unavailable";
+    await guards.touchAll();
+    expect(guards.refused()).toHaveLength(1);
+    store.readNamespace = read;
+    await guards.touchAll();
+    expect(guards.refused()).toEqual([]);
+  });
+
+  test("tell of a touch that fails for no reason of the store, and keep the refusal of a guard in its own state", async () => {
+    const { guards, store, told } = await guardsOn({ names: ["a"] });
+    await guards.of("a");
+    store.before = () => {
+      throw new CoordinatorError("store_unavailable", "away");
+    };
+    await guards.touchAll();
+    expect([guards.refused(), (await guards.of("a")).state.code]).toEqual([[], "store_unavailable"]);
+    store.before = () => {
+      throw new TypeError("a mistake");
+    };
+    await guards.touchAll();
+    expect(told.at(-1)).toEqual(["warn", "touch_failed", undefined, undefined]);
+  });
+
+  test("let go of every witness, also when one can't be closed", async () => {
+    const { guards, closed, unclosable } = await guardsOn();
+    await Promise.all([guards.of("a"), guards.of("b"), guards.of("none").catch(() => {})]);
+    closed.length = 0;
+    unclosable.add("a");
+    await expect(guards.close()).rejects.toMatchObject({ code: "witness_unusable" });
+    expect(closed).toEqual(["a", "b"]);
+  });
+});

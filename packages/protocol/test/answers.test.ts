@@ -1,0 +1,252 @@
+/** What a coordinator answers, as its readers check it: each field of a true answer passes as it is, and none may be missing. */
+import { describe, expect, test } from "vitest";
+import type { z } from "zod";
+import { ALARM_NAMES, ALARM_SEVERITIES, EXPORT_FORMATS, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";
+import {
+  capacityAnswerSchema,
+  consoleSessionAnswerSchema,
+  exportEndSchema,
+  exportQuerySchema,
+  historyAnswerSchema,
+  historyQuerySchema,
+  labelsRequestSchema,
+  namespacesAnswerSchema,
+  publicCallNumberAnswerSchema,
+  settingsAnswerSchema,
+  signInRequestSchema,
+} from "../src/operator-schemas.js";
+import {
+  callNumberAsNumberSchema,
+  errorAnswerSchema,
+  inspectAnswerSchema,
+  inspectQuerySchema,
+  runAnswerSchema,
+  runsAnswerSchema,
+  runsQuerySchema,
+  statusAnswerSchema,
+} from "../src/schemas.js";
+import { ERROR_RULES } from "../src/wire.js";
+
+const atMs = 1_795_000_000_000;
+const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };
+const progress = { run: 99, lastSequence: 345, state: "open", reportedAtMs: atMs };
+const lease = {
+  version: 1,
+  firstRun: 98,
+  runCount: 2,
+  leasedAtMs: atMs,
+  holder,
+  coordinator: "c-1",
+  tokenId: "0a1b2c3d",
+  nonce: "0123456789abcdef",
+  progress,
+};
+const guard = {
+  state: "in_doubt",
+  code: "store_silent",
+  sinceMs: atMs,
+  explanation: "why",
+  generation: 7,
+  roomRuns: 65_536,
+  nodeCount: 3,
+  lastRecovery: { atMs, code: "store_silent", skippedRunCount: 12, explanation: "what" },
+};
+const rates = [{ windowMs: 3_600_000, runs: 5, runsPerDay: 1.5, exhaustedAtMs: atMs }];
+const status = {
+  namespace: "main",
+  storeId: "s",
+  store: "redis",
+  coordinator: "c-1",
+  version: 1,
+  firstRun: 1,
+  highWaterMark: 99,
+  runsUsed: 99,
+  runsLeft: 1_000,
+  callNumbersLeft: 16_384_000,
+  lastLeaseAtMs: atMs,
+  guard,
+  rates,
+};
+const fields = { version: 1, run: 99, sequence: 345 };
+const inspected = { namespace: "main", callNumber: "2VznWE2i", explanation: "why" };
+const hint = { callNumber: "2VznWE2i", slip: "case", positions: [3], holder: "importer", verdict: "reported" };
+const known = { ...inspected, ...fields, state: "open", lastSequence: 400, lease };
+const use = {
+  name: "importer",
+  hosts: ["mail-1"],
+  processCount: 2,
+  leaseCount: 3,
+  runCount: 4,
+  share: 0.5,
+  wastedRunCount: 1,
+  burntRunCount: 2,
+  lastLeaseAtMs: atMs,
+  isLive: true,
+};
+const capacity = {
+  namespace: "main",
+  version: 1,
+  highWaterMark: 99,
+  runsUsed: 99,
+  runsLeft: 1_000,
+  usedShare: 0.25,
+  callNumbersLeft: 16_384_000,
+  roomRuns: 64,
+  lineRunsPerSecond: 16,
+  lineEndsAtMs: atMs,
+  rates,
+  lookedAt: { leaseCount: 3, fromMs: atMs },
+  holders: [use],
+  alarms: ALARM_NAMES.map((name) => ({ name, severity: "notice", explanation: "why" })),
+};
+const record = {
+  storeId: "s",
+  version: 1,
+  firstRun: 5,
+  highWaterMark: 99,
+  runsUsed: 95,
+  runsLeft: 1_000,
+  lineRunsPerSecond: 16,
+};
+const { state, code, sinceMs, explanation } = guard;
+const namespaces = {
+  store: "redis",
+  coordinator: "c-1",
+  release: "1.0.0",
+  namespaces: [{ namespace: "main", labels: { team: "a" }, record, guard: { state, code, sinceMs, explanation } }],
+};
+const commands = { storeOption: "--store X", witnessOption: "" };
+const settings = {
+  release: "1.0.0",
+  store: "redis",
+  startedAtMs: atMs,
+  settings: SETTING_ORIGINS.map((from) => ({ name: "port", value: "7300", from })),
+  commands,
+  certificateEndsAtMs: atMs,
+  findings: [{ code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts", namespaces: ["main"] }],
+};
+const session = { isNeeded: true, session: { tokenId: "0a1b2c3d", namespaces: ["main"], endsInMs: 5 }, commands };
+
+const ANSWERS: readonly [string, z.ZodType, object][] = [
+  ["run", runAnswerSchema, { namespace: "main", version: 1, run: 99, state: "unreported", lastSequence: 3, lease }],
+  ["runs", runsAnswerSchema, { namespace: "main", leases: [lease], nextCursor: "98" }],
+  ["status", statusAnswerSchema, status],
+  ["error", errorAnswerSchema, { code: "overloaded", message: "later", retryAfterMs: 250 }],
+  ["capacity", capacityAnswerSchema, capacity],
+  ["history", historyAnswerSchema, { namespace: "main", fromMs: atMs, stepMs: 60_000, runs: Array(60).fill(2) }],
+  ["namespaces", namespacesAnswerSchema, namespaces],
+  ["labels", labelsRequestSchema, { labels: { team: "a" } }],
+  ["public call number", publicCallNumberAnswerSchema, { callNumber: "2VznWE2i", canExist: true }],
+  ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToRun: 99 }],
+  ["settings", settingsAnswerSchema, settings],
+  ["sign-in", signInRequestSchema, { token: "t" }],
+  ["session", consoleSessionAnswerSchema, session],
+];
+
+const INSPECTED: readonly object[] = [
+  { ...inspected, verdict: "malformed", problem: "wrong_length", position: null, hints: [hint] },
+  { ...inspected, verdict: "malformed", problem: "wrong_character", position: 3, hints: [] },
+  { ...inspected, verdict: "malformed", problem: "beyond_greatest", position: null, hints: [] },
+  { ...inspected, ...fields, verdict: "other_version", hints: [{ ...hint, slip: "surrounding" }] },
+  neverLeased("above_mark"),
+  neverLeased("below_first_run"),
+  neverLeased("skipped"),
+  { ...known, verdict: "reported", neighbours: null },
+  { ...known, verdict: "unreported", neighbours: { previous: lease, next: null, explanation: "none" } },
+];
+
+function neverLeased(reason: string): object {
+  const hints = [{ ...hint, slip: "look_alike", verdict: "unreported" }];
+  return { ...inspected, ...fields, verdict: "never_leased", reason, hints };
+}
+
+describe("answers", () => {
+  test.each(ANSWERS)("the schema takes a true answer as it is: %s", (_, schema, answer) => {
+    expect(schema.parse(answer)).toEqual(answer);
+  });
+
+  test.each(INSPECTED)("the schema takes a true inspection as it is: %j", (answer) => {
+    expect(inspectAnswerSchema.parse(answer)).toEqual(answer);
+  });
+
+  test.each(ANSWERS)("the schema takes no answer with a number below its range: %s", (_, schema, answer) => {
+    for (const [name, value] of Object.entries(answer)) {
+      if (typeof value !== "number") continue;
+      expect(schema.safeParse({ ...answer, [name]: -1 }).success, name).toBe(false);
+    }
+  });
+
+  test("words of closed lists pass, each, and no other", () => {
+    const { state: stateOfGuard, code: codeOfGuard } = statusAnswerSchema.shape.guard.shape;
+    for (const state of ["open", "in_doubt", "fenced"]) expect(stateOfGuard.parse(state)).toBe(state);
+    for (const code of Object.keys(ERROR_RULES)) expect(codeOfGuard.parse(code)).toBe(code);
+    for (const state of ["open", "exhausted", "closed", "burnt", "unreported"]) {
+      expect(runAnswerSchema.shape.state.parse(state)).toBe(state);
+    }
+    for (const severity of ALARM_SEVERITIES) {
+      const alarms = [{ name: "line_ending", severity, explanation: "" }];
+      expect(capacityAnswerSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
+    }
+    expect([stateOfGuard, codeOfGuard, runAnswerSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test("the ends of each range pass, and what lies beyond does not", () => {
+    const { version, highWaterMark, lastLeaseAtMs } = statusAnswerSchema.shape;
+    const { usedShare, lineRunsPerSecond } = capacityAnswerSchema.shape;
+    for (const [schema, min, max] of [
+      [version, 0, 7],
+      [highWaterMark, 0, 2 ** 30 - 1],
+      [lastLeaseAtMs, 0, 8.64e15],
+      [callNumberAsNumberSchema, 0, 2 ** 47 - 1],
+      [runAnswerSchema.shape.lastSequence, 0, 16_383],
+      [runsQuerySchema.shape.limit, 1, 500],
+      [runsQuerySchema.shape.fromRun, 0, 2 ** 33 - 1],
+      [usedShare, 0, 1],
+      [lineRunsPerSecond, 1, Number.MAX_SAFE_INTEGER],
+    ] as readonly [z.ZodType, number, number][]) {
+      const passes = [min - 1, min, max, max + 1].map((value) => schema.safeParse(value).success);
+      expect(passes, String(max)).toEqual([false, true, true, false]);
+    }
+  });
+});
+
+describe("queries", () => {
+  test("of the ledger take every filter, and one label as several", () => {
+    const filter = { holder: "importer", host: "mail-1", state: "burnt", leasedFromMs: 1, leasedToMs: 2 };
+    const query = { ...filter, fromRun: "3", toRun: "4", label: "a=b=c", cursor: "0123456789" };
+    expect(runsQuerySchema.parse(query)).toEqual({
+      ...filter,
+      fromRun: 3,
+      toRun: 4,
+      label: ["a=b=c"],
+      cursor: "0123456789",
+      limit: 50,
+    });
+    const labels = "abcdefgh".split("").map((name) => `${name}=1`);
+    expect(runsQuerySchema.parse({ label: labels }).label).toEqual(labels);
+    for (const label of [[...labels, "i=1"], "a", "a=", "=b", "A=b", "a=\n", 7]) {
+      expect(runsQuerySchema.safeParse({ label }).success, JSON.stringify(label)).toBe(false);
+    }
+    for (const cursor of ["", "01234567890", "1x", "x1"]) {
+      expect(runsQuerySchema.safeParse({ cursor }).success, cursor).toBe(false);
+    }
+  });
+
+  test("have defaults, and know no other words", () => {
+    expect(inspectQuerySchema.parse({})).toEqual({ neighbours: "yes" });
+    expect(inspectQuerySchema.parse({ neighbours: "no" })).toEqual({ neighbours: "no" });
+    expect(inspectQuerySchema.safeParse({ neighbours: "" }).success).toBe(false);
+    expect(exportQuerySchema.parse({})).toEqual({ format: "ndjson" });
+    for (const format of EXPORT_FORMATS) expect(exportQuerySchema.parse({ format })).toEqual({ format });
+    expect(exportQuerySchema.parse({ format: "csv", holder: "a" })).toEqual({ format: "csv", holder: "a" });
+    expect(historyQuerySchema.parse({})).toEqual({ windowMs: HISTORY_WINDOWS_MS[0] });
+    for (const windowMs of HISTORY_WINDOWS_MS) {
+      expect(historyQuerySchema.parse({ windowMs: String(windowMs) })).toEqual({ windowMs });
+    }
+    expect(historyQuerySchema.safeParse({ windowMs: "1" }).success).toBe(false);
+  });
+});

@@ -1,0 +1,16 @@
+/** Beside a mutant of TypeScript: each module still loads. Some prove at load what they stand on, such as the layout. */
+import { env } from "node:process";
+import { expect, test } from "vitest";
+
+const FOLDERS = {
+  protocol: import.meta.glob("../../packages/protocol/src/*.ts"),
+  client: import.meta.glob("../../packages/client/src/*.ts"),
+  guard: import.meta.glob("../../packages/coordinator/src/guard/*.ts"),
+  stores: import.meta.glob("../../packages/coordinator/src/stores/{*-decision,memory-store,sqlite-store}.ts"),
+};
+
+test("every module loads", async () => {
+  const modules = Object.values(FOLDERS[env.CALLNUMBER_MUTATE] ?? {});
+  expect(modules).not.toEqual([]);
+  for (const load of modules) await load();
+});

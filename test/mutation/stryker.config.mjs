@@ -1,0 +1,28 @@
+/** StrykerJS for one target of targets.mjs, which the environment names. Part of `npm run test:mutation`. */
+import { env } from "node:process";
+import { TARGETS } from "./targets.mjs";
+
+const name = env.CALLNUMBER_MUTATE;
+const target = TARGETS[name];
+
+export default {
+  testRunner: "vitest",
+  // By name: pnpm gives Stryker no folder of neighbours to search.
+  plugins: ["@stryker-mutator/vitest-runner"],
+  vitest: { configFile: "test/mutation/vitest.config.mjs", related: false },
+  mutate: target?.mutate,
+  // A text is a message, which tests of documents and commands read, or a word of a closed list, where the compiler refuses another.
+  mutator: { excludedMutations: ["StringLiteral"] },
+  coverageAnalysis: "perTest",
+  concurrency: 2,
+  timeoutMS: 3_000,
+  // TypeScript 7 has no API by which Stryker could read or rewrite them.
+  tsconfigFile: "none",
+  // Not within node_modules, which vitest does not transform.
+  tempDirName: "stryker.tmp",
+  ignorePatterns: ["docs", "deploy"],
+  reporters: ["progress-append-only", "clear-text", "json"],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+  jsonReporter: { fileName: `stryker.tmp/${name}.json` },
+  thresholds: { high: 95, low: 90, break: 90 },
+};

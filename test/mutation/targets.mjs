@@ -1,0 +1,39 @@
+/** What `npm run test:mutation` mutates in TypeScript, by target: the sources, and the tests that must notice. None of them needs a server. */
+const CLIENT = "packages/client/test";
+const COORDINATOR = "packages/coordinator/test";
+const STORES = "packages/coordinator/src/stores";
+
+/** Stryker takes a test file that does not load for one without a failure: what a mutant breaks at load fails here. */
+const LOADS = "test/mutation/loads.mjs";
+
+export const TARGETS = {
+  protocol: { mutate: ["packages/protocol/src/**/*.ts"], tests: [LOADS, "packages/protocol/test/*.test.ts"] },
+  /** Takes more than an hour, most of it in tests that wait; its score is not known yet. */
+  client: {
+    isOnRequest: true,
+    mutate: ["packages/client/src/**/*.ts"],
+    tests: [
+      LOADS,
+      `${CLIENT}/{backoff,client,copied-process,forms,guard,http-source,run-numbers,told-to-wait}.test.ts`,
+    ],
+  },
+  guard: {
+    mutate: ["packages/coordinator/src/guard/**/*.ts"],
+    tests: [
+      LOADS,
+      `${COORDINATOR}/{moved-seal,advance-version,burnt,decisions,forked,judge,line-watch,namespace-guard,namespace-guards,preflight-watch,receipt,recover-at-the-end,recover-floors,recover-stores,sqlite-adopt,witness}.test.ts`,
+    ],
+  },
+  /** What decides about leases; not the files and locks below them. Its score is not known yet. */
+  stores: {
+    isOnRequest: true,
+    mutate: [
+      `${STORES}/{cut,import,report}-decision.ts`,
+      `${STORES}/{memory-store,namespace-record,sqlite-records,sqlite-store}.ts`,
+    ],
+    tests: [
+      LOADS,
+      `${COORDINATOR}/{stores,two-stores,ledger-cut,store-copy,sqlite-store,sqlite-copy,moved-seal,burnt}.test.ts`,
+    ],
+  },
+};
