@@ -20,7 +20,7 @@ export default defineConfig({
     pool: "forks",
     isolate: IS_WHOLE,
     execArgv: IS_WHOLE ? [] : ["--max-old-space-size=384", "--max-semi-space-size=4"],
-    // One more than the two cores that it is made for: many tests wait for clocks, log-ins and other processes. A fourth takes memory, and saves nothing.
+    // One more than the two cores that it is made for: many tests wait. A fourth takes memory, and saves nothing.
     maxWorkers: 3,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/stuck/watch-worker.ts", "test/seed.ts", "test/environment.ts"],
