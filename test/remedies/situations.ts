@@ -81,7 +81,7 @@ function onSqlite(
 
 export const SITUATIONS: readonly Situation[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
-    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record")), {}),
+    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record"))),
     onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
       redis("HSET", key("record"), "c", 7),
     ),
@@ -89,12 +89,8 @@ export const SITUATIONS: readonly Situation[] = [
       edit(path, `UPDATE namespaces SET c = '7' WHERE name = '${namespace}'`),
     ),
   ]),
-  onRedis(
-    "a string in place of the record",
-    "store_corrupt",
-    "lists",
-    (redis, key) => redis("SET", key("record"), "x"),
-    {},
+  onRedis("a string in place of the record", "store_corrupt", "lists", (redis, key) =>
+    redis("SET", key("record"), "x"),
   ),
   onRedis("a string in place of the ledger", "store_corrupt", "lists", (redis, key) =>
     redis("SET", key("ledger"), "x"),

@@ -246,7 +246,7 @@ describe("a recovery", () => {
     expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
   });
 
-  test("makes a record anew where there is none, or another program's", () => {
+  test("makes a new record where there is none, or another program's", () => {
     const made = { ...record, mark: target, generation: NOW_MS, phase: PHASES.claimed };
     for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
       expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
@@ -254,7 +254,7 @@ describe("a recovery", () => {
     expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
   });
 
-  test("is refused for another store, another schema, a server that is unfit, and a silence nobody vouches for", () => {
+  test("is refused for another store, another schema, a server that is unfit, and a silence that no operator accepts", () => {
     const other = storeIdFrom(2);
     expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
     expect(decided(commandsFor(other).recover())).toBe(`FOREIGN ${storeId}`);
