@@ -337,7 +337,12 @@ describe("mistakes", () => {
     [["serve"], { CALLNUMBER_PORT: "99999" }, 2, /--port.*'99999'.*CALLNUMBER_PORT.*65535/s],
     [["serve", "--store", "postgres://x"], {}, 2, /"postgres:" is no kind of store.*sqlite:PATH/s],
     [["serve", "--store", "store.db"], {}, 2, /no kind in front/],
-    [["serve", "--store", "redis://127.0.0.1:1"], {}, 1, /Redis at 127\.0\.0\.1:1 can't be reached.*ECONNREFUSED/],
+    [
+      ["serve", "--port", "0", "--store", "redis://127.0.0.1:1"],
+      {},
+      1,
+      /Redis at 127\.0\.0\.1:1 can't be reached.*ECONNREFUSED/,
+    ],
     [["serve", "--host", "0.0.0.0"], {}, 2, /--listen-without-tokens/],
     [["serve", "--host", "0.0.0.0", "--listen-without-tokens"], {}, 2, /--tls-certificate.*--listen-without-tls/],
     [
@@ -354,8 +359,8 @@ describe("mistakes", () => {
       2,
       /TLS certificate \/none can't be read: ENOENT/,
     ],
-    [["serve", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_missing/],
-    [["serve", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_missing/],
+    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_missing/],
+    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_missing/],
     [["serve", "--create", "maybe"], {}, 2, /--create.*'maybe'.*yes or no/s],
     [["serve"], { CALLNUMBER_PUBLIC_INSPECT: "maybe" }, 2, /'maybe'.*CALLNUMBER_PUBLIC_INSPECT.*yes or no/s],
     [["move", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_TO: "redis://127.0.0.1:1" }, 2, /Pass --to URL/],
@@ -414,7 +419,7 @@ describe("mistakes", () => {
     const { url } = await serve("memory:");
     for (const command of [`next -n 200000 --coordinator ${url}`, "encode -"]) {
       const { code, stdout, stderr } = await shell(
-        `$CALLNUMBER ${command} < <(yes 0,99,345 | head -n 100000) | head -n 2`,
+        `callnumber ${command} < <(yes 0,99,345 | head -n 100000) | head -n 2`,
       );
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toMatch(/^\S{8}\n\S{8}\n$/);

@@ -13,7 +13,7 @@ describe.skipIf(process.platform === "win32")("without room", () => {
     await callnumber(["token", "create", "--tokens-file", file, "--role", "read", "--namespace", "main"]);
     const before = await readFile(file, "utf8");
     const { id } = JSON.parse(before) as { id: string };
-    const full = await withoutRoom(`$CALLNUMBER token revoke ${id} --tokens-file '${file}'`);
+    const full = await withoutRoom(`callnumber token revoke ${id} --tokens-file '${file}'`);
     expect(full).toMatchObject({ code: 1, stderr: expect.stringContaining("can't be written (EFBIG)") });
     expect(await readFile(file, "utf8")).toBe(before);
     expect(await readdir(join(file, ".."))).toEqual(["tokens"]);
@@ -26,7 +26,7 @@ describe.skipIf(process.platform === "win32")("without room", () => {
     const words = ["mint", "--scheme", "tickets", "--server", "1", "--state", file];
     expect((await callnumber([...words, "--create"])).code).toBe(0);
     const before = await readFile(file, "utf8");
-    const full = await withoutRoom(`$CALLNUMBER ${words.join(" ")}`);
+    const full = await withoutRoom(`callnumber ${words.join(" ")}`);
     expect(full).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("can't be used (EFBIG)") });
     expect(await readFile(file, "utf8")).toBe(before);
     expect(await readdir(join(file, ".."))).toEqual(["tickets.json"]);

@@ -132,7 +132,7 @@ describe("many, on standard input", () => {
     const file = join(await folderForTest(), "numbers.txt");
     await writeFile(file, numbers.join("\n"));
     const inspected = await shell(
-      `script -qec "stty cols 60; $CALLNUMBER inspect - --coordinator ${url} < ${file}" /dev/null < /dev/null`,
+      `script -qec "stty cols 60; callnumber inspect - --coordinator ${url} < ${file}" /dev/null < /dev/null`,
     );
     const lines = inspected.stdout.split(/\r?\n/).filter((line) => line !== "");
     expect(lines).toHaveLength(numbers.length + 1);
@@ -153,7 +153,7 @@ describe("many, on standard input", () => {
   test("need no reader to the end: one that leaves ends it quietly", async () => {
     const { url, numbers } = await world();
     const asked = await shell(
-      `yes ${numbers[0]} | $CALLNUMBER inspect - --json --coordinator ${url} | head -n 200 | wc -l`,
+      `yes ${numbers[0]} | callnumber inspect - --json --coordinator ${url} | head -n 200 | wc -l`,
     );
     expect(asked.stdout.trim()).toBe("200");
     expect(asked.stderr).toBe("");

@@ -142,9 +142,9 @@ describe("export", () => {
   test("into a file on a full disk exits with 1, and says why in one line", async () => {
     const { url } = await coordinator();
     await lease(url);
-    const { code, stderr } = await shell(`$CALLNUMBER export --coordinator ${url} > /dev/full`);
+    const { code, stderr } = await shell(`callnumber export --coordinator ${url} > /dev/full`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^callnumber: ENOSPC: .*\n$/)]);
-    expect(await shell(`$CALLNUMBER export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
+    expect(await shell(`callnumber export --coordinator ${url} | head -n 1`)).toMatchObject({ code: 0, stderr: "" });
   });
 
   test.each([

@@ -113,7 +113,7 @@ describe("callnumber mint", () => {
 
   test("a reader that leaves ends it quietly, and the state stays good", async () => {
     const state = join(await folderForTest(), "state.json");
-    const mint = `$CALLNUMBER mint --scheme tickets --server 1 --state ${state}`;
+    const mint = `callnumber mint --scheme tickets --server 1 --state ${state}`;
     const { code, stdout, stderr } = await shell(`set +o pipefail; ${mint} --create -n 1000000 | head -1; ${mint}`);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [first, later] = linesOf(stdout);
@@ -124,7 +124,7 @@ describe("callnumber mint", () => {
 
   test("a full disk behind standard output is a failure", async ({ skip }) => {
     if (!existsSync("/dev/full")) skip("no /dev/full here");
-    const { code, stderr } = await shell("$CALLNUMBER mint --scheme uuid -n 100000 > /dev/full");
+    const { code, stderr } = await shell("callnumber mint --scheme uuid -n 100000 > /dev/full");
     expect(code).toBe(1);
     expect(stderr).toContain("ENOSPC");
   });

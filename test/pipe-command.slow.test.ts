@@ -78,7 +78,7 @@ test("a line without end is refused; those before it are answered", async () => 
 test("a reader that is slow gets every answer", async () => {
   const path = join(await folderForTest(), "numbers.txt");
   writeFileSync(path, "2VznWE2i\n".repeat(LINE_COUNT));
-  const { code, stdout } = await shell(`$CALLNUMBER decode - < ${path} | { sleep 1; sort | uniq -c; }`);
+  const { code, stdout } = await shell(`callnumber decode - < ${path} | { sleep 1; sort | uniq -c; }`);
   expect({ code, stdout: stdout.trim() }).toEqual({ code: 0, stdout: `${LINE_COUNT} 0,99,345` });
 });
 

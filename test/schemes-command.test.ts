@@ -301,7 +301,7 @@ describe("callnumber parse", () => {
 
   test("a reader that leaves ends it quietly", async () => {
     const { code, stdout, stderr } = await shell(
-      "set +o pipefail; yes 2VznWE2i | head -200000 | $CALLNUMBER parse - | head -1",
+      "set +o pipefail; yes 2VznWE2i | head -200000 | callnumber parse - | head -1",
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^2VznWE2i\t/);

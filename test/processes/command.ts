@@ -3,14 +3,21 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { shellWord } from "@callnumber/protocol/operator";
 import { onTestFinished } from "vitest";
 import { run } from "../../packages/coordinator/dist/cli/run.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
 export const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+/** With `callnumber`, and the Node that runs the tests. */
+export const PATH_WITH_COMMAND = [
+  join(REPOSITORY, "node_modules", ".bin"),
+  dirname(process.execPath),
+  process.env["PATH"],
+].join(delimiter);
 
 /** What a pipe hands over at once. */
 const PIECE_BYTES = 65_536;
@@ -52,19 +59,21 @@ export async function callnumberProcess(
   return { code, ...output() };
 }
 
-/** Runs a line of the shell, in which `$CALLNUMBER` is the command. */
+/** Runs a line of the shell, in which `callnumber` is the command. */
 export async function shell(line: string): Promise<Finished> {
-  const child = spawn("bash", ["-o", "pipefail", "-c", line], {
-    env: { ...process.env, CALLNUMBER: `${process.execPath} ${COMMAND}` },
-  });
+  const child = spawn("bash", ["-o", "pipefail", "-c", line], { env: { ...process.env, PATH: PATH_WITH_COMMAND } });
   const output = collect(child);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, ...output() };
 }
 
+function shellLine(...words: readonly string[]): string {
+  return words.map(shellWord).join(" ");
+}
+
 /** Runs `serve` with a terminal, until it listens or ends. Resolves to what stood on the terminal. Needs the program `script`. */
 export async function serveOnTerminal(...parameters: readonly string[]): Promise<string> {
-  const line = [process.execPath, COMMAND, "serve", "--port", "0", ...parameters].join(" ");
+  const line = shellLine(process.execPath, COMMAND, "serve", "--port", "0", ...parameters);
   const child = spawn("script", ["-qefc", line, "/dev/null"], { stdio: ["ignore", "pipe", "pipe"] });
   const output = collect(child);
   const ended = once(child, "close");
@@ -120,7 +129,7 @@ export function startProcess(
 
 /** Starts a command with a terminal of so many columns, on which Ctrl-C can be typed. Needs the program `script`. */
 export function startOnTerminal(columns: number, ...parameters: readonly string[]) {
-  const line = `stty cols ${columns} rows 30; exec ${[process.execPath, COMMAND, ...parameters].join(" ")}`;
+  const line = `stty cols ${columns} rows 30; exec ${shellLine(process.execPath, COMMAND, ...parameters)}`;
   // Whoever runs the tests may want no colours in their report.
   const { NO_COLOR: _, FORCE_COLOR: __, ...env } = process.env;
   const child = spawn("script", ["-qefc", line, "/dev/null"], { env: { ...env, TERM: "xterm" } });

@@ -5,15 +5,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { type ErrorAnswer, pathOf } from "@callnumber/protocol/wire";
 import { removeWithMarkers } from "../markers-of-stores.js";
-import { COMMAND } from "../processes/command.js";
+import { PATH_WITH_COMMAND } from "../processes/command.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer } from "../redis/redis-server.js";
 import { asOperator } from "../redis/shipped-users.js";
@@ -44,13 +44,10 @@ export class OperatorWorld {
     this.server = server;
     this.storeUrl =
       server === undefined ? `sqlite:${join(folder, "store.db")}` : `${server.storeUrl}?prefix=${KEY_PREFIX}`;
-    const bin = join(folder, "bin");
-    mkdirSync(bin);
-    symlinkSync(COMMAND, join(bin, "callnumber"));
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
     this.#env = {
       ...(Object.fromEntries(inherited) as Record<string, string>),
-      PATH: [bin, process.env["PATH"]].join(delimiter),
+      PATH: PATH_WITH_COMMAND,
       XDG_STATE_HOME: join(folder, "state"),
       // What an operator has: the same place as another user.
       ...(server && { CALLNUMBER_STORE: asOperator(this.storeUrl) }),
