@@ -28,6 +28,8 @@ export default defineConfig({
     testTimeout: 900_000,
     hookTimeout: 900_000,
     teardownTimeout: 30_000,
+    // Whatever has tests side by side has real servers and processes, too.
+    maxConcurrency: 3,
     expect: { poll: { timeout: 300_000, interval: 10 } },
     sequence: { seed, sequencer: LongestFirst },
     provide: { seed },

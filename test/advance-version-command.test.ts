@@ -81,9 +81,7 @@ test("at the end of a run space importers stop, and go on in the next version on
   expect(Math.min(...inVersion1().flatMap((leases) => leases.map(({ firstRun }) => firstRun)))).toBe(1);
 
   const capacity = await done("capacity", "--coordinator", url);
-  expect(capacity.stdout).toMatch(
-    /version 1, .*used .*alarms {13}none.*HOLDER .*PROCESSES.*\n(?:one|two) .*\n(?:one|two) /s,
-  );
+  expect(capacity.stdout).toMatch(/version 1, .*used .*HOLDER .*PROCESSES.*\n(?:one|two) .*\n(?:one|two) /s);
   const { version, holders } = await jsonOf("capacity", "--coordinator", url);
   expect({ version, names: (holders as { name: string }[]).map(({ name }) => name).sort() }).toEqual({
     version: 1,

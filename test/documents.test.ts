@@ -136,15 +136,6 @@ describe("docs/performance.md", () => {
   });
 });
 
-describe("what a document shows of a command", () => {
-  test("is what the command prints", () => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(REPOSITORY, "scripts/shown-output.mjs")], {
-      encoding: "utf8",
-    });
-    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" });
-  });
-});
-
 describe("every document", () => {
   test("is found", () => {
     expect(documents).toEqual(

@@ -74,7 +74,7 @@ export class Importer {
         if (code === "other_store") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
         // At the line everybody waits: another coordinator of the store would say the same.
         if (code !== "line_reached") this.#turn++;
-        await delay(RETRY_MS);
+        await delay(Math.max(RETRY_MS, this.#options.pauseMs));
       }
     }
   }

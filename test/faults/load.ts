@@ -3,6 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Importer, type ImporterOptions } from "./importer.js";
 import { MintingImporter } from "./minting-importer.js";
 
+/** Else the control and the other importers would stand still. */
+const MINTING_PAUSE_MS = 5;
+
 /** What an importer is told of its world. */
 export type Workplace = Omit<ImporterOptions, "name" | "wanders" | "pauseMs">;
 
@@ -45,7 +48,7 @@ export class UsualLoad implements Load {
       // Meets every coordinator in turn, and so whatever one of them would do differently.
       new Importer({ ...taking, name: "b", wanders: true }),
     ];
-    this.#minting = new MintingImporter({ ...workplace, name: "minting" });
+    this.#minting = new MintingImporter({ ...workplace, name: "minting", pauseMs: this.#pauseMs + MINTING_PAUSE_MS });
     for (const one of [...this.#importers, this.#minting]) one.start();
   }
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient } from "@callnumber/client";
 import type { Workplace } from "./load.js";
 
-type MintingOptions = Workplace & { readonly name: string };
+type MintingOptions = Workplace & { readonly name: string; readonly pauseMs: number };
 
 const TAKE_COUNT = 4_096;
 const WAIT_TIMEOUT_MS = 500;
@@ -57,6 +57,7 @@ export class MintingImporter {
   }
 
   async #mint(client: Client): Promise<void> {
+    const { pauseMs } = this.#options;
     let seen = new Set<string>();
     while (!this.#isStopped) {
       const callNumbers = await client.take(TAKE_COUNT);
@@ -67,7 +68,7 @@ export class MintingImporter {
       this.#callNumberCount += callNumbers.length;
       // Runs are told apart by what was leased; here only the numbers of the last runs are compared.
       if (seen.size > 8 * TAKE_COUNT) seen = new Set(callNumbers);
-      await delay(5);
+      await delay(pauseMs);
     }
   }
 

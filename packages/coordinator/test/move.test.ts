@@ -10,6 +10,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
 import { movedSeal } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
@@ -69,13 +70,13 @@ async function pair(makeSource: MakePlace = redisPlace, makeTarget: MakePlace = 
 }
 
 const PAIRS: readonly [name: string, from: MakePlace, to: MakePlace][] = [
-  ["memory to memory", memoryPlace, memoryPlace],
   ["embedded to Redis", embeddedPlace, redisPlace],
-  ["Redis to Redis", redisPlace, redisPlace],
   ["Redis to embedded", redisPlace, embeddedPlace],
+  ["Redis to Redis", redisPlace, redisPlace],
+  ["memory to memory", memoryPlace, memoryPlace],
 ];
 
-describe.each(PAIRS)("a move from %s", (_, makeSource, makeTarget) => {
+describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, makeSource, makeTarget) => {
   test("ends all leasing from the old store, and the new one leases the next version under a store id of its own", async () => {
     const { to, source, target, storeId, old, leases } = await pair(makeSource, makeTarget);
     const done = await moveNamespace(moving(source, to, target));
@@ -317,7 +318,7 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
   await lease(source, storeId);
   await replica.kill("SIGSTOP");
   onTestFinished(() => replica.kill("SIGCONT"));
-  for (const tries of [1, 2, 3]) {
+  for (const tries of [1, 2]) {
     await expect(moveNamespace(moving(source, to, target)), `try ${tries}`).rejects.toMatchObject({
       code: "quorum_missing",
     });

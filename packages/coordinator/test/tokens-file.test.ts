@@ -263,14 +263,6 @@ describe("a change", () => {
     expect(await readFile(file, "utf8")).toMatch(/^cn_/);
   });
 
-  test("that finds a lock waits, and then says whose it is and what to do", async () => {
-    await writeFile(`${file}.lock`, "4711\n");
-    await expect(changeTokensFile(file, add(made().record))).rejects.toEqual(
-      unusable(/^process 4711 changes the tokens file: .*tokens\.lock is there.*remove that file/),
-    );
-    expect(await readdir(folder)).toEqual(["tokens.lock"]);
-  });
-
   test("in a folder that is not there is told with the system's reason", async () => {
     await expect(changeTokensFile(join(folder, "no", "tokens"), () => [])).rejects.toEqual(unusable("ENOENT"));
   });

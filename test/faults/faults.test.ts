@@ -1,0 +1,55 @@
+/**
+ * The fault suite, on real servers, with real coordinator processes, beside the control: the short ones once in `npm test`, each kind twice
+ * in `npm run test:all`. Some at a time, as most of a fault is waiting.
+ */
+import { afterAll, describe, expect, inject, test } from "vitest";
+import { ownServerUnavailable } from "../redis/test-redis.js";
+import { IS_WHOLE, sized } from "../size-of-run.js";
+import { ALL_FAULTS } from "./all-faults.js";
+import { PARTITION } from "./kinds/partition.js";
+import { UsualLoad } from "./load.js";
+import { type FaultResult, runFault } from "./run-fault.js";
+import { seededRandom } from "./seeded-random.js";
+import { tableOf } from "./table.js";
+
+const INJECTIONS = sized(1, 2);
+const RUN_COUNT_MIN = sized(1_000, 20_000);
+/** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
+const PAUSE_MS = 30;
+/** Partitions have a test of their own. */
+const FAULTS = ALL_FAULTS.filter((fault) => !PARTITION.includes(fault) && (fault.isShort || IS_WHOLE));
+
+describe("under every fault", () => {
+  const seed = inject("seed");
+  const results: FaultResult[] = [];
+  const left: string[] = [];
+
+  test.concurrent.for(FAULTS.map((fault, index) => [`${fault.number}: ${fault.name}`, fault, index] as const))(
+    "no run is leased twice, and leasing goes on: %s",
+    async ([told, fault, index], { skip }) => {
+      const { binary } = inject("redis");
+      const reason = binary === undefined ? ownServerUnavailable() : fault.unavailable();
+      if (binary === undefined || reason !== undefined) {
+        left.push(told);
+        return skip(reason);
+      }
+      const random = seededRandom(seed + index);
+      const load = new UsualLoad(PAUSE_MS);
+      const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random, load });
+      results.push(result);
+      expect(result.problems).toEqual([]);
+      expect(result.missing).toEqual([]);
+    },
+  );
+
+  test("the control, a plain counter under the same faults, repeats: else nothing was proved", ({ skip }) => {
+    if (results.length + left.length < FAULTS.length) return skip("not all faults were run to their end");
+    const sum = (of: (result: FaultResult) => number) => results.reduce((before, result) => before + of(result), 0);
+    expect(sum(({ controlRepeatCount }) => controlRepeatCount)).toBeGreaterThan(0);
+    expect(sum(({ runCount }) => runCount)).toBeGreaterThan(RUN_COUNT_MIN);
+  });
+
+  afterAll(() => {
+    if (results.length > 0) console.log(tableOf(results));
+  });
+});
