@@ -19,7 +19,7 @@ export default defineConfig({
     // Short files share processes, as loading the modules would take longer than the tests. A slow one may mock a module or fill a process.
     pool: "forks",
     isolate: IS_WHOLE,
-    execArgv: IS_WHOLE ? [] : ["--max-old-space-size=384", "--max-semi-space-size=4"],
+    execArgv: IS_WHOLE ? [] : ["--max-old-space-size=256", "--max-semi-space-size=4"],
     // One more than the two cores that it is made for: many tests wait. A fourth takes memory, and saves nothing.
     maxWorkers: 3,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
@@ -29,7 +29,7 @@ export default defineConfig({
     hookTimeout: 900_000,
     teardownTimeout: 30_000,
     // Whatever has tests side by side has real servers and processes, too.
-    maxConcurrency: 3,
+    maxConcurrency: 2,
     expect: { poll: { timeout: 300_000, interval: 10 } },
     sequence: { seed, sequencer: LongestFirst },
     provide: { seed },

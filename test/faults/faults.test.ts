@@ -1,6 +1,6 @@
 /**
  * The fault suite, on real servers, with real coordinator processes, beside the control: the short ones once in `npm test`, each kind twice
- * in `npm run test:all`. Some at a time, as most of a fault is waiting.
+ * in `npm run test:all`. Two at a time, as most of a fault is waiting.
  */
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
