@@ -11,7 +11,7 @@ export default {
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest.config.mjs", related: false },
   mutate: target?.mutate,
-  // A text is a message, which tests of documents and commands read, or a word of a closed list, where the compiler refuses another.
+  // Most texts are messages. Routes, fields and codes are compared by the tests of the documents and across packages.
   mutator: { excludedMutations: ["StringLiteral"] },
   coverageAnalysis: "perTest",
   concurrency: 2,
