@@ -15,7 +15,7 @@ export default {
   mutator: { excludedMutations: ["StringLiteral"] },
   coverageAnalysis: "perTest",
   concurrency: 2,
-  timeoutMS: 3_000,
+  timeoutMS: 6_000,
   // TypeScript 7 has no API by which Stryker could read or rewrite them.
   tsconfigFile: "none",
   // Not within node_modules, which vitest does not transform.

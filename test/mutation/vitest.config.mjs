@@ -16,9 +16,9 @@ export default defineConfig({
     globalSetup: ["test/folders-of-run.ts"],
     setupFiles: ["test/seed.ts", "test/environment.ts"],
     // Beside a mutant, what does not come is its doing; below the limit of Stryker, after which a new process is made.
-    testTimeout: 2_000,
-    hookTimeout: 2_000,
-    expect: { poll: { timeout: 1_500, interval: 10 } },
+    testTimeout: 5_000,
+    hookTimeout: 5_000,
+    expect: { poll: { timeout: 4_000, interval: 10 } },
     sequence: { seed: SEED },
     provide: { seed: SEED },
   },
