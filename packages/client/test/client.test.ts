@@ -320,7 +320,7 @@ describe("when the coordinator refuses or is away", () => {
     const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 20 });
     const failure = await client.next().catch((error: unknown) => error);
     expect(failure).toEqual(code("store_unavailable"));
-    expect((failure as Error).message).toContain("within 20 ms");
+    expect((failure as Error).message).toContain("within 20 ms: refused: store_unavailable");
     expect((failure as Error).cause).toBeInstanceOf(ClientError);
   });
 

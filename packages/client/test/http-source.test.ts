@@ -276,7 +276,7 @@ describe("refusals", () => {
 
   test.each<[Answer, string, number | undefined]>([
     [{ status: 502, body: "<html>Bad Gateway</html>" }, "coordinator_unreachable", undefined],
-    [{ status: 429, body: "{}", headers: { "retry-after": "2" } }, "coordinator_unreachable", 2000],
+    [{ status: 429, body: "{}", headers: { "retry-after": "12" } }, "coordinator_unreachable", 12_000],
     [{ status: 503, body: '{"code":"of_the_future","message":"x"}' }, "coordinator_unreachable", undefined],
     [{ status: 503, body: '{"code":"constructor","message":"x"}' }, "coordinator_unreachable", undefined],
     [{ status: 503, body: '{"code":7,"message":"x"}' }, "coordinator_unreachable", undefined],
