@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 const FOLDERS = {
   protocol: import.meta.glob("../../packages/protocol/src/*.ts"),
+  numbers: import.meta.glob("../../packages/client/src/run-numbers.ts"),
   client: import.meta.glob("../../packages/client/src/*.ts"),
   guard: import.meta.glob("../../packages/coordinator/src/guard/*.ts"),
   stores: import.meta.glob("../../packages/coordinator/src/stores/{*-decision,memory-store,sqlite-store}.ts"),

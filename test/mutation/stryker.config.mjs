@@ -11,11 +11,11 @@ export default {
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest.config.mjs", related: false },
   mutate: target?.mutate,
-  // A text is a message, which tests of documents and commands read, or a word of a closed list, where the compiler refuses another.
+  // Most texts are messages. Routes, fields and codes are compared by the tests of the documents and across packages.
   mutator: { excludedMutations: ["StringLiteral"] },
   coverageAnalysis: "perTest",
   concurrency: 2,
-  timeoutMS: 3_000,
+  timeoutMS: 6_000,
   // TypeScript 7 has no API by which Stryker could read or rewrite them.
   tsconfigFile: "none",
   // Not within node_modules, which vitest does not transform.

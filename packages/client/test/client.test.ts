@@ -1,9 +1,11 @@
 /** Guarantees: G9 (docs/guarantees.md). */
-import { decodeCallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import { hostname } from "node:os";
+import { decodeCallNumber, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { HOLDER_NAME_LENGTH_MAX, LABEL_COUNT_MAX, PID_MAX } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
 import type { ClientHooks, ClientOptions } from "../src/options.js";
-import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
+import { type Answer, receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
 /** Only ends a hang. */
@@ -15,9 +17,18 @@ function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}):
   return client;
 }
 
+/** Time passes for the client when the test says so. */
+const holdTimers = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+const never = () => new Promise(() => {});
+
+/** No pause before a retry, where the coordinator asks for none. */
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
 afterEach(async () => {
   vi.restoreAllMocks();
-  for (const client of clients.splice(0)) await client.close();
+  const closings = clients.splice(0).map((client) => client.close());
+  if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(1_000);
+  vi.useRealTimers();
+  await Promise.all(closings);
 });
 
 const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
@@ -170,18 +181,51 @@ describe("refilling", () => {
   });
 
   test("leases grow with hunger up to the limit, and shrink when a lease lasts", async () => {
-    let nowMs = 0;
+    let nowMs = 8_000;
     vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const source = new ScriptedSource();
     const client = clientOn(source, { leaseRunCountMax: 16 });
     await client.take(50 * SEQUENCE_COUNT);
     expect(source.leasedRunCounts.slice(0, 6)).toEqual([1, 1, 2, 4, 8, 16]);
     expect(Math.max(...source.leasedRunCounts)).toBe(16);
-    nowMs = 60_000;
-    const before = source.requests.length;
-    // Just enough to ask once more, from the middle of what is in hand.
-    while (source.requests.length === before) await client.next();
-    expect(source.leasedRunCounts.at(-1)).toBe(8);
+    for (const [lastedMs, runCount] of [
+      [10_000, 16],
+      [10_001, 8],
+      [10_001, 4],
+    ] as const) {
+      nowMs += lastedMs;
+      const before = source.requests.length;
+      // Just enough to ask once more, from the middle of what is in hand.
+      while (source.requests.length === before) await client.take(1_000);
+      expect(source.leasedRunCounts.at(-1)).toBe(runCount);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  });
+
+  test.each([
+    ["slow, asks while up to three runs wait", 6, 2, [2, 3, 4, 5, 4, 5]],
+    ["quick, asks when no run waits", 5, 2, [2, 1, 2, 1, 2, 1]],
+    ["slow, but leases are cut short, asks in the middle of a run", 6, 1, [0, 0, 0, 0, 0, 0]],
+  ])("a hungry client whose answers are %s", async (_, answerMs, runCountMax, waitingRuns) => {
+    let nowMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    const source = new ScriptedSource().always((lease) => {
+      nowMs += answerMs;
+      const runCount = Math.min(lease.runCount, runCountMax);
+      source.mark += runCount - lease.runCount;
+      return { ...lease, runCount, receipt: receiptFor(lease.firstRun + runCount - 1) };
+    });
+    const client = clientOn(source, { leaseRunCountMax: 2 });
+    await client.take(SEQUENCE_COUNT);
+    await client.take(30 * SEQUENCE_COUNT);
+    const waiting: number[] = [];
+    for (let run = 0; run < 6; run++) {
+      const callNumbers = await client.take(2);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      waiting.push(source.mark - Math.max(...runsOf(callNumbers)));
+      await client.take(SEQUENCE_COUNT - 2);
+    }
+    expect(waiting).toEqual(waitingRuns);
   });
 
   test("keeps spare runs, and mints from them while the coordinator is away", async () => {
@@ -236,23 +280,25 @@ describe("refilling", () => {
 
 describe("when the coordinator refuses or is away", () => {
   test("tries again after a passing refusal, with a new nonce, not before Retry-After", async () => {
-    const source = new ScriptedSource().answer(refusal("store_unavailable", 60), refusal("shutting_down", 60));
+    const source = new ScriptedSource().answer(refusal("store_unavailable", 20), refusal("shutting_down", 20));
+    const away = vi.fn();
     const started = performance.now();
-    const client = clientOn(source);
+    const client = clientOn(source, { hooks: { onCoordinatorAway: away } });
     expect(await client.next()).toHaveLength(8);
-    expect(performance.now() - started).toBeGreaterThanOrEqual(119);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(39);
     expect(new Set(source.requests.map(({ nonce }) => nonce)).size).toBe(3);
+    expect(away.mock.calls.map(([{ attempt }]) => attempt)).toEqual([1, 2]);
     expect(runsOf([client.nextSync()])).toEqual([3]);
   });
 
   test.each(["rate_limited", "overloaded"])(
     "waits when it is %s, as long as it is told, and goes on",
     async (refused) => {
-      const source = new ScriptedSource().answer(refusal(refused, 80));
+      const source = new ScriptedSource().answer(refusal(refused, 20));
       const away = vi.fn();
       const started = performance.now();
       expect(await clientOn(source, { hooks: { onCoordinatorAway: away } }).next()).toHaveLength(8);
-      expect(performance.now() - started).toBeGreaterThanOrEqual(79);
+      expect(performance.now() - started).toBeGreaterThanOrEqual(19);
       expect(away).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: code(refused), attempt: 1 }));
     },
   );
@@ -271,54 +317,82 @@ describe("when the coordinator refuses or is away", () => {
   );
 
   test("gives up after the time budget, with the last reason, and its cause", async () => {
-    const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 80 });
+    const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 20 });
     const failure = await client.next().catch((error: unknown) => error);
     expect(failure).toEqual(code("store_unavailable"));
-    expect((failure as Error).message).toContain("within 80 ms");
+    expect((failure as Error).message).toContain("within 20 ms: refused: store_unavailable");
     expect((failure as Error).cause).toBeInstanceOf(ClientError);
   });
 
+  test("leaves no timer that keeps a process alive once a run has come", async () => {
+    holdTimers();
+    const client = clientOn(new ScriptedSource());
+    await client.take(2 * SEQUENCE_COUNT + 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("keeps the pause of a refusal only where it is a number", async () => {
+    const source = new ScriptedSource().answer(refusal("store_corrupt", "5" as never), refusal("store_corrupt", 5));
+    const client = clientOn(source);
+    for (const retryAfterMs of [undefined, 5]) await expect(client.next()).rejects.toMatchObject({ retryAfterMs });
+  });
+
+  test.each([
+    ["nothing", undefined, "undefined"],
+    ["a text", "no luck", "no luck"],
+    ["a fault of its own", new TypeError("x is undefined"), "x is undefined"],
+    ["a code of its own", Object.assign(new Error("odd"), { code: "ODD" }), "odd"],
+  ])("a source that throws %s fails the call with internal_error", async (_, thrown, message) => {
+    const source = new ScriptedSource().answer(() => {
+      throw thrown;
+    });
+    const error = await clientOn(source)
+      .next()
+      .catch((failed: unknown) => failed);
+    expect(error).toMatchObject({ name: "ClientError", code: "internal_error", message, cause: thrown });
+  });
+
   test("gives up with wait_timed_out when nothing was answered at all", async () => {
-    const source = new ScriptedSource().always(() => new Promise(() => {}));
-    const client = clientOn(source, { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
-    await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
+    holdTimers();
+    const client = clientOn(new ScriptedSource().always(never), { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
+    const failure = client.next().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await failure).toEqual(code("wait_timed_out"));
   });
 
   describe("the warning", () => {
-    beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
-    afterEach(() => void vi.useRealTimers());
-
-    const never = () => new Promise(() => {});
     const unreachable = () => {
       throw new ClientError("coordinator_unreachable", "connection refused");
     };
-    test.each<[string, Answer, object, number]>([
-      ["once after two seconds without a response", never, {}, 1],
-      ["once when each try failed to reach the coordinator", unreachable, {}, 1],
-      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, 0],
-      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, 0],
-    ])("is emitted %s", async (_, answer, hooks, count) => {
+    test.each<[string, Answer, object, string[]]>([
+      ["once after two seconds without a response", never, {}, ["the coordinator has not answered yet"]],
+      ["once when each try failed to reach the coordinator", unreachable, {}, ["connection refused"]],
+      ["not when a run came", (lease) => lease, {}, []],
+      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, []],
+      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, []],
+    ])("is emitted %s", async (_, answer, hooks, said) => {
+      holdTimers();
       const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       onTestFinished(() => emitted.mockRestore());
       const client = clientOn(new ScriptedSource().always(answer), { hooks });
-      const number = client.next().catch((error: unknown) => error);
+      client.next().catch(() => {});
       await vi.advanceTimersByTimeAsync(1_999);
       expect(emitted).not.toHaveBeenCalled();
       await vi.advanceTimersByTimeAsync(20_000);
-      expect(emitted).toHaveBeenCalledTimes(count);
-      const closed = client.close();
-      await vi.advanceTimersByTimeAsync(1_000);
-      await Promise.all([number, closed]);
+      const texts = emitted.mock.calls.map(([text]) => text);
+      expect(texts).toEqual(said.map((words) => expect.stringContaining(words)));
     });
   });
 
   test("does not give an old refusal as the reason of a new wait", async () => {
-    const source = new ScriptedSource()
-      .answer(refusal("namespace_not_initialised"))
-      .always(() => new Promise(() => {}));
+    holdTimers();
+    const source = new ScriptedSource().answer(refusal("namespace_not_initialised")).always(never);
     const client = clientOn(source, { waitTimeoutMs: 50 });
     await expect(client.next()).rejects.toEqual(code("namespace_not_initialised"));
-    await expect(client.next()).rejects.toEqual(code("wait_timed_out"));
+    const failure = client.next().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await failure).toEqual(code("wait_timed_out"));
   });
 
   test("asks again when an answer takes too long, and burns the late one", async () => {
@@ -326,12 +400,15 @@ describe("when the coordinator refuses or is away", () => {
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
     });
-    const source = new ScriptedSource().answer(async (lease) => {
+    let signal: AbortSignal | undefined;
+    const source = new ScriptedSource().answer(async (lease, _, options) => {
+      signal = options?.signal;
       await held;
       return lease;
     });
-    const client = clientOn(source, { requestTimeoutMs: 40 });
+    const client = clientOn(source, { requestTimeoutMs: 20 });
     const made = [await client.next()];
+    expect(signal?.aborted).toBe(true);
     letGo();
     made.push(...(await client.take(3 * SEQUENCE_COUNT)));
     expect(runsOf(made)).not.toContain(1);
@@ -356,6 +433,35 @@ describe("when the coordinator refuses or is away", () => {
 });
 
 describe("answers that can't be", () => {
+  test.each<[string, object]>([
+    ["it does not echo the nonce of the request", { nonce: "nonce-of-another" }],
+    ["it is for another namespace", { namespace: "other" }],
+    ["it names no store", { storeId: 7 }],
+    ["it names no store", { storeId: " store-1" }],
+    ["it names no store", { storeId: "store-1 " }],
+    ["it bears no receipt", { receipt: "short" }],
+    ["it bears no receipt", { receipt: [receiptFor(1)] }],
+    ["its version is 8, not a whole number from 0 to 7", { version: VERSION_MAX + 1 }],
+    ["its runCount is 0, not a whole number from 1 to 1", { runCount: 0 }],
+    ["its runCount is 2, not a whole number from 1 to 1", { runCount: 2 }],
+    ["its firstRun is -1, not", { firstRun: -1 }],
+    ["its firstRun is 0.5, not", { firstRun: 0.5 }],
+    [`its firstRun is ${RUN_MAX + 1}, not a whole number from 0 to ${RUN_MAX}`, { firstRun: RUN_MAX + 1 }],
+    ["its leasedAtMs is -1, not", { leasedAtMs: -1 }],
+  ])("%s: next() rejects a lease with %j", async (reason, wrong) => {
+    const client = clientOn(new ScriptedSource().answer((lease) => ({ ...lease, ...wrong })));
+    await expect(client.next()).rejects.toMatchObject({
+      code: "answer_not_understood",
+      message: expect.stringContaining(reason),
+    });
+    expect(await client.next()).toHaveLength(8);
+  });
+
+  test.each([0, RUN_MAX])("the client uses run %i", async (firstRun) => {
+    const client = clientOn(new ScriptedSource().always((lease) => ({ ...lease, firstRun })));
+    expect(decodeCallNumber(await client.next()).run).toBe(firstRun);
+  });
+
   test("what stands there is told cut short", async () => {
     const source = new ScriptedSource().answer((lease) => ({ ...lease, runCount: "9".repeat(1_000_000) }));
     const error = (await clientOn(source)
@@ -411,6 +517,17 @@ describe("closing", () => {
     expect(source.reports[0]?.nonce).toBe(source.requests[0]?.nonce);
   });
 
+  test("reports a lease that is used up once, with its last run", async () => {
+    const source = new ScriptedSource();
+    const client = clientOn(source, { spareRuns: 3, refill: "when_empty" });
+    await client.take(5 * SEQUENCE_COUNT);
+    await client.next();
+    expect(source.leasedRunCounts.slice(0, 2)).toEqual([4, 4]);
+    expect(source.reports).toEqual([
+      expect.objectContaining({ run: 4, lastSequence: SEQUENCE_MAX, state: "exhausted" }),
+    ]);
+  });
+
   test("reports leases that were never begun", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
@@ -448,13 +565,13 @@ describe("closing", () => {
   });
 
   test("does not wait for an answer that does not come", async () => {
-    const client = clientOn(
-      new ScriptedSource().always(() => new Promise(() => {})),
-      { requestTimeoutMs: 600_000 },
-    );
+    holdTimers();
+    const client = clientOn(new ScriptedSource().always(never), { requestTimeoutMs: 600_000 });
     const waiting = client.next().catch((error: unknown) => error);
-    await client.close();
+    const closed = client.close();
     expect(await waiting).toEqual(code("client_closed"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    await closed;
   });
 
   test("a source that calls back in the middle of a close gets no number", async () => {
@@ -532,6 +649,7 @@ describe("closing", () => {
 
 describe("options", () => {
   const source = new ScriptedSource();
+  const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, "x"]));
   test.each<[string, object, string]>([
     ["no holder", { holder: undefined }, "holder must say who asks"],
     ["an empty name", { holder: { name: "" } }, "holder.name"],
@@ -545,9 +663,48 @@ describe("options", () => {
     ["an unknown refill", { refill: "sometimes" }, '"sometimes"'],
     ["both a source and an address", { coordinator: "http://127.0.0.1:1" }, "not both"],
     ["spare runs for one run", { onExhausted: "stop", spareRuns: 1 }, "spareRuns"],
+    ["a source and a token", { token: "x" }, "not both"],
+    ["a source and a fetch", { fetch: () => {} }, "not both"],
     ["a source that is none", { source: {} }, "`lease`"],
+    ["a source that leases only", { source: { lease: () => {} } }, "`report`"],
+    ["a source that reports only", { source: { report: () => {} } }, "`lease`"],
+    ["a holder that is null", { holder: null }, "holder must say who asks"],
+    ["a name that is none", { holder: { name: 7 } }, "holder.name must have 1 to 64 printable characters, not 7"],
+    ["a name that is too long", { holder: { name: "x".repeat(HOLDER_NAME_LENGTH_MAX + 1) } }, "holder.name"],
+    ["too many labels", { holder: { name: "x", labels: labels(LABEL_COUNT_MAX + 1) } }, `not ${LABEL_COUNT_MAX + 1}`],
+    ["an empty value", { holder: { name: "x", labels: { a: "" } } }, "holder.labels.a"],
+    ["no spare runs", { spareRuns: -1 }, "spareRuns must be a whole number from 0 to 64, not -1"],
+    ["no run to ask for", { leaseRunCountMax: 0 }, "leaseRunCountMax"],
+    ["a wait beyond an hour", { waitTimeoutMs: 3_600_001 }, "3600001"],
+    ["a request beyond ten minutes", { requestTimeoutMs: 600_001 }, "600001"],
+    ["a pin that is no text", { expectedStoreId: 7 }, "expectedStoreId must be a store id, not 7"],
+    ["an unknown end", { onExhausted: "never" }, '"never"'],
   ])("%s is refused, with its name and value", (_, options, said) => {
     expect(() => createClient({ source, holder: { name: "x" }, ...options } as never)).toThrow(said);
+  });
+
+  test("createClient takes each option at its bounds", () => {
+    const holder = { name: "x".repeat(HOLDER_NAME_LENGTH_MAX), pid: PID_MAX, labels: labels(LABEL_COUNT_MAX) };
+    const [least, most] = [
+      { spareRuns: 0, leaseRunCountMax: 1 },
+      { spareRuns: 64, leaseRunCountMax: 64 },
+    ];
+    const [short, long] = [
+      { waitTimeoutMs: 1, requestTimeoutMs: 1 },
+      { waitTimeoutMs: 3_600_000, requestTimeoutMs: 600_000 },
+    ];
+    expect(createClient({ source, holder, ...least, ...short, onExhausted: "stop" })).toBeInstanceOf(Client);
+    expect(createClient({ source, holder: { ...holder, pid: 0 }, ...most, ...long })).toBeInstanceOf(Client);
+  });
+
+  test("a request names the process, the host and the labels of its holder, or what it was told instead", async () => {
+    const asking = new ScriptedSource();
+    await clientOn(asking, { holder: { name: "a", labels: { step: "1" } } }).next();
+    await clientOn(asking, { holder: { name: "a", host: "mail-1", pid: 7 } }).next();
+    expect(asking.requests.map(({ holder }) => holder)).toEqual([
+      { name: "a", host: hostname(), pid: process.pid, labels: { step: "1" } },
+      { name: "a", host: "mail-1", pid: 7, labels: {} },
+    ]);
   });
 
   test("createClient takes undefined for every option and every hook", () => {

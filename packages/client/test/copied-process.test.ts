@@ -32,7 +32,8 @@ describe("after a change of pid", () => {
     "%s makes no number, in the middle of a run, and none ever again",
     async (_, call) => {
       const source = new ScriptedSource();
-      const client = clientOn(source, { spareRuns: 1 });
+      const onAlarm = vi.fn();
+      const client = clientOn(source, { spareRuns: 1, hooks: { onAlarm } });
       await client.take(10);
       becomeCopy();
       await expect(call(client)).rejects.toEqual(copied);
@@ -43,6 +44,7 @@ describe("after a change of pid", () => {
       await client.close();
       expect(source.requests).toHaveLength(requestCount);
       expect(source.reports).toEqual([]);
+      expect(onAlarm).toHaveBeenCalledExactlyOnceWith(copied);
     },
   );
 
@@ -77,14 +79,14 @@ describe("after a change of pid", () => {
 
   test("callers that wait are told at once, nothing more is asked, and the alarm is raised once", async () => {
     const onAlarm = vi.fn();
-    const source = new ScriptedSource().always(refusal("store_unavailable", 50));
+    const source = new ScriptedSource().always(refusal("store_unavailable", 1));
     const client = clientOn(source, { hooks: { onAlarm } });
     const waiting = client.next().catch((error: unknown) => error);
     await expect.poll(() => source.requests).toHaveLength(1);
     becomeCopy();
     expect(() => client.nextSync()).toThrow(copied);
     expect(await waiting).toEqual(copied);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, 110));
     expect(source.requests).toHaveLength(1);
     expect(onAlarm).toHaveBeenCalledExactlyOnceWith(copied);
     await client.close();

@@ -64,7 +64,7 @@ const FORMS: readonly ((client: Client, count: number) => Promise<string[]>)[] =
 /** Where the number stands among all of its run and of the runs before. */
 function placeOf(callNumber: string): number {
   const { version, run, sequence } = decodeCallNumber(callNumber);
-  expect(version).toBe(0);
+  if (version !== 0) expect.fail(`${callNumber} is of version ${version}`);
   return (run - 1) * SEQUENCE_COUNT + sequence;
 }
 
@@ -90,7 +90,7 @@ describe("one caller that mixes all forms", () => {
 describe("many callers of all forms at the same time", () => {
   test("never share a number, and burn none", async () => {
     const client = newClient();
-    const callers = Array.from({ length: sized(12, 24) }, async (_, caller) => {
+    const callers = Array.from({ length: 12 }, async (_, caller) => {
       const made: string[] = [];
       for (let turn = 0; turn < 12; turn++) {
         const form = FORMS[(caller + turn) % FORMS.length] as (typeof FORMS)[number];
@@ -124,15 +124,18 @@ describe("many callers of all forms at the same time", () => {
 
 describe("a loop that only awaits numbers in hand", () => {
   test("lets the event loop turn, so that the answer to a refill can come in", async () => {
-    const answer = new ScriptedSource().answer((lease) => lease);
-    // The refill is never answered: all that could let the loop turn is the client.
-    const source = answer.always(() => new Promise(() => {}));
+    let answer = () => {};
+    // The refill is not answered meanwhile: all that could let the loop turn is the client.
+    const source = new ScriptedSource()
+      .answer((lease) => lease)
+      .always(() => new Promise<void>((resolve) => (answer = resolve)));
     const client = newClient(source, { spareRuns: 64 });
     await client.next();
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
-    for (let call = 0; call < 50 * SEQUENCE_COUNT; call++) await client.next();
+    for (let call = 0; call < 12 * SEQUENCE_COUNT; call++) await client.next();
     clearInterval(timer);
+    answer();
     expect(source.requests).toHaveLength(2);
     expect(turns).toBeGreaterThan(0);
   });
@@ -146,6 +149,12 @@ describe("an array to be filled", () => {
     expect(text.slice(0, 3)).toBe("\0\0\0");
     expect(text.slice(83)).toBe("\0".repeat(17));
     expect((text.slice(3, 83).match(/.{8}/gs) ?? []).map(placeOf)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("may be as long as the largest lease", async () => {
+    const numbers = new Float64Array(TAKE_COUNT_MAX);
+    await newClient().takeNumbers(numbers);
+    expect(placeOf(fromNumber(numbers.at(-1) as number))).toBe(TAKE_COUNT_MAX - 1);
   });
 
   test("may be shared with other threads, or a Buffer", async () => {

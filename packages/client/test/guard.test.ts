@@ -1,7 +1,7 @@
 /** The client's part in keeping runs apart: what it tells with each request, and what makes it stop for good. */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient } from "../src/index.js";
 import type { ClientOptions } from "../src/options.js";
 import { type Answer, receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
@@ -14,6 +14,8 @@ function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}):
   return client;
 }
 
+/** No pause before a retry, where the coordinator asks for none. */
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
 afterEach(async () => {
   vi.restoreAllMocks();
   for (const client of clients.splice(0)) await client.close();

@@ -108,8 +108,12 @@ describe("what is sent", () => {
     "http://u:S3/CRET@h",
     "http://h/?S3CRET",
     "u:S3CRET@h",
+    "xhttp://u:S3CRET@h",
   ])("an address that may hold a password is refused and not shown: %s", (coordinator) => {
-    const misuse = (error: unknown) => error instanceof TypeError && !/S3|CRET/.test(String(error.stack));
+    const misuse = (error: unknown) =>
+      error instanceof TypeError &&
+      error.message.startsWith("coordinator must be an address") &&
+      !/S3|CRET/.test(`${error.stack}`);
     expect(() => httpSource({ coordinator })).toThrow(expect.toSatisfy(misuse));
     expect(() => createClient({ coordinator, holder: { name: "x" } })).toThrow(expect.toSatisfy(misuse));
   });
@@ -167,8 +171,44 @@ describe("what is sent", () => {
       asked.push(url);
       return Response.json(lease, { status: 201 });
     };
-    await httpSource({ coordinator: "https://example.org", fetch }).lease("main", request);
+    await httpSource({ coordinator: "https://example.org//", fetch }).lease("main", request);
     expect(asked).toEqual(["https://example.org/v1/namespaces/main/leases"]);
+  });
+
+  test("the signal of the caller ends the request", async () => {
+    const { signal } = new AbortController();
+    const signals: unknown[] = [];
+    const fetch = async (_: string, init: RequestInit) => {
+      signals.push(init.signal);
+      return Response.json(lease, { status: 201 });
+    };
+    const source = httpSource({ coordinator: "https://example.org", fetch });
+    await source.lease("main", request, { signal });
+    await source.lease("main", request);
+    expect(signals).toEqual([signal, null]);
+  });
+
+  test("an answer may come in pieces that cut a character", async () => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ ...lease, namespace: "ü" }));
+    const body = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    const fetch = async () => new Response(body, { status: 201 });
+    const read = await httpSource({ coordinator: "https://example.org", fetch }).lease("main", request);
+    expect(read.namespace).toBe("ü");
+  });
+
+  test("a report needs an answer, too", async () => {
+    const report = { nonce: request.nonce, lastSequence: null, state: "closed" } as const;
+    answer = { status: 200, body: "<html>" };
+    const error = await failure(httpSource({ coordinator: base }).report("main", 1, report) as Promise<never>);
+    expect(error).toMatchObject({
+      code: "answer_not_understood",
+      message: expect.stringContaining("not as a coordinator does"),
+    });
   });
 });
 
@@ -193,11 +233,15 @@ describe("refusals", () => {
     answer = { status, body: JSON.stringify({ code, message: "x" }), headers: { "retry-after": "1" } };
     const retriesInMs: number[] = [];
     const onCoordinatorAway = ({ retryInMs }: { retryInMs: number }) => void retriesInMs.push(retryInMs);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     await using client = createClient({ coordinator: base, holder: { name: "x" }, hooks: { onCoordinatorAway } });
-    const started = performance.now();
     const number = client.next().catch((error: unknown) => error);
+    await expect.poll(() => retriesInMs.length).toBe(1);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(seen).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1_001);
     await expect.poll(() => retriesInMs.length).toBe(2);
-    expect(performance.now() - started).toBeGreaterThanOrEqual(999);
     expect(seen).toHaveLength(2);
     for (const retryInMs of retriesInMs) expect(retryInMs).toBeGreaterThanOrEqual(1_000);
     await client.close();
@@ -221,11 +265,31 @@ describe("refusals", () => {
     });
   });
 
+  const shuttingDownFor = (retryAfterMs: string) =>
+    `{"code":"shutting_down","message":"x","retryAfterMs":${retryAfterMs}}`;
+
+  test("of a newer coordinator are told in its words", async () => {
+    answer = { status: 400, body: '{"code":"of_the_future","message":"the words"}' };
+    const { message } = await failure(httpSource({ coordinator: base }).lease("main", request));
+    expect(message).toContain("status 400, of_the_future: the words. Check");
+  });
+
   test.each<[Answer, string, number | undefined]>([
     [{ status: 502, body: "<html>Bad Gateway</html>" }, "coordinator_unreachable", undefined],
-    [{ status: 429, body: "{}", headers: { "retry-after": "2" } }, "coordinator_unreachable", 2000],
+    [{ status: 429, body: "{}", headers: { "retry-after": "12" } }, "coordinator_unreachable", 12_000],
     [{ status: 503, body: '{"code":"of_the_future","message":"x"}' }, "coordinator_unreachable", undefined],
     [{ status: 503, body: '{"code":"constructor","message":"x"}' }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: '{"code":7,"message":"x"}' }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: '{"code":"shutting_down","message":7}' }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: shuttingDownFor('"5"') }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: shuttingDownFor("-1") }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: shuttingDownFor("0"), headers: { "retry-after": "2" } }, "shutting_down", 0],
+    [{ status: 503, body: "{}", headers: { "retry-after": "2 s" } }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: "{}", headers: { "retry-after": "in 2" } }, "coordinator_unreachable", undefined],
+    [{ status: 503, body: "{}", headers: { "retry-after": "1234567" } }, "coordinator_unreachable", undefined],
+    [{ status: 204 }, "answer_not_understood", undefined],
+    [{ status: 408, body: "{}" }, "coordinator_unreachable", undefined],
+    [{ status: 500, body: "<html>broken</html>" }, "answer_not_understood", undefined],
     [{ status: 404, body: "<html>not here</html>" }, "answer_not_understood", undefined],
     [{ status: 200, body: "hello" }, "answer_not_understood", undefined],
     [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "answer_not_understood", undefined],
@@ -286,6 +350,67 @@ describe("refusals", () => {
       const report = { nonce: request.nonce, lastSequence: null, state: "closed" } as const;
       expect(await httpSource({ coordinator: base }).report("main", 1, report)).toBe("\ufffdü");
     });
+  });
+
+  test.each([
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", "certificate_rejected", "unknown authority"],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "certificate_rejected", "unknown authority"],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "certificate_rejected", "unknown authority"],
+    ["CERT_HAS_EXPIRED", "certificate_rejected", "has expired"],
+    ["CERT_NOT_YET_VALID", "certificate_rejected", "is not valid"],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate_rejected", "another host name"],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "answer_not_understood", "does not speak TLS"],
+    ["ERR_SSL_PACKET_LENGTH_TOO_LONG", "answer_not_understood", "does not speak TLS"],
+    ["HPE_INVALID_CONSTANT", "answer_not_understood", "does not speak HTTP"],
+    ["ECONNRESET", "coordinator_unreachable", "(what the platform says)"],
+    ["NO_CERT_HAS_EXPIRED", "coordinator_unreachable", "(what the platform says)"],
+    ["NO_CERT_AT_ALL", "coordinator_unreachable", "(what the platform says)"],
+    ["NO_ERR_SSL_WRONG_VERSION", "coordinator_unreachable", "(what the platform says)"],
+    ["NO_HPE_INVALID", "coordinator_unreachable", "(what the platform says)"],
+  ])("%s of the platform becomes %s", async (platformCode, code, words) => {
+    const asked: unknown[] = [];
+    const cause = Object.assign(new Error("what the platform says"), { code: platformCode });
+    const fetch = async (url: string, { method }: RequestInit) => {
+      asked.push([method, url]);
+      throw new TypeError("fetch failed", { cause });
+    };
+    const error = await failure(httpSource({ coordinator: "https://example.org", fetch }).lease("main", request));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(words), cause: { cause } });
+    expect(error.message.includes("can't be used")).toBe(code !== "coordinator_unreachable");
+    // A server that was asked by https: is not asked whether it expects TLS.
+    expect(asked).toEqual([["POST", "https://example.org/v1/namespaces/main/leases"]]);
+  });
+
+  const answered = async () => new Response();
+  const failed = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+  test.each<[string, () => Promise<Response>, string]>([
+    ["ECONNRESET", answered, "it speaks TLS"],
+    ["HPE_INVALID_CONSTANT", failed("CERT_HAS_EXPIRED"), "it speaks TLS"],
+    ["UND_ERR_SOCKET", failed("ECONNREFUSED"), "(UND_ERR_SOCKET)"],
+    ["ECONNREFUSED", answered, "(ECONNREFUSED)"],
+    ["NO_ECONNRESET", answered, "(NO_ECONNRESET)"],
+  ])("after %s by http: the same server is asked whether it expects TLS, where it may", async (code, probe, words) => {
+    const asked: unknown[] = [];
+    const fetch = (url: string, { method }: RequestInit) => {
+      asked.push([method, url]);
+      return method === "HEAD" ? probe() : failed(code)();
+    };
+    const { message } = await failure(httpSource({ coordinator: "http://h:1/p", fetch }).lease("main", request));
+    expect(message).toContain(words);
+    const mayExpectTls = /^(ECONNRESET|HPE|UND)/.test(code);
+    expect(asked.slice(1)).toEqual(mayExpectTls ? [["HEAD", "https://h:1/p"]] : []);
+  });
+
+  test("what was rejected without a cause or a message is told by what there is", async () => {
+    const said = async (thrown: unknown) => {
+      const fetch = () => Promise.reject(thrown);
+      return (await failure(httpSource({ coordinator: "https://example.org", fetch }).lease("main", request))).message;
+    };
+    expect(await said(new Error("no network"))).toContain("(no network)");
+    expect(await said(Object.assign(new Error(""), { code: "EPIPE" }))).toContain("(EPIPE)");
+    expect(await said(new Error(""))).toContain("(Error)");
+    expect(await said("a text")).toContain("(a text)");
+    expect(await said(undefined)).toContain("(undefined)");
   });
 
   test("an address where nobody listens is named, with what to do", async () => {

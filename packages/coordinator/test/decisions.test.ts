@@ -10,7 +10,7 @@ import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } fr
 import { decide, isOfAnyStore, type Written } from "../src/guard/decisions.js";
 import type { Situation } from "../src/guard/doubts.js";
 import type { FoundKeys, FoundServer } from "../src/guard/found.js";
-import { lineAt } from "../src/guard/line.js";
+import { lineAt, whenLineReaches } from "../src/guard/line.js";
 import { movedSeal } from "../src/guard/moved-seal.js";
 import {
   checksumOf,
@@ -210,6 +210,13 @@ describe("a jump", () => {
     expect(decided(commands.confirm(3), { record: claimed, server: { epoch: "other:r:0" } })).toBe("RACED 3");
   });
 
+  test("is refused onto the last run, behind which nothing could be leased", () => {
+    const endMs = whenLineReaches(id, 0, RUN_MAX) - 2 * epsMs;
+    const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
+    expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
+    expect(written(commands.confirm(3), at(endMs - 1)).mark).toBe(RUN_MAX - 1);
+  });
+
   test("is for an operator where more is known than the line allows, from whichever source", () => {
     expect(written(commands.confirm(3, { floor: target }), { record: claimed }).mark).toBe(target);
     expect(decided(commands.confirm(3, { floor: target + 1 }), { record: claimed })).toBe("OPERATOR line");
@@ -288,6 +295,15 @@ describe("a recovery", () => {
     const gone = { ...later, keys: { record: "none", ledgerMark: floor } } as const;
     expect(written(commands.recover(), gone)).toMatchObject({ version: 1, mark: line });
     expect(decided(commands.recover({ floor: ledgerIdOf(8, 0) }))).toBe("OPERATOR line");
+  });
+
+  test("of a store that began with its last runs goes on in the next version, at the line of that one", () => {
+    const late = storeIdFrom(RUN_MAX, { initialisedAtMs: NOW_MS, rate: 16 });
+    const gone = { keys: { record: "none" } } as const;
+    expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
+      version: 1,
+      mark: lineAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
+    });
   });
 });
 

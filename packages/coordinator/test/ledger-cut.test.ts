@@ -94,11 +94,21 @@ describe.each(STORES)("the %s store", (_, open) => {
     const { store, cut, leases } = await leased(4);
     for (const through of [8, 9]) await expect(cut(0, through, [8])).rejects.toThrow(/newest lease is never cut/);
     await expect(cut(0, 4, [6])).rejects.toThrow(/broken invariant/);
-    const many = Array.from({ length: LEDGER_CUT_LEASES_MAX + 1 }, () => 2);
-    await expect(cut(0, 4, many)).rejects.toThrow(/broken invariant/);
+    await expect(cut(5, 4, [2])).rejects.toThrow(/broken invariant/);
+    const many = (count: number) => Array.from({ length: count }, () => 2);
+    await expect(cut(0, 4, many(LEDGER_CUT_LEASES_MAX + 1))).rejects.toThrow(/broken invariant/);
     expect(await ledgerOf(store)).toEqual(leases);
-    expect(await cut(0, 7, [2, 4, 6])).toMatchObject({ leaseCount: 3 });
+    expect(await cut(0, 0, [])).toEqual({ isCut: true, archivedThrough: 0, leaseCount: 0 });
+    expect(await cut(0, 2, many(LEDGER_CUT_LEASES_MAX))).toMatchObject({ leaseCount: 1 });
+    expect(await cut(2, 7, [4, 6])).toMatchObject({ leaseCount: 2 });
     expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([8]);
+  });
+
+  test("cuts nothing of a namespace that it does not hold", async () => {
+    const { store, storeId } = await leased(4);
+    const asked = { storeId, archivedThrough: 5, through: 6, leases: [] };
+    expect(await store.readArchived("other")).toEqual({ storeId: undefined, through: 0 });
+    expect(await store.cutLedger("other", asked)).toEqual({ isCut: false, archivedThrough: 0, leaseCount: 0 });
   });
 
   test("cuts nothing of another store, and nothing that is sealed", async () => {

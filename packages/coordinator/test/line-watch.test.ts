@@ -70,6 +70,7 @@ describe("the watch over the line", () => {
     for (const error of [new Error("other"), new CoordinatorError("store_silent", "other"), { code: "line_reached" }]) {
       expect(watch.judged(error)).toBe(error);
     }
+    clock.nowMs += 1;
     const refusal = atLine();
     expect(watch.judged(refusal)).toBe(refusal);
     clock.nowMs += 60_000;

@@ -26,6 +26,14 @@ async function guardAtRun10(nodeCount = 1) {
 }
 type AtRun10 = Awaited<ReturnType<typeof guardAtRun10>>;
 
+test("the state of an open namespace keeps its beginning, however often it leases", async () => {
+  const { world, guard } = await guardAtRun10();
+  const { sinceMs } = guard.state;
+  world.clock.timeMs += 1_000;
+  await leaseOf(guard);
+  expect(guard.state).toMatchObject({ state: "open", code: null, sinceMs });
+});
+
 describe("a doubt", () => {
   const doubts: readonly [string, string, (at: AtRun10) => unknown][] = [
     ["another epoch", "store_epoch_changed", ({ world }) => void (world.store.server.epoch = "second:life:0")],

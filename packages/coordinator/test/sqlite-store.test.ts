@@ -1,11 +1,14 @@
 /** What only the embedded store must do: be alone, be durable, and never begin anew by accident. */
 import { existsSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { copyFile, readdir, readFile, rm } from "node:fs/promises";
+import { copyFile, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
+import { IS_MUTATION } from "../../../test/size-of-run.js";
 import { ledgerPage } from "../src/ledger-page.js";
+import type { Finding } from "../src/store.js";
+import type { SqliteStore } from "../src/stores/sqlite-store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -28,6 +31,9 @@ function openedNew(): Promise<StoreInHand> {
 const refusal = (code: string, said: string) =>
   expect.objectContaining({ name: "CoordinatorError", code, message: expect.stringContaining(said) });
 
+// Beside a mutant left out: what waits for a lock or a process takes seconds, and is not about what is mutated.
+const testUnmutated = test.skipIf(IS_MUTATION);
+
 describe("opening", () => {
   test("makes no file, and no folder, unless it may", async () => {
     path = join(folder, "deeper", "store.db");
@@ -40,6 +46,7 @@ describe("opening", () => {
   test("tells a new store from one that was there", async () => {
     const first = opened(true);
     expect(first.isNew).toBe(true);
+    expect(first.isExclusive).toBe(true);
     await first.close();
     expect(opened(true).isNew).toBe(false);
   });
@@ -87,7 +94,7 @@ describe("opening", () => {
     expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 3"));
   });
 
-  test("refuses a second opening, in this process and in another, until the first is closed", async () => {
+  testUnmutated("refuses a second opening, in this process and in another, until the first is closed", async () => {
     const { store } = await openedNew();
     expect(() => opened(false)).toThrow(refusal("store_locked", "another process has it open"));
     const other = live(place);
@@ -109,14 +116,17 @@ describe("opening", () => {
     expect(() => opened(false, join(folder, "second.db"))).toThrow(refusal("store_unavailable", "hard links"));
   });
 
-  test("leases no more when its lock file is removed: somebody else may have opened the store", async () => {
-    const { store, lease } = await openedNew();
-    await rm(`${path}.lock`);
-    await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
-    expect(() => opened(false)).toThrow(refusal("store_locked", path));
-    await store.close();
-    expect((await coordinatorOn(opened(false)).lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
-  });
+  test.skipIf(IS_MUTATION)(
+    "leases no more when its lock file is removed: somebody else may have opened the store",
+    async () => {
+      const { store, lease } = await openedNew();
+      await rm(`${path}.lock`);
+      await expect(lease()).rejects.toMatchObject({ code: "store_locked" });
+      expect(() => opened(false)).toThrow(refusal("store_locked", path));
+      await store.close();
+      expect((await coordinatorOn(opened(false)).lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
+    },
+  );
 
   test("after the close the file alone holds everything: nothing is left in the log", async () => {
     const { store, lease } = await openedNew();
@@ -134,7 +144,7 @@ describe("opening", () => {
     expect((await lease()).firstRun).toBe(1);
   });
 
-  test("another program that holds the file for a moment is a passing refusal", async () => {
+  testUnmutated("another program that holds the file for a moment is a passing refusal", async () => {
     const { lease } = await openedNew();
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
@@ -221,20 +231,23 @@ describe("durability", () => {
     expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_already_initialised" } }]);
   });
 
-  test("a disk that takes no more stops the store for good; what was answered is on it, and the next start is a doubt", async () => {
-    const store = await newStore();
-    // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
-    const process = live(store, { shellPrefix: "trap '' XFSZ; ulimit -f 2048; " });
-    process.say("forever 8");
-    await process.ended;
-    expect(process.refusals, process.stderr).toEqual(["store_unavailable", "store_unavailable"]);
-    expect(process.runs.length).toBeGreaterThan(50);
-    expect(new Set(process.runs).size).toBe(process.runs.length);
-    expect(await readdir(store.markerFolder)).toEqual([]);
-    const again = store.open();
-    expect(again.restarts.get(NAMESPACE)).toBe("no_mark");
-    expect((await again.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThanOrEqual(Math.max(...process.runs));
-  });
+  testUnmutated(
+    "a disk that takes no more stops the store for good; what was answered is on it, and the next start is a doubt",
+    async () => {
+      const store = await newStore();
+      // A limit on the size of files stands for the full disk. 2048 blocks of 512 or 1024 bytes hold some hundred leases.
+      const process = live(store, { shellPrefix: "trap '' XFSZ; ulimit -f 2048; " });
+      process.say("forever 8");
+      await process.ended;
+      expect(process.refusals, process.stderr).toEqual(["store_unavailable", "store_unavailable"]);
+      expect(process.runs.length).toBeGreaterThan(50);
+      expect(new Set(process.runs).size).toBe(process.runs.length);
+      expect(await readdir(store.markerFolder)).toEqual([]);
+      const again = store.open();
+      expect(again.restarts.get(NAMESPACE)).toBe("no_mark");
+      expect((await again.readNamespace(NAMESPACE)).highWaterMark).toBeGreaterThanOrEqual(Math.max(...process.runs));
+    },
+  );
 
   test("a closed store takes no more leases", async () => {
     const { store, lease, read } = await openedNew();
@@ -250,6 +263,81 @@ describe("durability", () => {
     expect((await waiting).firstRun).toBe(1);
     expect((await opened(false).readNamespace(NAMESPACE)).highWaterMark).toBe(1);
   });
+});
+
+describe("a copy that an operator accepts", () => {
+  /** In the place of the original, with a marker that agrees. */
+  async function copied() {
+    const { store, storeId, lease } = await openedNew();
+    await lease({ runCount: 5 });
+    await store.close();
+    await rename(path, join(folder, "away.db"));
+    await copyFile(join(folder, "away.db"), path);
+    expect(() => opened(false)).toThrow(refusal("store_copied", path));
+    return inHand(place.open({ acceptCopy: true }), { storeId });
+  }
+  const isCopied = { code: "store_copied" };
+  const codesOf = (findings: readonly Finding[]) => findings.map(({ code }) => code);
+
+  test("does nothing but recover, and says so; then it is the store", async () => {
+    const { store, storeId, commands, lease } = await copied();
+    const sqlite = store as SqliteStore;
+    expect(sqlite.restarts.get(NAMESPACE)).toBe("no_mark");
+    const cut = { storeId, archivedThrough: 0, through: 0, leases: [] };
+    for (const change of [
+      () => lease(),
+      () => store.step(NAMESPACE, commands.touch()),
+      () => store.report(NAMESPACE, 5, reportCommand()),
+      () => store.importLeases(NAMESPACE, []),
+      () => store.describeNamespace(NAMESPACE, {}),
+      () => store.cutLedger(NAMESPACE, cut),
+    ]) {
+      await expect(change()).rejects.toMatchObject(isCopied);
+    }
+    const [finding] = await store.preflight();
+    expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
+    const outcomes = await Promise.allSettled([
+      store.describeNamespace(NAMESPACE, {}),
+      store.step(NAMESPACE, commands.recover()),
+      store.describeNamespace(NAMESPACE, {}),
+    ]);
+    expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
+    await store.describeNamespace(NAMESPACE, { step: "1" });
+    expect(codesOf(await store.preflight())).not.toContain("store_copied");
+    await store.close();
+    expect(opened(false).restarts.get(NAMESPACE)).not.toBe("no_mark");
+  });
+
+  test("stays a copy when its recovery is refused or undone", async () => {
+    const { store, commands } = await copied();
+    await expect(store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover())).rejects.toMatchObject({
+      code: "store_replaced",
+    });
+    await Promise.allSettled([
+      store.step(NAMESPACE, commands.recover()),
+      store.describeNamespace(NAMESPACE, { step: 1n as never }),
+    ]);
+    await expect(store.describeNamespace(NAMESPACE, {})).rejects.toMatchObject(isCopied);
+    await store.close();
+    expect(() => opened(false)).toThrow(refusal("store_copied", path));
+  });
+});
+
+test("a record that was edited is refused by each that reads it", async () => {
+  const { store, storeId } = await openedNew();
+  await store.close();
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE namespaces SET c = '9'");
+  database.close();
+  const edited = opened(false);
+  const cut = { storeId, archivedThrough: 0, through: 0, leases: [] };
+  for (const read of [
+    () => edited.readNamespace(NAMESPACE),
+    () => edited.readArchived(NAMESPACE),
+    () => edited.cutLedger(NAMESPACE, cut),
+  ]) {
+    await expect(read()).rejects.toMatchObject({ code: "store_corrupt" });
+  }
 });
 
 test("a search through the ledger lets leases through that come meanwhile", async () => {

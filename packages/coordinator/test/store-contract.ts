@@ -423,11 +423,23 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await progressOf(store)).toMatchObject({ run: 4, lastSequence: 7, state: "closed" });
       });
 
+      test("that are equally far take the later word; no number is less than the first", async () => {
+        const { store } = await withLease();
+        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null }));
+        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: 0 }));
+        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0 });
+        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null }));
+        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0, state: "open" });
+        await store.report(NAMESPACE, 1, reportCommand({ lastSequence: 0, state: "exhausted" }));
+        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: 0, state: "exhausted" });
+      });
+
       test("of a coordinator that a lease is burnt stand below every word of its holder, whichever comes first", async () => {
         const burnt = reportCommand({ lastSequence: null, state: "burnt" });
         const { store, lease } = await withLease();
         await store.report(NAMESPACE, 1, burnt);
-        expect(await progressOf(store)).toMatchObject({ run: 1, lastSequence: null, state: "burnt" });
+        await store.report(NAMESPACE, 2, burnt);
+        expect(await progressOf(store)).toMatchObject({ run: 2, lastSequence: null, state: "burnt" });
         await store.report(NAMESPACE, 1, reportCommand({ lastSequence: null, state: "open" }));
         const told = await progressOf(store);
         expect(told).toMatchObject({ run: 1, lastSequence: null, state: "open" });
