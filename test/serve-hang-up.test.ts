@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
-import { COMMAND, callnumber, folderForTest, serve } from "./processes/command.js";
+import { COMMAND, callnumber, folderForTest, serve, shellLine } from "./processes/command.js";
 
 const namesIn = (log: string): string[] =>
   log
@@ -30,7 +30,7 @@ test("without files to read again it is told of and ends nothing, however often"
 async function closedTerminal(...parameters: readonly string[]): Promise<{ log: string; words: string }> {
   const folder = await folderForTest();
   const [log, words] = [join(folder, "log"), join(folder, "words")];
-  const line = [process.execPath, COMMAND, "serve", "--store", "memory:", "--port", "0", ...parameters].join(" ");
+  const line = shellLine(process.execPath, COMMAND, "serve", "--store", "memory:", "--port", "0", ...parameters);
   // The fourth file is open as long as anybody of them lives: whoever closes a terminal is not told when its programs end.
   const terminal = spawn("script", ["-qefc", `exec ${line} > ${log} 2> ${words}`, "/dev/null"], {
     stdio: ["ignore", "ignore", "ignore", "pipe"],

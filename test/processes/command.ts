@@ -67,7 +67,7 @@ export async function shell(line: string): Promise<Finished> {
   return { code, ...output() };
 }
 
-function shellLine(...words: readonly string[]): string {
+export function shellLine(...words: readonly string[]): string {
   return words.map(shellWord).join(" ");
 }
 

@@ -8,7 +8,7 @@ import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { diesWithParent, killAtExit } from "../processes/dies-with-run.js";
 import { environmentFor, type RedisBinary } from "./redis-binary.js";
@@ -235,7 +235,10 @@ function isOpen({ sentinel = false, openBecause }: RedisServerOptions): boolean 
 function environmentOf(preloads: readonly Preload[]): NodeJS.ProcessEnv {
   if (preloads.length === 0) return {};
   const environments = preloads.map(({ environment }) => environment);
-  return Object.assign({ LD_PRELOAD: preloads.map(({ library }) => library).join(":") }, ...environments);
+  // By name: a blank would end a path.
+  const names = preloads.map(({ library }) => basename(library)).join(":");
+  const folders = preloads.map(({ library }) => dirname(library)).join(":");
+  return Object.assign({ LD_PRELOAD: names, LD_LIBRARY_PATH: folders }, ...environments);
 }
 
 function configText(config: Record<string, string | string[]>): string {
