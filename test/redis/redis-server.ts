@@ -173,7 +173,7 @@ class RedisProcess implements DisposableRedisServer {
     // Entering another network changes credentials, and with them the kernel forgets whose death to die: so that word comes after.
     const [program, ...words] = [...runIn, ...diesWithParent(), ...command];
     const child = spawn(program as string, words, {
-      env: { ...environmentFor(this.binary.libraryPath), ...environmentOf(preloads) },
+      env: environmentWith(preloads, environmentFor(this.binary.libraryPath)),
       stdio: ["ignore", log, log],
     });
     closeSync(log);
@@ -232,13 +232,13 @@ function isOpen({ sentinel = false, openBecause }: RedisServerOptions): boolean 
   return sentinel || openBecause !== undefined;
 }
 
-function environmentOf(preloads: readonly Preload[]): NodeJS.ProcessEnv {
-  if (preloads.length === 0) return {};
+function environmentWith(preloads: readonly Preload[], usual: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (preloads.length === 0) return usual;
   const environments = preloads.map(({ environment }) => environment);
   // By name: a blank would end a path.
   const names = preloads.map(({ library }) => basename(library)).join(":");
-  const folders = preloads.map(({ library }) => dirname(library)).join(":");
-  return Object.assign({ LD_PRELOAD: names, LD_LIBRARY_PATH: folders }, ...environments);
+  const folders = [...preloads.map(({ library }) => dirname(library)), usual["LD_LIBRARY_PATH"] ?? []].flat().join(":");
+  return Object.assign({ ...usual, LD_PRELOAD: names, LD_LIBRARY_PATH: folders }, ...environments);
 }
 
 function configText(config: Record<string, string | string[]>): string {
