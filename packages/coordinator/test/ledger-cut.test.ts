@@ -14,15 +14,9 @@ import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";
 import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { type Play, randomScript } from "./random-scripts.js";
-import type { OpenForTest } from "./store-contract.js";
 import { withNamespace } from "./store-in-hand.js";
-import { HAS_REDIS, ON_REDIS, openMemory, openSqlite, redisAddressForTest } from "./stores-for-test.js";
+import { HAS_REDIS, redisAddressForTest, STORES } from "./stores-for-test.js";
 
-const STORES: readonly [name: string, open: OpenForTest][] = [
-  ["memory", openMemory],
-  ["embedded", openSqlite],
-  ...ON_REDIS,
-];
 const GUARD_SCRIPTS = sized(8, 25);
 const GUARD_STEPS = 40;
 /** The line rises once a second, first so long after a script began: until then two clocks see the same line. */

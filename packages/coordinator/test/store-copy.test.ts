@@ -14,13 +14,8 @@ import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 import { claim, init, lease, recentStoreId, recover } from "./steps-for-move.js";
 import type { OpenForTest } from "./store-contract.js";
-import { HAS_REDIS, ON_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
+import { HAS_REDIS, STORES } from "./stores-for-test.js";
 
-const STORES: readonly [name: string, open: OpenForTest][] = [
-  ["memory", openMemory],
-  ["embedded", openSqlite],
-  ...ON_REDIS,
-];
 const PAIRS = STORES.flatMap(([from, openFrom]) => STORES.map(([to, openTo]) => [from, to, openFrom, openTo] as const));
 const LEDGERS_FOR_EACH_PAIR = sized(3, 10);
 

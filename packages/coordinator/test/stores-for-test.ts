@@ -69,8 +69,12 @@ export const openRedis: OpenForTest = async (options) => {
 /** False beside a mutant of TypeScript, where no server is started. */
 export const HAS_REDIS = !IS_MUTATION;
 
-/** As a row of `describe.each`, where there is a server. */
-export const ON_REDIS: readonly [string, OpenForTest][] = HAS_REDIS ? [["Redis", openRedis]] : [];
+/** The memory store first. */
+export const STORES: readonly [name: string, open: OpenForTest][] = [
+  ["memory", openMemory],
+  ["embedded", openSqlite],
+  ...(HAS_REDIS ? [["Redis", openRedis] as [string, OpenForTest]] : []),
+];
 
 function recoveredBy(operators: Store, own: Store): Store {
   const step: Store["step"] = (namespace, command) =>

@@ -11,8 +11,7 @@ import type { CoordinatorError } from "../src/errors.js";
 import type { Store } from "../src/store.js";
 import { commandsFor, storeIdFrom } from "./commands-for-test.js";
 import { type Play, randomScript, type StoreIds, scriptOfRefusals } from "./random-scripts.js";
-import type { OpenForTest } from "./store-contract.js";
-import { ON_REDIS, openMemory, openSqlite } from "./stores-for-test.js";
+import { openMemory, STORES } from "./stores-for-test.js";
 
 const SCRIPTS = sized(15, 50);
 const STEPS = 60;
@@ -40,63 +39,60 @@ function withoutTimes(value: unknown): unknown {
   return JSON.parse(text.replace(/generation \d{13}/g, "generation a time"));
 }
 
-describe.each<[string, OpenForTest]>([["embedded", openSqlite], ...ON_REDIS])(
-  "the %s store, beside the memory store",
-  (_, open) => {
-    test(`answers ${SCRIPTS} scripts of ${STEPS} steps alike`, async () => {
-      const refusals = new Set<string>();
-      await fc.assert(
-        fc.asyncProperty(randomScript(STEPS), async (script) => {
-          const [reference, other] = [await openMemory(), await open()];
-          try {
-            const startMs = Date.now();
-            const options = { initialisedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: RATE };
-            const ids: StoreIds = {
-              main: storeIdFrom(1, options),
-              end: storeIdFrom(RUN_MAX - 200, options),
-              none: storeIdFrom(9, options),
-            };
-            for (const name of ["main", "end"] as const) {
-              await reference.store.step(name, commandsFor(ids[name]).init());
-              await other.store.step(name, commandsFor(ids[name]).init());
-            }
-            const told: string[] = [];
-            for (const play of script) {
-              const expected = await outcome(play, reference.store, ids);
-              const answer = await outcome(play, other.store, ids);
-              told.push(play.name);
-              // Only on a slow machine: the line may have risen between the two.
-              if (Date.now() - startMs > SAME_LINE_MS && !isDeepStrictEqual(answer, expected)) break;
-              expect(answer, told.join("\n")).toEqual(expected);
-              if (typeof expected === "object" && expected !== null && "code" in expected)
-                refusals.add(String(expected.code));
-            }
-          } finally {
-            await reference.remove();
-            await other.remove();
+describe.each(STORES.slice(1))("the %s store, beside the memory store", (_, open) => {
+  test(`answers ${SCRIPTS} scripts of ${STEPS} steps alike`, async () => {
+    const refusals = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(randomScript(STEPS), async (script) => {
+        const [reference, other] = [await openMemory(), await open()];
+        try {
+          const startMs = Date.now();
+          const options = { initialisedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: RATE };
+          const ids: StoreIds = {
+            main: storeIdFrom(1, options),
+            end: storeIdFrom(RUN_MAX - 200, options),
+            none: storeIdFrom(9, options),
+          };
+          for (const name of ["main", "end"] as const) {
+            await reference.store.step(name, commandsFor(ids[name]).init());
+            await other.store.step(name, commandsFor(ids[name]).init());
           }
-        }),
-        { seed: inject("seed"), numRuns: SCRIPTS, endOnFailure: true, examples: [[scriptOfRefusals]] },
-      );
-      expect([...refusals].sort()).toEqual([
-        "claim_raced",
-        // A cut of the newest lease.
-        "internal_error",
-        "line_reached",
-        "namespace_already_initialised",
-        "namespace_not_initialised",
-        "not_the_holder",
-        "operator_needed",
-        "run_not_leased",
-        "run_space_exhausted",
-        "store_claimed",
-        "store_forked",
-        "store_generation_stale",
-        "store_moved",
-        "store_replaced",
-        "store_went_back",
-        "version_not_ended",
-      ]);
-    });
-  },
-);
+          const told: string[] = [];
+          for (const play of script) {
+            const expected = await outcome(play, reference.store, ids);
+            const answer = await outcome(play, other.store, ids);
+            told.push(play.name);
+            // Only on a slow machine: the line may have risen between the two.
+            if (Date.now() - startMs > SAME_LINE_MS && !isDeepStrictEqual(answer, expected)) break;
+            expect(answer, told.join("\n")).toEqual(expected);
+            if (typeof expected === "object" && expected !== null && "code" in expected)
+              refusals.add(String(expected.code));
+          }
+        } finally {
+          await reference.remove();
+          await other.remove();
+        }
+      }),
+      { seed: inject("seed"), numRuns: SCRIPTS, endOnFailure: true, examples: [[scriptOfRefusals]] },
+    );
+    expect([...refusals].sort()).toEqual([
+      "claim_raced",
+      // A cut of the newest lease.
+      "internal_error",
+      "line_reached",
+      "namespace_already_initialised",
+      "namespace_not_initialised",
+      "not_the_holder",
+      "operator_needed",
+      "run_not_leased",
+      "run_space_exhausted",
+      "store_claimed",
+      "store_forked",
+      "store_generation_stale",
+      "store_moved",
+      "store_replaced",
+      "store_went_back",
+      "version_not_ended",
+    ]);
+  });
+});
