@@ -24,9 +24,9 @@ export default defineConfig({
     maxWorkers: 3,
     globalSetup: ["test/seed-of-run.ts", "test/folders-of-run.ts", "test/redis/global-setup.ts"],
     setupFiles: ["test/end-with-run.ts", "test/stuck/watch-worker.ts", "test/seed.ts", "test/environment.ts"],
-    // A time limit only ends a hang and proves nothing: a machine with eight times the work passes, too.
-    testTimeout: 900_000,
-    hookTimeout: 900_000,
+    // A time limit only ends a hang and proves nothing: a machine with sixteen times the work passes, too.
+    testTimeout: 1_800_000,
+    hookTimeout: 1_800_000,
     teardownTimeout: 30_000,
     // Whatever has tests side by side has real servers and processes, too.
     maxConcurrency: 2,

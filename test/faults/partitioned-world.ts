@@ -35,7 +35,7 @@ const PLAIN_COUNTER = fileURLToPath(new URL("./plain-counter-process.mjs", impor
 const RATE = 16;
 const PACE = { takeCount: 1_024, pauseMs: 20 };
 const SPARE_RUNS = 6;
-const LIMIT_MS = 600_000;
+const LIMIT_MS = 1_500_000;
 
 export interface PartitionedWorldOptions {
   readonly bounds: Bounds;

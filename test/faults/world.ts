@@ -17,11 +17,11 @@ import type { SpawnProgram } from "./node-program.js";
 import { Received } from "./received.js";
 
 /** A fiftieth of the real ones, but for the touching, which real machines must keep up with. */
-export const BOUNDS: Bounds = { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 };
+export const BOUNDS: Bounds = { epsMs: 150, gapMs: 6_000, touchEveryMs: 100 };
 export const NAMESPACE = "main";
 const PREFLIGHT_EVERY_MS = 250;
 /** A safety net: a fault that never heals would else hang the run. */
-const LIMIT_MS = 600_000;
+const LIMIT_MS = 1_500_000;
 /** As many as a lease can hold: before a doubt there is room for it. */
 const RUNS_ASKED = 64;
 

@@ -1,6 +1,7 @@
 /** How many are let in at a time: nobody who takes all keeps others out; and afterwards all is as before. */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { NO_CROWDS } from "../src/limits/crowds.js";
 import { UnderWay } from "../src/limits/under-way.js";
 
 const PLACES = 64;
@@ -25,7 +26,7 @@ function takeAll(underWay: UnderWay, asker: string): (() => void)[] {
 }
 
 test("one alone has half of the places, and has them again also after a failure", async () => {
-  const underWay = new UnderWay(PLACES);
+  const underWay = new UnderWay(PLACES, undefined, NO_CROWDS);
   expect(await askTogether(underWay, 1_000)).toBe(PLACES / 2);
   await expect(underWay.run("one", () => Promise.reject(new Error("refused")))).rejects.toThrow("refused");
   await turn();
