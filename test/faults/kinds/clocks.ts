@@ -16,8 +16,7 @@ const MOVES_MS = [HOUR_MS, -HOUR_MS, 365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS];
 const TOGETHER_MS = 2_000;
 const BACKDATED_RATE = 16;
 const ROOM_LEFT_RUNS = 2_000;
-/** On a busy machine coordinators doubt each other at the start, and each doubt may jump. */
-const RUNS_LEFT = 20_000;
+const RUNS_LEFT = 8_000;
 
 export const CLOCKS: readonly Fault[] = [
   redisFault({
