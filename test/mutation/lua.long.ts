@@ -21,7 +21,9 @@ test("every refusal and every write that is left out of a script is noticed", as
   const worker = async () => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       signs.show(() => `${mutants.length - left.length} of ${mutants.length} mutants, ${survivors.length} survive`);
-      if (!(await isNoticed(mutant))) survivors.push(`${mutant.name}: ${mutant.before}`);
+      if (await isNoticed(mutant)) continue;
+      survivors.push(`${mutant.name}: ${mutant.before}`);
+      console.log(`Survives: ${survivors.at(-1)}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
