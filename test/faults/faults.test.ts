@@ -26,11 +26,11 @@ describe("under every fault", () => {
 
   test.concurrent.for(FAULTS.map((fault, index) => [`${fault.number}: ${fault.name}`, fault, index] as const))(
     "no run is leased twice, and leasing goes on: %s",
-    async ([told, fault, index], { skip }) => {
+    async ([label, fault, index], { skip }) => {
       const { binary } = inject("redis");
       const reason = binary === undefined ? ownServerUnavailable() : fault.unavailable();
       if (binary === undefined || reason !== undefined) {
-        left.push(told);
+        left.push(label);
         return skip(reason);
       }
       const random = seededRandom(seed + index);

@@ -4,16 +4,9 @@ import { readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { temporaryFolder } from "./importing.js";
+import { DEMO, demo, LETTERS, temporaryFolder } from "./importing.js";
 
-const run = promisify(execFile);
-const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
-const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-
-async function demo(temporary: string, ...args: readonly string[]): Promise<string> {
-  return (await run(process.execPath, [DEMO, ...args], { env: { ...process.env, TMPDIR: temporary } })).stdout;
-}
 
 describe("the demo", () => {
   it("tidies up also when nobody reads to the end", async () => {
@@ -34,7 +27,14 @@ describe("the demo", () => {
     expect(said).toContain(`Kept: ${folder}/${kept}`);
     expect(await readdir(`${folder}/${kept}`)).toEqual(expect.arrayContaining(["archive.db", "store.db"]));
     if (!said.includes("the history of this repository")) ctx.skip("there is no git history here");
-    const { stdout: count } = await run("git", ["-C", HERE, "rev-list", "--count", "--no-merges", "HEAD"]);
+    const { stdout: count } = await promisify(execFile)("git", [
+      "-C",
+      HERE,
+      "rev-list",
+      "--count",
+      "--no-merges",
+      "HEAD",
+    ]);
     expect(said).toMatch(new RegExp(`history\\.mbox: ${Number(count).toLocaleString("en-US")} message`));
   });
 });

@@ -1,17 +1,6 @@
-import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { temporaryFolder } from "./importing.js";
-
-const run = promisify(execFile);
-const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
-const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
-
-async function demo(temporary: string, ...args: readonly string[]): Promise<string> {
-  return (await run(process.execPath, [DEMO, ...args], { env: { ...process.env, TMPDIR: temporary } })).stdout;
-}
+import { demo, LETTERS, temporaryFolder } from "./importing.js";
 
 describe("the demo", () => {
   it("imports, looks a call number up in the archive and at the coordinator, ends with 0 and tidies up", async () => {

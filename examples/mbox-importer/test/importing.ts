@@ -3,13 +3,14 @@
  * folder of its own, and ended with the test. They run what `npx tsc --build` made.
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
@@ -17,12 +18,20 @@ import type { Summary } from "../src/importing/summary.js";
 
 const CALLNUMBER = fileURLToPath(new URL("../../../packages/coordinator/bin/callnumber.js", import.meta.url));
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
+export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
+export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 
 export async function temporaryFolder(): Promise<string> {
   // Without links: sources have the name that the file really has.
   const folder = await realpath(await mkdtemp(join(tmpdir(), "mbox-importer-test-")));
   onTestFinished(() => removeWithMarkers(folder));
   return folder;
+}
+
+/** Runs the demo to its end, with its files in `temporary`. Resolves to its standard output; rejects when it fails. */
+export async function demo(temporary: string, ...args: readonly string[]): Promise<string> {
+  const env = { ...process.env, TMPDIR: temporary };
+  return (await promisify(execFile)(process.execPath, [DEMO, ...args], { env })).stdout;
 }
 
 export interface RunningCoordinator {

@@ -697,7 +697,7 @@ describe("options", () => {
     expect(createClient({ source, holder: { ...holder, pid: 0 }, ...most, ...long })).toBeInstanceOf(Client);
   });
 
-  test("a request names the process, the host and the labels of its holder, or what it was told instead", async () => {
+  test("a request names the process, the host and the labels of its holder, or those it was given", async () => {
     const asking = new ScriptedSource();
     await clientOn(asking, { holder: { name: "a", labels: { step: "1" } } }).next();
     await clientOn(asking, { holder: { name: "a", host: "mail-1", pid: 7 } }).next();

@@ -268,7 +268,7 @@ describe("refusals", () => {
   const shuttingDownFor = (retryAfterMs: string) =>
     `{"code":"shutting_down","message":"x","retryAfterMs":${retryAfterMs}}`;
 
-  test("of a newer coordinator are told in its words", async () => {
+  test("of a newer coordinator keep its words", async () => {
     answer = { status: 400, body: '{"code":"of_the_future","message":"the words"}' };
     const { message } = await failure(httpSource({ coordinator: base }).lease("main", request));
     expect(message).toContain("status 400, of_the_future: the words. Check");
