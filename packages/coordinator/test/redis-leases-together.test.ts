@@ -3,7 +3,6 @@
  * Guarantees: G1, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
-import { scriptNamed } from "../src/stores/redis-scripts.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer, untilDone } from "./redis-for-test.js";
 import { leaseFrom } from "./store-in-hand.js";
@@ -72,32 +71,5 @@ describe("leases of the same moment", () => {
     }
     await redis.call("ACL", "SETUSER", "callnumber", "+hget");
     expect((await untilDone(lease)).firstRun).toBe(5);
-  });
-
-  test("with a word that is no lease's: refused as a bug of the caller, and nobody's run is granted", async ({
-    skip,
-  }) => {
-    const { url } = await ownServer({}, skip);
-    const { storeId, read } = await newStoreAt(url);
-    const redis = clientAt(url);
-    const [record = ""] = await redis.keys("*record");
-    const keys = [record, record.replace(/record$/, "ledger"), record.replace(/record$/, "holders")];
-    const sound = ["nonce-1", "0", "0", "1", "0", "nonce-0123456789", "{}"];
-    const bad = [1, 2, 3, 4].flatMap((at) =>
-      ["NaN", "1e3", "-1", "9007199254740993", ""].map((text) => sound.with(at, text).join(" ")),
-    );
-    const noLeases = [
-      ...bad,
-      sound.with(3, "0").join(" "),
-      sound.with(5, "two words").join(" "),
-      sound.slice(0, 6).join(" "),
-      "",
-    ];
-    for (const word of noLeases) {
-      const parameters = [NAMESPACE, "nonce-1", storeId, Date.now(), 2_000, 300_000, 0, sound.join(" "), word];
-      const answer = redis.eval(scriptNamed("lease").text, 3, ...keys, ...parameters);
-      await expect(answer, word).rejects.toThrow(/^MISUSE nonce-1 /);
-    }
-    expect((await read()).highWaterMark).toBe(0);
   });
 });
