@@ -118,6 +118,11 @@ describe("words that can't be read are a bug of the caller", () => {
     await expectRefused("touch", words.with(6, 2), /^MISUSE nonce-1 every step/);
   });
 
+  test("a copied lease that lacks a field", async () => {
+    const unreported = [...soundWords("import").slice(0, -4), "-", "-", "-"];
+    await expectRefused("import", unreported, /^MISUSE \S+ import takes nine fields/);
+  });
+
   test("a store id", async () => {
     for (const name of ["init", "recover"] as const)
       await expectRefused(name, soundWords(name).with(2, "none"), /^MISUSE nonce-1 not a store id/);
@@ -222,4 +227,14 @@ describe("keys that another hand has changed", () => {
     await change();
     for (const name of names) await expectRefused(name, soundWords(name), refusal);
   });
+});
+
+test("clocks that agree, both before the release, are refused", async () => {
+  const releasedAt = /local RELEASED_AT_MS = \d+/;
+  const { text } = scriptNamed("touch");
+  expect(text).toMatch(releasedAt);
+  const later = text.replace(releasedAt, `local RELEASED_AT_MS = ${Date.now() + 3_600_000}`);
+  await expect(redis.eval(later, 3, ...keysFor("touch").slice(0, 3), ...soundWords("touch"))).rejects.toThrow(
+    /^CLOCK nonce-1 0$/,
+  );
 });
