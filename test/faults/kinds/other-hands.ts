@@ -21,7 +21,6 @@ import { recover } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 /** Longer than the suite's gap. */
-const GAP_MS = 7_000;
 const MONTH_MS = 31 * 24 * 3_600_000;
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
 
@@ -90,7 +89,7 @@ export const OTHER_HANDS: readonly Fault[] = [
     name: "an old record copied back",
     expected: ["store_silent"],
     inject: async (world) => {
-      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - GAP_MS }));
+      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - 2 * BOUNDS.gapMs }));
       await world.untilSeen("store_silent");
     },
   }),
