@@ -77,10 +77,10 @@ export async function throughProxy(skip: Skip): Promise<BesideProxy> {
   };
 }
 
-/** Tries until the connection is there again; every refusal meanwhile says that one may try again. */
+/** Tries until the connection is there again, and the question is not older than short bounds allow on a busy machine. */
 export async function untilDone<T>(
   step: () => Promise<T>,
-  refusals: readonly string[] = ["store_unavailable"],
+  refusals: readonly string[] = ["store_unavailable", "clocks_disagree"],
 ): Promise<T> {
   for (;;) {
     try {
