@@ -104,7 +104,7 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "only the Redis adapter knows the Redis client",
-    files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis-connect(ion|or)\.)/,
+    files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis-connection\.)/,
     forbidden: /^(ioredis|redis)$/,
   },
   {

@@ -6,7 +6,6 @@ import { httpDoor } from "./targets/http-door.js";
 import { httpSurface } from "./targets/http-surface.js";
 import { logScan } from "./targets/log-scan.js";
 import { mboxSplitter } from "./targets/mbox-splitter.js";
-import { redisAnswers } from "./targets/redis-answers.js";
 import { storeUrl } from "./targets/store-url.js";
 import { wireSchemas } from "./targets/wire-schemas.js";
 
@@ -16,7 +15,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   mboxSplitter,
   httpSurface,
   httpDoor,
-  redisAnswers,
   archiveFile,
   logScan,
   storeUrl,

@@ -1,17 +1,15 @@
 /**
- * The answers of one connection on their way to the client, each beside the command it answers, and what may befall one.
+ * The answers of one connection on their way to the client, each beside the command it answers, and what may happen to one.
  * Redis answers in the order it was asked, so counting is enough. Knows nothing of sockets.
  */
 import { type RespMessage, readMessage } from "./resp.js";
 
 /**
- * `swallow`: it never comes, and the client takes the next answer for it.
- * `double`: it comes twice.
  * `hold`: it comes when the strike is released, and so do those behind it.
- * `swap`: it comes after the answer to the command that follows.
  * `cut`: the command has run, and instead of its answer the connection ends.
+ * A function: the command has run, and what the function makes of its answer comes in its place.
  */
-export type AnswerFault = "swallow" | "double" | "hold" | "swap" | "cut";
+export type AnswerFault = "hold" | "cut" | ((answer: string) => string);
 
 export interface Strike {
   /** Resolves to the command, its words joined by spaces, once Redis has answered it and the fault has begun. */
@@ -57,7 +55,6 @@ export class AnswerStream {
   readonly #answers = new Messages();
   /** On their way to the client, which the first one may hold up. */
   readonly #leaving: { readonly bytes: Buffer; readonly heldBy?: StrikeOrder }[] = [];
-  #swapped: Buffer[] = [];
 
   constructor(
     private readonly orderFor: (command: string) => StrikeOrder | undefined,
@@ -79,30 +76,24 @@ export class AnswerStream {
     for (const { type, bytes } of this.#answers.in(chunk)) {
       const order = type === PUSH ? undefined : this.#asked.shift();
       if (order) {
-        FAULTS[order.fault](this, bytes, order);
+        this.#strike(bytes, order);
         order.strike(order.command);
-      } else this.pass(bytes);
+      } else this.#pass({ bytes });
     }
   }
 
-  pass(bytes: Buffer): void {
-    this.#leaving.push(...[bytes, ...this.#swapped].map((one) => ({ bytes: one })));
-    this.#swapped = [];
+  #strike(bytes: Buffer, order: StrikeOrder): void {
+    const { fault } = order;
+    if (fault === "cut") this.client.cut();
+    else if (fault === "hold") {
+      order.onRelease = () => this.#leave();
+      this.#pass({ bytes, heldBy: order });
+    } else this.#pass({ bytes: Buffer.from(fault(bytes.toString("latin1")), "latin1") });
+  }
+
+  #pass(answer: { readonly bytes: Buffer; readonly heldBy?: StrikeOrder }): void {
+    this.#leaving.push(answer);
     this.#leave();
-  }
-
-  hold(bytes: Buffer, order: StrikeOrder): void {
-    this.#leaving.push({ bytes, heldBy: order });
-    order.onRelease = () => this.#leave();
-    this.#leave();
-  }
-
-  passAfterNext(bytes: Buffer): void {
-    this.#swapped.push(bytes);
-  }
-
-  cut(): void {
-    this.client.cut();
   }
 
   #leave(): void {
@@ -112,17 +103,6 @@ export class AnswerStream {
     }
   }
 }
-
-const FAULTS: Readonly<Record<AnswerFault, (stream: AnswerStream, answer: Buffer, order: StrikeOrder) => void>> = {
-  swallow: () => {},
-  double: (stream, answer) => {
-    stream.pass(answer);
-    stream.pass(answer);
-  },
-  hold: (stream, answer, order) => stream.hold(answer, order),
-  swap: (stream, answer) => stream.passAfterNext(answer),
-  cut: (stream) => stream.cut(),
-};
 
 /** Cuts a stream of bytes into messages. */
 class Messages {

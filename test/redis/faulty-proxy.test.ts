@@ -32,23 +32,13 @@ describe("a faulty proxy", () => {
     }
   });
 
-  it("swallows one answer, so that the next one is taken for it", async () => {
+  it("puts another answer in the place of one, and the command runs once", async () => {
     const { proxy, client, counter, direct } = await proxied();
-    const { struck } = proxy.strikeNext("swallow", /^INCR/);
-    client.send(["ECHO", "first"], ["INCR", counter], ["ECHO", "second"]);
-    expect(await struck).toBe(`INCR ${counter}`);
-    expect(await client.answers(2)).toEqual(["first", "second"]);
-    expect(await command(direct, "GET", counter)).toBe("1");
-    client.send(["INCR", counter]);
-    expect(await client.answers(3), "once only").toEqual(["first", "second", 2]);
-  });
-
-  it("doubles an answer, and the command runs once", async () => {
-    const { proxy, client, counter, direct } = await proxied();
-    proxy.strikeNext("double", /^EVAL/);
-    client.send(["EVAL", SCRIPT, 1, counter], ["ECHO", "next"]);
-    expect(await client.answers(3)).toEqual([1, 1, "next"]);
-    expect(await command(direct, "GET", counter)).toBe("1");
+    const { struck } = proxy.strikeNext((answer) => answer.replace("1", "7"), /^EVAL/);
+    client.send(["EVAL", SCRIPT, 1, counter], ["ECHO", "next"], ["EVAL", SCRIPT, 1, counter]);
+    expect(await struck).toBe(`EVAL ${SCRIPT} 1 ${counter}`);
+    expect(await client.answers(3), "once only").toEqual([7, "next", 2]);
+    expect(await command(direct, "GET", counter)).toBe("2");
   });
 
   it("holds an answer and those behind it until it is released, while other connections go on", async () => {
@@ -66,13 +56,6 @@ describe("a faulty proxy", () => {
     expect(await client.answers(4)).toEqual([1, "second", "third", "fourth"]);
   });
 
-  it("swaps an answer with the one that follows", async () => {
-    const { proxy, client, counter } = await proxied();
-    proxy.strikeNext("swap", /^INCR/);
-    client.send(["INCR", counter], ["ECHO", "second"], ["ECHO", "third"]);
-    expect(await client.answers(3)).toEqual(["second", 1, "third"]);
-  });
-
   it("cuts the connection after the script ran, and its answer never comes", async () => {
     const { proxy, client, counter, direct } = await proxied();
     const { struck } = proxy.strikeNext("cut", /^EVAL/);
@@ -85,11 +68,11 @@ describe("a faulty proxy", () => {
 
   it("gives orders to commands of any connection, the first order first, and forgets them when it is healed", async () => {
     const { proxy, client, counter, port } = await proxied();
-    proxy.strikeNext("double", /^INCR/);
-    proxy.strikeNext("swallow", /^INCR/);
-    proxy.strikeNext("swallow", /^ECHO/);
+    proxy.strikeNext(() => ":7\r\n", /^INCR/);
+    proxy.strikeNext(() => ":8\r\n", /^INCR/);
+    proxy.strikeNext("cut", /^ECHO/);
     client.send(["INCR", counter], ["INCR", counter], ["INCR", counter]);
-    expect(await client.answers(3)).toEqual([1, 1, 3]);
+    expect(await client.answers(3)).toEqual([7, 8, 3]);
     proxy.heal();
     await client.ended;
     expect(await command({ url: `redis://127.0.0.1:${port}` }, "ECHO", "healed")).toBe("healed");

@@ -15,8 +15,6 @@ export interface FaultyProxy {
   holdAnswers(): void;
   /** Lets the answers go that were held back, on whatever is left of their connections. */
   releaseAnswers(): void;
-  /** From now on each answer is given once more, in front of the next one. */
-  repeatAnswers(): void;
   /** Of the next answers only so many bytes pass; then every connection is cut, and all is as before. */
   cutInAnswers(byteCount: number): void;
   /**
@@ -81,13 +79,6 @@ export async function startFaultyProxy(target: { readonly host: string; readonly
     releaseAnswers() {
       fault = PASS;
       for (const release of held.splice(0)) release();
-    },
-    repeatAnswers() {
-      const before = new Map<Socket, Buffer>();
-      fault = (chunk, client) => {
-        client.write(Buffer.concat([before.get(client) ?? Buffer.alloc(0), chunk]));
-        before.set(client, chunk);
-      };
     },
     cutInAnswers(byteCount) {
       let left = byteCount;

@@ -1,93 +1,108 @@
-/** What is taken for an answer of our scripts, and what for none: found by fuzzing, seed 3. */
-import { describe, expect, test } from "vitest";
-import { recordIn, wholeIn, wordsIn } from "../src/stores/redis-answer.js";
+/**
+ * An answer that can't be: another shape, another step's nonce, an error. The step fails, what it leased is burnt, and it is never a lease.
+ * Guarantees: G4 (docs/guarantees.md).
+ */
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
+import { storeUrlAt } from "../../../test/redis/shipped-users.js";
+import { recordIn } from "../src/stores/redis-answer.js";
 import { answersIn } from "../src/stores/redis-calls.js";
-import { asStoreError, isStray } from "../src/stores/redis-errors.js";
 import { leasesIn } from "../src/stores/redis-ledger.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
+import { ownServer, storeAt, throughProxy, untilDone } from "./redis-for-test.js";
 
-const storeId = storeIdFrom(1);
-const lease = commandsFor(storeId).lease({ nonce: "nonce-of-the-step", runCount: 2 });
-const touch = commandsFor(storeId).touch({ nonce: "nonce-of-the-step" });
-const HEAD = [storeId, "0", "1700000000000", "e:r:0:0", "0", "1"];
+const LEASE = /^evalsha \S+ 3 /i;
+const LOOK = /^evalsha \S+ 1 /i;
 
-describe("an answer to a lease", () => {
-  const answered = (...words: readonly unknown[]) => answersIn(words, [{ namespace: NAMESPACE, command: lease }]);
-
-  test("is read when it is whole", () => {
-    expect(answered(...HEAD, `${lease.nonce} 7 2`)).toMatchObject([{ after: { highWaterMark: 7 }, runCount: 2 }]);
-    expect(answered(...HEAD.with(2, ""), `${lease.nonce} EXHAUSTED 0`)).toMatchObject([{ word: "EXHAUSTED" }]);
-  });
-
-  test.each(["", "-", "NaN", "1e1", "0x7", "+7", "007", "7.0", "7\n", "1073741824", "99999999999999999999"])(
-    "is none with the mark %j",
-    (mark) => {
-      expect(answered(...HEAD, `${lease.nonce} ${mark} 2`)).toBeUndefined();
-    },
-  );
-
-  test.each([
-    ["no time", HEAD.with(2, "")],
-    ["no whole time", HEAD.with(2, "1.5")],
-    ["a version that can't be", HEAD.with(1, "8")],
-    ["no node count", HEAD.with(5, "x")],
-    ["a list for a word", HEAD.with(0, ["x"] as never)],
-    ["null for a word", HEAD.with(3, null as never)],
-    ["a word less", HEAD.slice(1)],
-  ])("is none with %s", (_, head) => {
-    expect(answered(...head, `${lease.nonce} 7 2`)).toBeUndefined();
-  });
-
-  test("is none with another nonce, or more behind it", () => {
-    expect(answered(...HEAD, "nonce-of-another 7 2")).toBeUndefined();
-    expect(answered(...HEAD, `${lease.nonce} 7 2 7`)).toBeUndefined();
-    expect(answered(...HEAD, `${lease.nonce} 7`)).toBeUndefined();
-  });
+test.for<[string, RegExp, (answer: string) => string]>([
+  ["nothing", LEASE, () => "$-1\r\n"],
+  ["a number", LEASE, () => ":2\r\n"],
+  ["no words", LEASE, () => "*0\r\n"],
+  ["a mark that is no number", LEASE, (answer) => answer.replace(" 2 1\r\n", " x 1\r\n")],
+  ["another step's nonce", LEASE, (answer) => answer.replace(/[\w-]{36}(?= 2 1\r\n)/, "n".repeat(36))],
+  ["an error of the server", LEASE, () => "-ERR it broke\r\n"],
+  ["another step's refusal", LEASE, () => "-AHEAD nonce-of-another 7\r\n"],
+  ["nothing to the look behind it", LOOK, () => "$-1\r\n"],
+  ["another look's nonce", LOOK, (answer) => answer.replace(/(?<=^\*4\r\n\$16\r\n)[\w-]{16}/, "n".repeat(16))],
+  ["an error to the look behind it", LOOK, () => "-ERR it broke\r\n"],
+])("a lease that is answered with %s fails, and its run is burnt", async ([, asked, fault], { skip }) => {
+  const { lease, proxy, direct } = await throughProxy(skip);
+  expect((await lease()).firstRun).toBe(1);
+  const answers: string[] = [];
+  const { struck } = proxy.strikeNext((answer) => {
+    answers.push(answer, fault(answer));
+    return answers[1] as string;
+  }, asked);
+  await expect(lease()).rejects.toMatchObject({ code: "store_unavailable" });
+  await struck;
+  expect(answers[1]).not.toBe(answers[0]);
+  expect((await direct.read()).highWaterMark).toBe(2);
+  expect((await untilDone(lease)).firstRun).toBe(3);
 });
 
-test("an answer to another step is none when a number of it is none", () => {
-  const words = [touch.nonce, storeId, "0", "7", "1700000000000", "e", "0", "1", "0"];
-  const read = (given: readonly unknown[]) => answersIn(given, [{ namespace: NAMESPACE, command: touch }]);
-  expect(read(words)).toMatchObject([{ after: { highWaterMark: 7, nodeCount: 1 }, runCount: 0 }]);
-  for (const at of [0, 2, 3, 4, 6, 7, 8]) expect(read(words.with(at, "x"))).toBeUndefined();
-  for (const other of [null, 0, "OK", [], {}, [words]])
-    expect(answersIn(other, [{ namespace: NAMESPACE, command: touch }])).toBeUndefined();
-});
-
-test("a record is read only whole", () => {
-  const words = [storeId, "0", "7", "1700000000000", "3", "0", "1", RECEIPT_KEY, "-"];
-  expect(recordIn(words)).toMatchObject({ storeId, firstRun: 1, highWaterMark: 7, generation: 3, seal: "-" });
-  for (let at = 0; at < words.length - 1; at++) expect(recordIn(words.with(at, "x"))).toBeUndefined();
-  for (const other of [null, 0, "OK", [], words.slice(0, 8)]) expect(recordIn(other)).toBeUndefined();
-});
-
-test("leases that are none are refused as what they are", () => {
-  for (const other of [null, "OK", [], [[]], ["", ""], [null, null], [["1 1 1 1 n"], [7]]]) {
-    expect(() => leasesIn(other)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+test("a lease fails when the count of its acknowledgements is no number", async ({ skip }) => {
+  const proxy = await startFaultyProxy(await ownServer({}, skip));
+  onTestFinished(() => proxy.close());
+  const store = await storeAt(storeUrlAt("127.0.0.1", proxy.port));
+  const commands = commandsFor(storeIdFrom(1));
+  await store.step(NAMESPACE, commands.init({ nodeCount: 2 }));
+  expect((await store.step(NAMESPACE, commands.lease())).acknowledgedCount).toBe(0);
+  for (const count of ["$-1\r\n", "$1\r\n1\r\n", ":-1\r\n"]) {
+    const { struck } = proxy.strikeNext(() => count, /^wait /i);
+    await expect(store.step(NAMESPACE, commands.lease())).rejects.toMatchObject({ code: "store_unavailable" });
+    await struck;
+    await untilDone(() => store.step(NAMESPACE, commands.lease()));
   }
-  expect(leasesIn([[], []])).toEqual([]);
 });
 
-test("words and numbers are nothing else", () => {
-  expect([wordsIn(["a"]), wordsIn("a"), wordsIn([1]), wordsIn(null)]).toEqual([["a"], undefined, undefined, undefined]);
-  expect([wholeIn("0"), wholeIn("7", 6), wholeIn(undefined), wholeIn("9007199254740993")]).toEqual([
-    0,
-    undefined,
-    undefined,
-    undefined,
-  ]);
-});
+describe("what can't be is no answer", () => {
+  const storeId = storeIdFrom(1);
+  const head = [storeId, "0", "1700000000000", "e:r:0:0", "0", "1"];
 
-test("a refusal of another step is not believed", () => {
-  const refusal = Object.assign(new Error("AHEAD nonce-of-one 7"), { name: "ReplyError" });
-  const told = (nonce: string) => asStoreError(refusal, { namespace: "main", nonce }, { server: "redis:6379" });
-  expect(told("nonce-of-one")).toMatchObject({ code: "line_reached" });
-  expect(told("nonce-of-other")).toMatchObject({
-    code: "store_unavailable",
-    message: "Redis at redis:6379 answered another question than the one asked",
+  test("to a lease", () => {
+    const command = commandsFor(storeId).lease({ nonce: "nonce-of-the-step", runCount: 2 });
+    const read = (...words: readonly unknown[]) => answersIn(words, [{ namespace: NAMESPACE, command }]);
+    expect(read(...head, `${command.nonce} 7 2`)).toMatchObject([{ after: { highWaterMark: 7 }, runCount: 2 }]);
+    expect(read(...head.with(2, ""), `${command.nonce} EXHAUSTED 0`)).toMatchObject([{ word: "EXHAUSTED" }]);
+    // JavaScript would make a number of most of them.
+    for (const mark of [
+      "",
+      "-",
+      "NaN",
+      "1e1",
+      "0x7",
+      "+7",
+      "007",
+      "7.0",
+      "7\n",
+      "1073741824",
+      "99999999999999999999",
+    ]) {
+      expect(read(...head, `${command.nonce} ${mark} 2`), mark).toBeUndefined();
+    }
+    for (const at of [1, 2, 5]) expect(read(...head.with(at, "x"), `${command.nonce} 7 2`)).toBeUndefined();
+    for (const line of ["nonce-of-another 7 2", `${command.nonce} 7`, `${command.nonce} 7 2 7`]) {
+      expect(read(...head, line)).toBeUndefined();
+    }
   });
-  expect([
-    isStray(refusal, { namespace: "main", nonce: "x" }),
-    isStray(refusal, { namespace: "main", nonce: "nonce-of-one" }),
-  ]).toEqual([true, false]);
+
+  test("to another step", () => {
+    const command = commandsFor(storeId).touch({ nonce: "nonce-of-the-step" });
+    const words = [command.nonce, storeId, "0", "7", "1700000000000", "e", "0", "1", "0"];
+    const read = (given: unknown) => answersIn(given, [{ namespace: NAMESPACE, command }]);
+    expect(read(words)).toMatchObject([{ after: { highWaterMark: 7, nodeCount: 1 }, runCount: 0 }]);
+    for (const at of [0, 2, 3, 4, 6, 7, 8]) expect(read(words.with(at, "x"))).toBeUndefined();
+    for (const other of [null, 0, "OK", [], [null], [words]]) expect(read(other)).toBeUndefined();
+  });
+
+  test("to a read", () => {
+    const words = [storeId, "0", "7", "1700000000000", "3", "0", "1", RECEIPT_KEY, "-"];
+    expect(recordIn(words)).toMatchObject({ storeId, firstRun: 1, highWaterMark: 7, generation: 3, seal: "-" });
+    for (let at = 0; at < words.length - 1; at++) expect(recordIn(words.with(at, "x"))).toBeUndefined();
+    expect(recordIn(words.slice(0, 8))).toBeUndefined();
+    for (const other of [null, "OK", [], ["", ""], [["1 1 1 1 n"], [7]]]) {
+      expect(() => leasesIn(other)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+    }
+    expect(leasesIn([[], []])).toEqual([]);
+  });
 });

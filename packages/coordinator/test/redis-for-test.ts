@@ -6,7 +6,6 @@ import { asStoreUser, storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
-import { NAMESPACE } from "./commands-for-test.js";
 import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
 
 export type Skip = (reason: string) => never;
@@ -59,7 +58,6 @@ export interface BesideProxy {
   readonly direct: StoreInHand;
   /** Reaches it through the proxy. */
   lease(own?: Parameters<StoreInHand["lease"]>[0]): ReturnType<StoreInHand["lease"]>;
-  read(): ReturnType<StoreInHand["read"]>;
 }
 
 export async function throughProxy(skip: Skip): Promise<BesideProxy> {
@@ -73,7 +71,6 @@ export async function throughProxy(skip: Skip): Promise<BesideProxy> {
     proxy,
     direct,
     lease: (own = {}) => leaseFrom(store, direct.commands.lease(own)),
-    read: () => store.readNamespace(NAMESPACE),
   };
 }
 

@@ -1,4 +1,4 @@
-/** What is read of a ledger in Redis: by one round trip, and never another question's answer. */
+/** What is read of a ledger in Redis: by one round trip. */
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
@@ -6,7 +6,7 @@ import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Store } from "../src/store.js";
 import { LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
-import { clientAt, newStoreAt, ownServer, storeAt, until, untilDone } from "./redis-for-test.js";
+import { clientAt, newStoreAt, ownServer, storeAt, until } from "./redis-for-test.js";
 
 let proxy: FaultyProxy;
 let store: Store;
@@ -61,17 +61,3 @@ describe("before the first answer all is asked that is asked at all", () => {
     expect(await askedScripts()).toBe(before + scriptCount);
   });
 });
-
-test.for(["swallow", "double", "swap"] as const)(
-  "no other question's answer is taken for a lease (%s)",
-  async (fault) => {
-    await store.findLease(NAMESPACE, 1);
-    const strike = proxy.strikeNext(fault, /^evalsha \S+ 4 /i);
-    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject({ code: "store_unavailable" });
-    await strike.struck;
-    const [first, second] = await untilDone(() =>
-      Promise.all([store.findLease(NAMESPACE, 1), store.findLease(NAMESPACE, 4)]),
-    );
-    expect([first?.firstRun, second?.firstRun]).toEqual([1, 2]);
-  },
-);

@@ -6,10 +6,8 @@ import { CoordinatorError } from "../errors.js";
 import { type ClusterPlace, type Endpoint, endpointText, type RedisLogin } from "./redis-address.js";
 import { askEach, distinct, endpointTold, type Told } from "./redis-lookup.js";
 import type { Chart, LookUp } from "./redis-route.js";
-import { SLOT_COUNT, slotOf } from "./redis-slot.js";
+import { slotOf } from "./redis-slot.js";
 
-/** As many as Redis says that a Cluster can have. */
-const NODE_COUNT_MAX = 1_000;
 /** Of those that were learnt: all are asked at once, and one that knows is enough. */
 const LEARNT_COUNT_MAX = 64;
 
@@ -56,9 +54,9 @@ function nonsenseOf({ from }: Told): string {
 
 /** Undefined when it is none: a node that tells nonsense has told nothing. */
 function viewIn({ from, answers: [info, slots] }: Told): View | undefined {
-  if (typeof info !== "string" || !Array.isArray(slots) || slots.length > SLOT_COUNT) return undefined;
+  if (typeof info !== "string" || !Array.isArray(slots)) return undefined;
   const ranges = slots.map((told) => rangeIn(told, from)).filter((range) => range !== undefined);
-  if (ranges.length < slots.length || nodesIn(ranges).length > NODE_COUNT_MAX) return undefined;
+  if (ranges.length < slots.length) return undefined;
   return {
     isWhole: /^cluster_state:ok/m.test(info),
     epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(info)?.[1] ?? 0),
@@ -67,15 +65,12 @@ function viewIn({ from, answers: [info, slots] }: Told): View | undefined {
 }
 
 function rangeIn(told: unknown, from: Endpoint): Range | undefined {
-  if (!Array.isArray(told) || told.length > NODE_COUNT_MAX) return undefined;
+  if (!Array.isArray(told)) return undefined;
   const [first, last, ...nodes] = told as readonly unknown[];
   const [master, ...replicas] = nodes.map((node) => nodeIn(node, from)).filter((node) => node !== undefined);
-  if (!isSlot(first) || !isSlot(last) || master === undefined || replicas.length + 1 < nodes.length) return undefined;
+  if (typeof first !== "number" || typeof last !== "number") return undefined;
+  if (master === undefined || replicas.length + 1 < nodes.length) return undefined;
   return { first, last, master, replicas };
-}
-
-function isSlot(told: unknown): told is number {
-  return Number.isInteger(told) && Number(told) >= 0 && Number(told) < SLOT_COUNT;
 }
 
 function nodeIn(told: unknown, from: Endpoint): Endpoint | undefined {

@@ -7,11 +7,9 @@
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../errors.js";
 import { endpointText, type RedisAddress } from "./redis-address.js";
-import { RedisConnector } from "./redis-connector.js";
-import { asStoreError, type CommandContext, isStray, type Speaker, strayAnswer } from "./redis-errors.js";
+import { asStoreError, type CommandContext, isStray, type Speaker } from "./redis-errors.js";
 import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./redis-scripts.js";
 import { tlsFailure, tlsOptionsOf } from "./redis-tls.js";
-import { endConnectionsThatAnswerUnasked } from "./redis-unasked.js";
 
 /** For an answer, and for a connection. */
 const TIMEOUT_MS = 5_000;
@@ -30,9 +28,6 @@ export class RedisConnection {
   /** How many connections there were: answers of another one are not answers to this one's questions. */
   #life = 0;
   #scriptsLoadedIn = -1;
-  #unaskedInLife = -1;
-  /** How many questions were counted, over all connections. */
-  #countedQuestions = 0;
   /** Why there is no connection at this moment, or was none at last. */
   #lastFailure: Error | undefined;
 
@@ -48,14 +43,15 @@ export class RedisConnection {
     // What an earlier connection failed with is not why this one does.
     redis.on("connect", () => {
       this.#lastFailure = undefined;
+      // The client hears one error of each socket. Behind a TLS handshake a second one can come, and would end the process.
+      redis.stream.on("error", () => {});
     });
     redis.on("ready", () => {
       this.#lastFailure = undefined;
     });
     // Each command reports its own failure; an event without a listener would end the process.
     redis.on("error", (error: Error) => {
-      if (UNASKED.test(error.message)) this.#endAfterUnasked();
-      else this.#lastFailure = address.tls ? tlsFailure(error) : error;
+      this.#lastFailure = address.tls ? tlsFailure(error) : error;
     });
   }
 
@@ -67,9 +63,7 @@ export class RedisConnection {
     address: RedisAddress,
     { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
   ): Promise<RedisConnection> {
-    endConnectionsThatAnswerUnasked();
     const redis = new Redis({
-      Connector: RedisConnector,
       host: address.host,
       port: address.port,
       ...(address.username ? { username: address.username } : {}),
@@ -119,14 +113,14 @@ export class RedisConnection {
   /**
    * Sends commands in one write, on one connection, each at most once, and answers for each what it answered or the error
    * that it refused with. The scripts of `EVALSHA` are known to the server before; only then the commands are made, so that the
-   * clock that they tell is not older than their way. Not counted as `ask` does it: whoever asks so must know its own answers.
+   * clock that they tell is not older than their way.
    * @throws CoordinatorError `store_unavailable` when not all of them were answered, by this connection.
    */
   async together(makeCommands: () => readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
     await this.#loadScripts(context);
     const life = this.#life;
     const commands = makeCommands();
-    const answers = await this.#asked(context, async (redis) => {
+    const answers = await this.ask(context, async (redis) => {
       const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
       return results.map(([error, answer]) => {
         if (error !== null && error.name !== "ReplyError") throw error;
@@ -145,22 +139,14 @@ export class RedisConnection {
   }
 
   /**
-   * The error for what a script, or the server, refused a command with. Ends the connection when it has lost its count, and when
-   * it leads to a replica: the same name may lead to the master by now.
+   * The error for what a script, or the server, refused a command with. Ends the connection when the refusal is another step's, and
+   * when it leads to a replica: the same name may lead to the master by now.
    */
   refusalIn(error: Error, context: CommandContext): Error {
     const refusal = asStoreError(error, context, this.#speaker);
     const isReplica = refusal instanceof CoordinatorError && refusal.code === "store_is_replica";
     if (isReplica || isStray(error, context)) this.breakOff();
     return refusal;
-  }
-
-  /** Once for each connection: a call leaves a timer, and such answers come by thousands in one packet. */
-  #endAfterUnasked(): void {
-    this.#lastFailure = new Error("it answered what nobody had asked");
-    if (this.#unaskedInLife === this.#life) return;
-    this.#unaskedInLife = this.#life;
-    this.breakOff();
   }
 
   /** Ends the connection, as one whose answers can't be trusted or that leads to the wrong server; a new one is made. */
@@ -178,30 +164,15 @@ export class RedisConnection {
   }
 
   /**
-   * Sends commands. Behind them goes a word to be echoed: an answer that was lost, doubled or exchanged on the way has put every
-   * later one beside the wrong question, and then the last one is not that word. Such a connection is ended.
+   * Sends commands, each at most once. Where an answer does not come in time the connection is ended: nothing that still comes on it
+   * is read as the answer to a later question.
    * @throws CoordinatorError `store_unavailable`.
    */
   async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
-    return await this.#asked(context, async (redis) => {
-      const word = String(++this.#countedQuestions);
-      const [answer, echo] = await Promise.allSettled([send(redis), redis.ping(word)]);
-      if (echo.status === "rejected" && !isReply(echo.reason)) throw echo.reason;
-      const isOwn = echo.status === "fulfilled" ? echo.value === word : PING_REFUSALS.has(firstWordOf(echo.reason));
-      if (!isOwn) {
-        this.breakOff();
-        throw strayAnswer(this.server);
-      }
-      if (answer.status === "rejected") throw answer.reason;
-      return answer.value;
-    });
-  }
-
-  async #asked<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
     try {
       return await this.#send(send);
     } catch (error) {
-      if (error instanceof Error && error.message === "Command timed out") this.#redis.disconnect(true);
+      if (error instanceof Error && error.message === "Command timed out") this.breakOff();
       throw asStoreError(isUnanswered(error) ? this.#whyUnanswered() : error, context, this.#speaker);
     }
   }
@@ -231,20 +202,6 @@ export class RedisConnection {
     return send(this.#redis);
   }
 }
-
-function isReply(error: unknown): error is Error {
-  return error instanceof Error && error.name === "ReplyError";
-}
-
-function firstWordOf(error: Error): string {
-  return error.message.split(" ", 1)[0] ?? "";
-}
-
-/** Whatever else the server refuses with, it is not PING that it refuses. */
-const PING_REFUSALS: ReadonlySet<string> = new Set(["NOAUTH", "NOPERM", "LOADING", "BUSY", "MISCONF", "MASTERDOWN"]);
-
-/** What the client says of an answer that no question waits for; it repeats it, and would have it reported to its author. */
-const UNASKED = /^Command queue state error/;
 
 /** There was no connection to send it on, or it ended; the client's own words say less than why, and speak of its options. */
 const UNANSWERED = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;

@@ -45,6 +45,9 @@ const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in scr
 /** Redis's own, which names a slot and an address; one of our words is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
+/** What the Redis client says of bytes that are not Redis's; it asks for a report to its author. */
+const NOT_REDIS = /^Unknown RESP type/;
+
 /** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
 export function asStoreError(error: unknown, context: CommandContext, { server, password }: Speaker): Error {
   if (error instanceof CoordinatorError) return error;
@@ -65,7 +68,7 @@ export function asStoreError(error: unknown, context: CommandContext, { server, 
   const isAnswer = cause.name === "ReplyError";
   const told = isAnswer
     ? `Redis at ${server} refused: ${hint ?? message}`
-    : `Redis at ${server} can't be reached: ${message}`;
+    : `Redis at ${server} can't be reached: ${NOT_REDIS.test(said) ? "what answers there does not speak the Redis protocol" : message}`;
   return new CoordinatorError("store_unavailable", told, { cause });
 }
 

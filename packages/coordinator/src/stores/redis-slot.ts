@@ -1,6 +1,6 @@
 /** The slot of a key in a Redis Cluster, as the Cluster specification computes it. */
 
-export const SLOT_COUNT = 16_384;
+const SLOT_COUNT = 16_384;
 const CRC16_POLYNOMIAL = 0x1021;
 
 /** Of the text between the first brace and the next closing one, when there is any; else of the whole key. */
