@@ -18,7 +18,7 @@ const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 /** Told at the terminal only: the wire does not know them. */
 const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "port_taken",
-  "archive_unreadable",
+  "numbers_invalid",
   "export_broken_off",
   "tokens_file_unusable",
   "token_unknown",
