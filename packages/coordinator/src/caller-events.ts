@@ -26,6 +26,3 @@ export function sumNameOf(event: string): string {
 export function isSum(event: string): boolean {
   return SUMS.has(event);
 }
-
-/** Of lines that may wait for a stalled reader these must not take the place of leases. */
-export const MINOR_EVENTS: readonly string[] = [...CALLER_EVENTS, sumNameOf("refusal"), SUM_OF_OTHERS];

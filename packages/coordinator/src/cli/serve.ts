@@ -1,5 +1,4 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
-import { writeSync } from "node:fs";
 import { createServer as createProbe } from "node:net";
 import {
   type CommandContext,
@@ -15,13 +14,13 @@ import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
-import { visibleLines } from "../shown-text.js";
+import { visibleJson, visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
 import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
-import { LogOutput } from "./log-output.js";
+import { LogDestination } from "./log-destination.js";
 import { announcement } from "./make-namespace.js";
 import { RELEASE } from "./release.js";
 import type { ConnectionOptions } from "./serve-connections.js";
@@ -82,21 +81,17 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     );
   }
   const memory = memoryOf(address, options.witnessFolder);
-  const { fd } = stdout;
-  const write = (bytes: Buffer) => {
-    if (fd !== undefined) return writeSync(fd, bytes);
-    stdout.write(bytes);
-    return bytes.length;
-  };
-  const output = new LogOutput({ write, say });
-  command.onEnd(() => output.flush());
+  const destination = stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, say });
+  command.onEnd(() => destination?.flush());
   const { logLevel = "info", json = false } = options;
   const isText = stdout.isTTY && options.logLevel === undefined && !json;
-  const hooks = { streamWrite: (line: string) => filledLine(line, commands) };
-  const log = isText ? terminalLog(say) : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, output);
+  const hooks = { streamWrite: (line: string) => visibleJson(filledLine(line, commands)) };
+  const log = isText
+    ? terminalLog(say)
+    : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, destination?.stream ?? stdout);
   const lines = new RefusalLines(log);
   const events = new EventHub(lines);
-  output.onLost((lost) => events.error(lost, "log_lines_lost"));
+  destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const { greeting, ...admission } = await admissionOf(options, events, say);
@@ -164,7 +159,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   } finally {
     lines.close();
     await opened.store.close();
-    await output.close();
+    await destination?.close();
   }
 }
 
