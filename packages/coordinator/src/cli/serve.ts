@@ -9,11 +9,12 @@ import {
 } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
+import { CALLER_EVENTS, EventSuppressor } from "../event-suppressor.js";
 import { EventHub } from "../events.js";
 import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
+import { SILENT_LOG } from "../log.js";
 import { RecentEvents } from "../recent-events.js";
-import { RefusalLines } from "../refusal-lines.js";
 import { visibleJson, visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -89,8 +90,9 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const log = isText
     ? terminalLog(say)
     : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, destination?.stream ?? stdout);
-  const lines = new RefusalLines(log);
-  const events = new EventHub(lines);
+  const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
+  const events = new EventHub(SILENT_LOG);
+  events.subscribe(suppressor.take);
   destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
@@ -157,7 +159,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    lines.close();
+    suppressor.close();
     await opened.store.close();
     await destination?.close();
   }
