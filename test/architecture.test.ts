@@ -85,12 +85,6 @@ const RULES: readonly Rule[] = [
     forbidden: /^node:(?!crypto$)/,
   },
   {
-    because: "an archive is read without knowing what it is read for: no store, no guard, no command",
-    files: /^packages\/coordinator\/src\/archive\//,
-    allowed:
-      /^(packages\/coordinator\/src\/(archive\/.*|shown-text)|@callnumber\/protocol\/(codec|wire)|@photostructure\/sqlite|node:(fs|stream|zlib))$/,
-  },
-  {
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
@@ -108,9 +102,8 @@ const RULES: readonly Rule[] = [
     forbidden: /^(ioredis|redis)$/,
   },
   {
-    because:
-      "only the embedded store's files know SQLite in the coordinator, and the one that reads an archive kept in it",
-    files: /^packages\/(?!coordinator\/src\/(stores\/sqlite-|archive\/sqlite-column\.))/,
+    because: "only the embedded store's files know SQLite in the coordinator",
+    files: /^packages\/(?!coordinator\/src\/stores\/sqlite-)/,
     forbidden: /^(@photostructure\/sqlite|node:sqlite)$/,
   },
   {
@@ -133,7 +126,7 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|command-io|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|archive\/shown|lock-file|real-path|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|command-io|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|lock-file|real-path|shown-text|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

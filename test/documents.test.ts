@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { withReport } from "../bench/report-in-document.js";
-import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/caller-events.js";
+import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/event-suppressor.js";
 import { folderForTest, REPOSITORY } from "./processes/command.js";
 
 const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatMap((folder) =>
@@ -18,7 +18,7 @@ const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 /** Told at the terminal only: the wire does not know them. */
 const OF_THE_COMMAND: ReadonlySet<string> = new Set([
   "port_taken",
-  "archive_unreadable",
+  "numbers_invalid",
   "export_broken_off",
   "tokens_file_unusable",
   "token_unknown",

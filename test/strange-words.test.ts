@@ -7,7 +7,6 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
 import { command } from "./redis/redis-command.js";
@@ -177,16 +176,23 @@ function well([name = "", word]: readonly string[]): string {
   return /^(?:auth|select|hello|client)$/i.test(name) ? "+OK\r\n" : "*0\r\n";
 }
 
-test("tables, columns and folders are called what acts on a terminal: no command repeats it", async () => {
+test("lists and folders are called what acts on a terminal: no command repeats it", async () => {
   const folder = await folderForTest();
   const name = BAD.replaceAll("/", "");
-  const archive = join(folder, "archive.db");
-  const database = new DatabaseSync(archive);
-  database.exec(`CREATE TABLE "${name}" (a TEXT); CREATE TABLE t ("${name}" TEXT)`);
-  database.close();
+  const numbers = join(folder, name);
+  await writeFile(numbers, `2VznWE2i\n${name}\n`);
   const { storeUrl } = sharedRedis();
-  const recovering = ["recover", "--store", storeUrl, "--witness-folder", folder, "--scan", archive, "--scan-column"];
-  for (const column of ["none.x", "t.x"]) expectHarmless(await callnumber([...recovering, column]), column);
+  const recovered = await callnumber([
+    "recover",
+    "--store",
+    storeUrl,
+    "--witness-folder",
+    folder,
+    "--numbers",
+    numbers,
+  ]);
+  expect(recovered.code).toBe(1);
+  expectHarmless(recovered, "recover --numbers");
 
   const ledger = join(folder, "ledger");
   await mkdir(join(ledger, name, name), { recursive: true });

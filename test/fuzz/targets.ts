@@ -4,7 +4,6 @@ import { archiveFile } from "./targets/archive-file.js";
 import { codec } from "./targets/codec.js";
 import { httpDoor } from "./targets/http-door.js";
 import { httpSurface } from "./targets/http-surface.js";
-import { logScan } from "./targets/log-scan.js";
 import { mboxSplitter } from "./targets/mbox-splitter.js";
 import { storeUrl } from "./targets/store-url.js";
 import { wireSchemas } from "./targets/wire-schemas.js";
@@ -16,6 +15,5 @@ export const TARGETS: readonly FuzzTarget[] = [
   httpSurface,
   httpDoor,
   archiveFile,
-  logScan,
   storeUrl,
 ];

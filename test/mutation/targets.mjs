@@ -18,7 +18,7 @@ export const TARGETS = {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],
     tests: [
       LOADS,
-      `${COORDINATOR}/{moved-seal,advance-version,burnt,decisions,forked,judge,line-watch,namespace-guard,namespace-guards,preflight-watch,receipt,recover-at-the-end,recover-floors,recover-stores,sqlite-adopt,witness}.test.ts`,
+      `${COORDINATOR}/{moved-seal,advance-version,burnt,decisions,forked,judge,line-watch,namespace-guard,namespace-guards,preflight-watch,receipt,recover-at-the-end,recover-floors,sqlite-adopt,witness}.test.ts`,
     ],
   },
   /** What decides about leases; not the files and locks below them. */

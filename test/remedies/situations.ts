@@ -2,7 +2,7 @@
  * Situations in which something is printed for an operator to run: what happened, and to which of the two namespaces. A new one is a few
  * lines here.
  */
-import { copyFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -194,18 +194,6 @@ export const SITUATIONS: readonly Situation[] = [
     {
       typed: () => "callnumber init --namespace lists",
     },
-  ),
-  onRedis(
-    "record and checkpoint lost, and the log given",
-    "--store-id",
-    "lists",
-    async (redis, key, world) => {
-      await redis("DEL", key("record"));
-      writeFileSync(join(world.folder, "a log"), world.log());
-      await world.stopServing();
-      rmSync(join(world.folder, "state"), { recursive: true });
-    },
-    { typed: (world) => `callnumber recover --namespace lists --scan '${shellText(join(world.folder, "a log"))}'` },
   ),
   onRedis(
     "all runs leased",

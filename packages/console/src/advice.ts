@@ -197,7 +197,7 @@ const ADVICE: Readonly<Record<AdvisedCode, (circumstances: Circumstances) => Adv
     steps: [
       { say: "If a backup of the store exists, restore it: the rest is settled without anybody." },
       {
-        say: "If it is lost for good: stop the coordinator, if the store is an embedded one, and look at what recovering would do. Give it the archive to read when there is one (--scan).",
+        say: "If it is lost for good: stop the coordinator, if the store is an embedded one, and look at what recovering would do. If there is an archive, give it the call numbers (--numbers).",
         type: recoverLost(circumstances),
       },
       { say: "Do it:", type: recoverLost(circumstances, { apply: true }) },

@@ -7,7 +7,7 @@ import { withTraceFields } from "./trace-context.js";
 
 export type EventLevel = keyof Log;
 
-interface CoordinatorEvent {
+export interface CoordinatorEvent {
   readonly level: EventLevel;
   readonly event: string;
   readonly fields: object;

@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { isErrorCode } from "@callnumber/protocol/wire";
-import { CALLER_EVENTS, isSum, sumNameOf } from "./caller-events.js";
-import type { EventListener } from "./events.js";
+import { CALLER_EVENTS, EventSuppressor, isSum } from "./event-suppressor.js";
+import type { CoordinatorEvent, EventListener } from "./events.js";
 
 /** So many events can be asked for again. */
 export const RECENT_EVENT_COUNT = 500;
@@ -14,27 +14,15 @@ export const RECENT_EVENT_COUNT = 500;
 export const NOTABLE_EVENT_COUNT = 200;
 /** And of each event that callers cause, but for refusals: a flood of one pushes out neither what the guard did nor any other. */
 export const CALLER_EVENT_COUNT = 50;
-/** Leases, and of each event that callers cause, told one by one in a second; what comes beyond is told in one sum. */
-export const TOLD_PER_SECOND_MAX = 20;
-/** Sums of a second, by namespace and code; strangers invent namespaces, and beyond so many a sum names none. */
-export const SUMS_PER_SECOND_MAX = 50;
 
 /** A nonce lets its holder report; an error bears a stack. Namespace and code stand beside the fields. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "namespace", "code"]);
 
-const SECOND_MS = 1_000;
+/** Leases too: a stream of them is for the log and the ledger. */
+const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);
 
 /** What stands beside the last events is kept in rooms, each bounded by itself. */
 const NOTABLE_ROOM = "";
-
-interface Sum {
-  /** The event that is summed up. */
-  readonly of: string;
-  readonly namespace: string | null;
-  readonly code: OperatorEvent["code"];
-  count: number;
-  runCount: number;
-}
 
 export interface EventsSince {
   readonly events: readonly OperatorEvent[];
@@ -52,35 +40,15 @@ export class RecentEvents {
   #lastId = 0;
   #recent: OperatorEvent[] = [];
   readonly #rooms = new Map<string, OperatorEvent[]>();
-  /** How many of a name were told one by one since `#secondFromMs`. */
-  readonly #toldCounts = new Map<string, number>();
-  readonly #sums = new Map<string, Sum>();
-  #secondFromMs = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #suppressor = new EventSuppressor(SUPPRESSED, (event) => this.#tell(event));
 
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }
 
   /** For `EventHub.subscribe`. Debugging is left out. */
-  readonly take: EventListener = ({ level, event, fields }) => {
-    if (level === "debug") return;
-    const nowMs = this.#now();
-    if (nowMs - this.#secondFromMs >= SECOND_MS || nowMs < this.#secondFromMs) this.#beginSecond(nowMs);
-    const { namespace, code, runCount } = fields as Readonly<Record<string, unknown>>;
-    const subject = {
-      namespace: typeof namespace === "string" ? namespace : null,
-      code: isErrorCode(code) ? code : null,
-    };
-    if (event === "lease" || CALLER_EVENTS.has(event)) {
-      const told = this.#toldCounts.get(event) ?? 0;
-      if (told >= TOLD_PER_SECOND_MAX) {
-        this.#addTo(event, subject, typeof runCount === "number" ? runCount : 0);
-        return;
-      }
-      this.#toldCounts.set(event, told + 1);
-    }
-    this.#tell({ atMs: nowMs, level, event, ...subject, fields: shownFields(fields) });
+  readonly take: EventListener = (event) => {
+    if (event.level !== "debug") this.#suppressor.take(event);
   };
 
   /** What followed the event `id`. A gap is no error: the newest are always there. */
@@ -105,44 +73,20 @@ export class RecentEvents {
 
   /** Tells the sums that are pending; nothing is left running. */
   close(): void {
-    this.#beginSecond(this.#now());
+    this.#suppressor.close();
   }
 
-  #beginSecond(nowMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#secondFromMs = nowMs;
-    this.#toldCounts.clear();
-    const sums = [...this.#sums.values()];
-    this.#sums.clear();
-    for (const sum of sums) {
-      const { namespace, code } = sum;
-      this.#tell({ atMs: nowMs, level: "info", event: sumNameOf(sum.of), namespace, code, fields: fieldsOf(sum) });
-    }
-  }
-
-  #addTo(of: string, subject: Pick<Sum, "namespace" | "code">, runCount: number): void {
-    const sum = this.#sumOf(of, subject);
-    sum.count++;
-    sum.runCount += runCount;
-    this.#timer ??= setTimeout(() => this.#beginSecond(this.#now()), SECOND_MS).unref();
-  }
-
-  #sumOf(of: string, { namespace, code }: Pick<Sum, "namespace" | "code">): Sum {
-    const key = `${of} ${namespace} ${code}`;
-    const known = this.#sums.get(key);
-    if (known !== undefined) return known;
-    // Events and codes are few: without a namespace there is an end to the sums.
-    if (namespace !== null && this.#sums.size >= SUMS_PER_SECOND_MAX) {
-      return this.#sumOf(of, { namespace: null, code });
-    }
-    const sum = { of, namespace, code, count: 0, runCount: 0 };
-    this.#sums.set(key, sum);
-    return sum;
-  }
-
-  #tell(event: Omit<OperatorEvent, "id">): void {
-    const numbered = { id: ++this.#lastId, ...event };
+  #tell({ level, event, fields }: CoordinatorEvent): void {
+    const { namespace, code } = fields as Readonly<Record<string, unknown>>;
+    const numbered: OperatorEvent = {
+      id: ++this.#lastId,
+      atMs: this.#now(),
+      level,
+      event,
+      namespace: typeof namespace === "string" ? namespace : null,
+      code: isErrorCode(code) ? code : null,
+      fields: shownFields(fields),
+    };
     this.#recent = kept(this.#recent, numbered, RECENT_EVENT_COUNT);
     const room = roomOf(event);
     if (room !== undefined) {
@@ -153,13 +97,8 @@ export class RecentEvents {
   }
 }
 
-function fieldsOf({ of, count, runCount }: Sum): OperatorEvent["fields"] {
-  if (of === "lease") return { leaseCount: count, runCount };
-  return of === "refusal" ? { refusalCount: count } : { of, eventCount: count };
-}
-
 /** None for leases, which stand in the ledger, for refusals, which come again as long as they are right, and for sums. */
-function roomOf({ event }: Pick<OperatorEvent, "event">): string | undefined {
+function roomOf(event: string): string | undefined {
   if (event === "lease" || event === "refusal" || isSum(event)) return undefined;
   return CALLER_EVENTS.has(event) ? event : NOTABLE_ROOM;
 }

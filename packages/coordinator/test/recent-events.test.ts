@@ -1,23 +1,18 @@
 /** The last events, as they are kept for whoever watches: numbered, bounded, without secrets, floods in sums. */
-import { describe, expect, test } from "vitest";
-import { CALLER_EVENTS } from "../src/caller-events.js";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { CALLER_EVENTS, EVENTS_PER_SECOND_MAX } from "../src/event-suppressor.js";
 import { EventHub } from "../src/events.js";
 import { SILENT_LOG } from "../src/log.js";
-import {
-  CALLER_EVENT_COUNT,
-  NOTABLE_EVENT_COUNT,
-  RECENT_EVENT_COUNT,
-  RecentEvents,
-  SUMS_PER_SECOND_MAX,
-  TOLD_PER_SECOND_MAX,
-} from "../src/recent-events.js";
+import { CALLER_EVENT_COUNT, NOTABLE_EVENT_COUNT, RECENT_EVENT_COUNT, RecentEvents } from "../src/recent-events.js";
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
+afterEach(() => void vi.useRealTimers());
 
 function watched() {
-  const clock = { nowMs: 1_000_000 };
-  const recent = new RecentEvents(() => clock.nowMs);
+  const recent = new RecentEvents();
   const hub = new EventHub(SILENT_LOG);
   hub.subscribe(recent.take);
-  return { clock, recent, hub };
+  return { recent, hub };
 }
 
 const lease = { namespace: "main", firstRun: 1, runCount: 2, nonce: "the-secret-of-its-holder" };
@@ -64,13 +59,13 @@ describe("the recent events", () => {
   });
 
   test("tell so many leases of a second one by one, and all beyond in one sum for each namespace", () => {
-    const { clock, recent, hub } = watched();
-    for (let count = 0; count < TOLD_PER_SECOND_MAX + 30; count++) hub.info(lease, "lease");
+    const { recent, hub } = watched();
+    for (let count = 0; count < EVENTS_PER_SECOND_MAX + 30; count++) hub.info(lease, "lease");
     for (let count = 0; count < 5; count++) hub.info({ ...lease, namespace: "lists" }, "lease");
-    expect(recent.all()).toHaveLength(TOLD_PER_SECOND_MAX);
-    clock.nowMs += 1_000;
+    expect(recent.all()).toHaveLength(EVENTS_PER_SECOND_MAX);
+    vi.advanceTimersByTime(1_000);
     hub.info(lease, "lease");
-    const after = recent.all().slice(TOLD_PER_SECOND_MAX);
+    const after = recent.all().slice(EVENTS_PER_SECOND_MAX);
     expect(after.map(({ event, namespace, fields }) => [event, namespace, fields])).toEqual([
       ["leases", "main", { leaseCount: 30, runCount: 60 }],
       ["leases", "lists", { leaseCount: 5, runCount: 10 }],
@@ -78,34 +73,10 @@ describe("the recent events", () => {
     ]);
   });
 
-  test("have an end, however many namespaces strangers invent: the sums beyond name none", () => {
-    const { recent, hub } = watched();
-    const count = TOLD_PER_SECOND_MAX + 1_000;
-    for (let index = 0; index < count; index++) {
-      const code = index % 2 === 0 ? "namespace_not_initialised" : "invalid_request";
-      hub.info({ namespace: `invented-${index}`, code }, "refusal");
-    }
-    recent.close();
-    const sums = recent.all().filter(({ event }) => event === "refusals");
-    expect(sums).toHaveLength(SUMS_PER_SECOND_MAX + 2);
-    expect(sums.slice(SUMS_PER_SECOND_MAX)).toMatchObject([
-      { namespace: null, code: "namespace_not_initialised", fields: { refusalCount: 475 } },
-      { namespace: null, code: "invalid_request", fields: { refusalCount: 475 } },
-    ]);
-  });
-
-  test("tell the sum although nothing follows", () => {
-    const { recent, hub } = watched();
-    for (let count = 0; count < TOLD_PER_SECOND_MAX + 1; count++)
-      hub.info({ code: "not_found", reason: "no" }, "refusal");
-    recent.close();
-    expect(recent.all().at(-1)).toMatchObject({ event: "refusals", code: "not_found", fields: { refusalCount: 1 } });
-  });
-
   test("go on where a reader stopped, and say so when that is too long ago", () => {
-    const { clock, recent, hub } = watched();
+    const { recent, hub } = watched();
     const lease_ = () => {
-      clock.nowMs += 1_000;
+      vi.advanceTimersByTime(1_000);
       hub.info(lease, "lease");
     };
     for (let count = 0; count < 3; count++) lease_();
@@ -119,10 +90,10 @@ describe("the recent events", () => {
   });
 
   test("keep what the guard did, however many leases follow, and no more of it than they say", () => {
-    const { clock, recent, hub } = watched();
+    const { recent, hub } = watched();
     for (let count = 0; count < NOTABLE_EVENT_COUNT + 50; count++) hub.warn({ namespace: "main", mark: count }, "jump");
     for (let count = 0; count < 2 * RECENT_EVENT_COUNT; count++) {
-      clock.nowMs += 100;
+      vi.advanceTimersByTime(100);
       hub.info(lease, "lease");
     }
     const jumps = recent.all().filter(({ event }) => event === "jump");
@@ -135,14 +106,14 @@ describe("the recent events", () => {
   test.each([...CALLER_EVENTS])(
     "keep what the guard did, however often a caller causes %s, and what others did",
     (event) => {
-      const { clock, recent, hub } = watched();
+      const { recent, hub } = watched();
       const [other] = [...CALLER_EVENTS].filter((name) => name !== event && name !== "refusal") as [string];
       hub.info({ namespace: "main", storeId: "s" }, "init");
       hub.warn({ namespace: "main", mark: 7 }, "jump");
       hub.warn({ namespace: "main" }, other);
       for (let second = 0; second < 60; second++) {
-        for (let count = 0; count < 2 * TOLD_PER_SECOND_MAX; count++) hub.warn({ namespace: "main" }, event);
-        clock.nowMs += 1_000;
+        for (let count = 0; count < 2 * EVENTS_PER_SECOND_MAX; count++) hub.warn({ namespace: "main" }, event);
+        vi.advanceTimersByTime(1_000);
       }
       recent.close();
       const all = recent.all();
@@ -160,32 +131,18 @@ describe("the recent events", () => {
   );
 
   test("keep the last of what a caller caused, however many leases follow", () => {
-    const { clock, recent, hub } = watched();
+    const { recent, hub } = watched();
     for (let count = 0; count < CALLER_EVENT_COUNT + 9; count++) {
-      clock.nowMs += 1_000;
+      vi.advanceTimersByTime(1_000);
       hub.warn({ namespace: "main", aheadMs: count }, "clocks_disagree");
     }
     for (let count = 0; count < RECENT_EVENT_COUNT; count++) {
-      clock.nowMs += 1_000;
+      vi.advanceTimersByTime(1_000);
       hub.info(lease, "lease");
     }
     const told = recent.all().filter(({ event }) => event === "clocks_disagree");
     expect(told.map(({ fields }) => fields["aheadMs"])).toEqual(
       Array.from({ length: CALLER_EVENT_COUNT }, (_, index) => index + 9),
     );
-  });
-
-  test("say in a sum what it sums up, for each namespace", () => {
-    const { recent, hub } = watched();
-    for (const event of ["clocks_disagree", "run_beyond_mark"])
-      for (let count = 0; count < TOLD_PER_SECOND_MAX + 3; count++) hub.warn({ namespace: "main" }, event);
-    hub.warn({ namespace: "lists" }, "clocks_disagree");
-    recent.close();
-    const sums = recent.all().slice(2 * TOLD_PER_SECOND_MAX);
-    expect(sums.map(({ event, namespace, code, fields }) => [event, namespace, code, fields])).toEqual([
-      ["repeated", "main", null, { of: "clocks_disagree", eventCount: 3 }],
-      ["repeated", "main", null, { of: "run_beyond_mark", eventCount: 3 }],
-      ["repeated", "lists", null, { of: "clocks_disagree", eventCount: 1 }],
-    ]);
   });
 });

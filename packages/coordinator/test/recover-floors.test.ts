@@ -4,8 +4,9 @@
  */
 import { describe, expect, test } from "vitest";
 import { DAMAGED, NO_WITNESS } from "../src/guard/witness.js";
-import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
+import { planRecovery, type RecoverOptions, recoverNamespace } from "../src/operator/recover.js";
 import type { Floor } from "../src/operator/recover-plan.js";
+import { refusalOf } from "../src/operator/recover-refusals.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 

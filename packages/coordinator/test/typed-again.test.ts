@@ -1,5 +1,5 @@
 /** A command line that is printed to be run again has what was typed, as a shell takes it, and no password. */
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { expect, test } from "vitest";
 import { typedAgain } from "../src/cli/typed-again.js";
 
@@ -10,14 +10,14 @@ function typed(...words: readonly string[]): Command {
     .option("--floor <n>", "", "7")
     .option("--clock-is-right [yes|no]")
     .option("--apply")
-    .addOption(new Option("--scan <file>").argParser((one: string, all: string[] = []) => [...all, one]))
+    .option("--numbers <file>")
     .parse(words, { from: "user" });
 }
 
 test("a command is printed again with the options that were typed, quoted for a shell", () => {
-  const command = typed("--scan", "a log's.gz", "--scan", "log:-", "--namespace", "lists", "--clock-is-right");
+  const command = typed("--numbers", "the archive's.txt", "--namespace", "lists", "--clock-is-right");
   expect(typedAgain(command, "recover", { apply: true })).toBe(
-    "callnumber recover --store STORE_URL --namespace lists --clock-is-right --scan 'a log'\\''s.gz' --scan log:- --apply",
+    "callnumber recover --store STORE_URL --namespace lists --clock-is-right --numbers 'the archive'\\''s.txt' --apply",
   );
 });
 

@@ -21,7 +21,7 @@ type OtherVerb = "status" | "capacity" | "runs" | "token create";
 const STORE_VERBS: ReadonlySet<string> = new Set<StoreVerb>(["recover", "init", "advance-version", "doctor"]);
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");
 
-export type CommandOptions = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+export type CommandOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /**
  * A command that runs in a shell as it is, once the store is filled in: `callnumber recover --store STORE_URL --namespace lists --floor 7`.
@@ -35,8 +35,7 @@ export function commandLine(
   const all: CommandOptions = { store: STORE_VERBS.has(verb) ? STORE_URL : undefined, namespace, ...options };
   const flags = Object.entries(all).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
-    if (value === true) return [`--${name}`];
-    return [value].flat().flatMap((one) => [`--${name}`, shellWord(String(one))]);
+    return value === true ? [`--${name}`] : [`--${name}`, shellWord(String(value))];
   });
   return ["callnumber", verb, ...flags].join(" ");
 }

@@ -1,7 +1,7 @@
 /** `parse`: which scheme is a number of, and what does it say? Offline. */
 import { SCHEMES, type Scheme } from "@callnumber/schemes";
 import { Command } from "commander";
-import { shown } from "../archive/shown.js";
+import { quoted } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { running } from "./command-io.js";
 import { withoutPasswords } from "./hidden-passwords.js";
@@ -79,7 +79,9 @@ function answerLine(typed: string, schemes: readonly Scheme[]): string {
   const candidates = candidatesOf(text, schemes, Date.now());
   if (candidates.length > 0) return candidatesAsLine(text, candidates);
   const [only] = reasonsAgainst(text, schemes);
-  throw new Error(schemes.length === 1 && only !== undefined ? only.reason : `${shown(text)} is a number of no scheme`);
+  throw new Error(
+    schemes.length === 1 && only !== undefined ? only.reason : `${quoted(text)} is a number of no scheme`,
+  );
 }
 
 /** What each scheme has against it: the one that was meant is among them. */
@@ -87,7 +89,7 @@ function whyNone(text: string, schemes: readonly Scheme[]): string {
   const bare = text.trim();
   const isNearly = bare !== text && candidatesOf(bare, schemes, Date.now()).length > 0;
   return [
-    `${shown(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
+    `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
     ...labelled(reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const)),
     ...(isNearly ? [`Without the white space around it, it is one: ${bare}`] : []),
   ].join("\n");

@@ -6,25 +6,27 @@ import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
 import { NO_WITNESS } from "../guard/witness.js";
-import { planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
-import type { Floor, RecoverPlan } from "../operator/recover-plan.js";
+import { planRecovery, recoverNamespace } from "../operator/recover.js";
+import type { Floor } from "../operator/recover-plan.js";
+import { refusalOf } from "../operator/recover-refusals.js";
 import type { Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { commandIo } from "./command-io.js";
+import { floorOf, numbersOption, readNumbers } from "./numbers-option.js";
 import { checkedOption, namespaceOption, nodesOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, print, printJson } from "./print.js";
 import { planAsJson, planInWords } from "./recover-words.js";
-import { floorsOf, mustBeOfVersion, type ScanOptions, scanned, scanOptions } from "./scan-option.js";
 import { typedAgain } from "./typed-again.js";
 import { memoryOf, witnessFolderOption } from "./witness-option.js";
 
-interface Options extends ScanOptions {
+interface Options {
   readonly store: string;
   readonly namespace: string;
   readonly witnessFolder: string;
   readonly storeId?: string;
   readonly floor?: number;
+  readonly numbers?: string;
   readonly nodes?: number;
   readonly clockIsRight?: boolean;
   readonly apply?: boolean;
@@ -35,7 +37,7 @@ interface Options extends ScanOptions {
 const WATCH_MS = 2 * TOUCH_EVERY_MS + 1_000;
 
 export function recoverCommand(): Command {
-  const command = new Command("recover")
+  return new Command("recover")
     .summary("put a store that can't be believed any more right again")
     .description(
       "Looks at a namespace of a store, for some seconds, and says what it found, what recovering would set, and what that costs. Changes " +
@@ -48,7 +50,7 @@ export function recoverCommand(): Command {
     .addOption(
       checkedOption(
         "--store-id <id>",
-        "which store it was, where neither record nor witness can tell, or where the logs name another",
+        "which store it was, where neither record nor witness can tell",
         z.string().min(1),
       ),
     )
@@ -59,6 +61,7 @@ export function recoverCommand(): Command {
         wholeNumber(0, VERSION_COUNT * RUN_COUNT - 1),
       ),
     )
+    .addOption(numbersOption())
     .addOption(nodesOption("how many data nodes there are (default: as the record or the witness says)"))
     .addOption(witnessFolderOption())
     .addOption(
@@ -68,28 +71,25 @@ export function recoverCommand(): Command {
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber recover --store redis://127.0.0.1:6379\n  $ callnumber recover --store redis://127.0.0.1:6379 --apply" +
-        "\n  $ callnumber recover --scan numbers.txt\n  $ callnumber recover --scan archive.sqlite --scan-column messages.call_number" +
-        "\n  $ zcat messages.csv.gz | callnumber recover --scan - --scan-column call_number" +
-        "\n  $ callnumber recover --scan coordinator.log --scan coordinator.log.1.gz",
+        "\n  $ callnumber recover --numbers numbers.txt",
     )
     .action(recover);
-  for (const option of scanOptions()) command.addOption(option);
-  return command;
 }
 
 async function recover(options: Options, command: Command): Promise<void> {
-  const { namespace, storeId, floor, nodes, witnessFolder, clockIsRight, apply, json } = options;
+  const { namespace, storeId, floor, numbers, nodes, witnessFolder, clockIsRight, apply, json } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory")
     throw new TypeError("a memory store ends with its process: there is nothing to recover");
   const { stderr } = commandIo();
-  const read = await scanned(options, address, { namespace, json });
+  if (numbers !== undefined && !json) stderr.write("Reading the call numbers …\n");
+  const listed = numbers === undefined ? undefined : await readNumbers(numbers);
   const { store, isMissing } = await openedOrEmpty(address);
   const witness = memoryOf(address, witnessFolder).witnessOf(namespace);
   let made: Store | undefined;
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
-    ...floorsOf(read, namespace),
+    ...(listed === undefined ? [] : [floorOf(listed)]),
   ];
   const asked = {
     store,
@@ -108,12 +108,14 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (isMissing && !json) stderr.write(`There is no store at ${describeStore(address)}; --apply makes one.\n`);
     if (asked.watchMs > 0 && !json) stderr.write(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …\n`);
     const plan = await planRecovery(asked);
-    mustBeOfVersion(read, plan);
-    const told = planInWords(plan, describeStore(address), read);
+    const told = planInWords(plan, describeStore(address), listed);
     if (!apply) {
       const refusal = refusalOf(plan);
-      if (json) printJson(planAsJson(plan, read));
-      else print(refusal === undefined ? `${told}\nNothing was changed. ${howToApply(plan)}` : told);
+      if (json) printJson(planAsJson(plan, listed));
+      else
+        print(
+          refusal === undefined ? `${told}\nNothing was changed. To do it:\n  ${plan.again({ apply: true })}` : told,
+        );
       if (refusal !== undefined) throw refusal;
       return;
     }
@@ -150,13 +152,4 @@ async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: S
     if (!isMissing) throw error;
     return { ...(await openStore({ kind: "memory" }, { create: true })), isMissing };
   }
-}
-
-function howToApply({ isStoreIdFromLogs, storeId, again }: RecoverPlan): string {
-  if (!isStoreIdFromLogs) return `To do it:\n  ${again({ apply: true })}`;
-  return (
-    "Nothing but the logs says which store it was, and they may be logs of another one: compare with the id\n" +
-    "that was kept beside the archive. When it is the same, do it:\n" +
-    `  ${again({ "store-id": storeId, apply: true })}`
-  );
 }

@@ -1,14 +1,12 @@
 /** What a recovery found, would set and would cost, for people and for programs. */
 import { runOfLedgerId } from "@callnumber/protocol/wire";
-import { refusalOf } from "../operator/recover.js";
 import type { RecoverPlan } from "../operator/recover-plan.js";
-import { leftAboveOf } from "../operator/recover-stores.js";
+import { refusalOf } from "../operator/recover-refusals.js";
+import { type ListedNumbers, numbersInWords } from "./numbers-option.js";
 import { grouped, instant } from "./print.js";
-import { archiveInWords, type Scanned } from "./scan-option.js";
-import { logsInWords } from "./scanned-logs.js";
 
 /** What can't be set is not told: why not, the refusal says. */
-export function planInWords(plan: RecoverPlan, store: string, { archive, logs }: Scanned): string {
+export function planInWords(plan: RecoverPlan, store: string, numbers: ListedNumbers | undefined): string {
   const { namespace, storeId, found, fault, witnessed, floors } = plan;
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
@@ -22,8 +20,7 @@ export function planInWords(plan: RecoverPlan, store: string, { archive, logs }:
     ...floors
       .filter(({ from }) => from === "--floor")
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),
-    ...(archive === undefined ? [] : archiveInWords(archive)),
-    ...logsInWords(namespace, storeId, logs),
+    ...(numbers === undefined ? [] : [numbersInWords(numbers)]),
     ...(refusalOf(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...targetInWords(plan)] : []),
   ].join("\n");
 }
@@ -35,15 +32,9 @@ const HEALTHY = [
 
 function targetInWords(plan: RecoverPlan): readonly string[] {
   const { target, skippedRunCount, nextRunInMs, nodeCount } = plan;
-  const above = leftAboveOf(plan);
   return [
     "recovering sets",
     `  the mark           to run ${grouped(target)}, on the clock line: no run of this store above it was ever leased`,
-    ...(above === undefined
-      ? []
-      : [
-          `                     run ${grouped(runOfLedgerId(above.ledgerId).run)} of store id ${above.storeId} was, and can come again here`,
-        ]),
     `  data nodes         ${nodeCount}`,
     "and costs",
     `  runs               ${grouped(skippedRunCount)} are never leased`,
@@ -53,8 +44,11 @@ function targetInWords(plan: RecoverPlan): readonly string[] {
 
 const PHASE_WORDS: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
 
-export function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, { archive, logs }: Scanned): object {
-  const plan = { ...rest, ...(archive && { archive }), ...(logs.length > 0 && { logs }) };
+export function planAsJson(
+  { found, fault, again: _again, ...rest }: RecoverPlan,
+  numbers: ListedNumbers | undefined,
+): object {
+  const plan = { ...rest, ...(numbers && { numbers }) };
   if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
   const { receiptKey: _, ...told } = found;
   return { ...plan, found: told, fault: null };

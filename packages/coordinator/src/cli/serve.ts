@@ -1,5 +1,4 @@
 /** Runs a coordinator as `serve` was told to, until it is told to stop. */
-import { writeSync } from "node:fs";
 import { createServer as createProbe } from "node:net";
 import {
   type CommandContext,
@@ -10,18 +9,19 @@ import {
 } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
+import { CALLER_EVENTS, EventSuppressor } from "../event-suppressor.js";
 import { EventHub } from "../events.js";
 import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
+import { SILENT_LOG } from "../log.js";
 import { RecentEvents } from "../recent-events.js";
-import { RefusalLines } from "../refusal-lines.js";
-import { visibleLines } from "../shown-text.js";
+import { visibleJson, visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
 import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
-import { LogOutput } from "./log-output.js";
+import { LogDestination } from "./log-destination.js";
 import { announcement } from "./make-namespace.js";
 import { RELEASE } from "./release.js";
 import type { ConnectionOptions } from "./serve-connections.js";
@@ -82,21 +82,18 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     );
   }
   const memory = memoryOf(address, options.witnessFolder);
-  const { fd } = stdout;
-  const write = (bytes: Buffer) => {
-    if (fd !== undefined) return writeSync(fd, bytes);
-    stdout.write(bytes);
-    return bytes.length;
-  };
-  const output = new LogOutput({ write, say });
-  command.onEnd(() => output.flush());
+  const destination = stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, say });
+  command.onEnd(() => destination?.flush());
   const { logLevel = "info", json = false } = options;
   const isText = stdout.isTTY && options.logLevel === undefined && !json;
-  const hooks = { streamWrite: (line: string) => filledLine(line, commands) };
-  const log = isText ? terminalLog(say) : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, output);
-  const lines = new RefusalLines(log);
-  const events = new EventHub(lines);
-  output.onLost((lost) => events.error(lost, "log_lines_lost"));
+  const hooks = { streamWrite: (line: string) => visibleJson(filledLine(line, commands)) };
+  const log = isText
+    ? terminalLog(say)
+    : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, destination?.stream ?? stdout);
+  const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
+  const events = new EventHub(SILENT_LOG);
+  events.subscribe(suppressor.take);
+  destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const { greeting, ...admission } = await admissionOf(options, events, say);
@@ -162,9 +159,9 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    lines.close();
+    suppressor.close();
     await opened.store.close();
-    await output.close();
+    await destination?.close();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Who was refused, for the log: what an operator needs to find them. Never a token; what they said of themselves is made fit to be shown. */
 import { HOLDER_NAME_LENGTH_MAX, HOST_LENGTH_MAX } from "@callnumber/protocol/wire";
 import type { FastifyRequest } from "fastify";
-import type { RefusedCaller } from "../refusal-sum.js";
+import type { RefusedCaller } from "../event-suppressor.js";
 import { shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 

@@ -4,10 +4,10 @@
  */
 import type { IncomingMessage } from "node:http";
 import { CoordinatorError } from "../errors.js";
+import { RefusalSum } from "../event-suppressor.js";
 import type { Places } from "../limits/places.js";
 import { OVERLOADED_RETRY_AFTER_MS, type UnderWay } from "../limits/under-way.js";
 import type { Log } from "../log.js";
-import { RefusalSum } from "../refusal-sum.js";
 import type { TypedApp } from "./app.js";
 import { askerOf } from "./asker.js";
 import type { Access } from "./caller.js";

@@ -1,7 +1,5 @@
 /** What a recovery goes by: what is known of the runs that were leased, and what was planned from it. */
-import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CommandOptions } from "@callnumber/protocol/operator";
-import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
 import type { Remembrance } from "../guard/witness.js";
 import type { NamespaceRecord } from "../store.js";
@@ -10,8 +8,6 @@ import type { NamespaceRecord } from "../store.js";
 export interface Floor {
   readonly from: string;
   readonly ledgerId: number;
-  /** The store that it holds for, where it is known: it counts for no other. */
-  readonly storeId?: string;
 }
 
 /** What a recovery found, would set and would cost. */
@@ -24,11 +20,6 @@ export interface RecoverPlan {
   readonly fault: CoordinatorError | undefined;
   readonly witnessed: Remembrance | undefined;
   readonly floors: readonly Floor[];
-  /** What the logs tell of this namespace in other stores. */
-  readonly notTaken: readonly Floor[];
-  readonly isStoreIdGiven: boolean;
-  /** Whether nothing but the logs says which store it was: they may be another one's. */
-  readonly isStoreIdFromLogs: boolean;
   /** Where the mark will be at least: the clock line a moment from now. */
   readonly target: number;
   /** Runs that will never be leased because of it, as far as can be told. */
@@ -55,10 +46,4 @@ export function greatestOf(floors: readonly Floor[]): Floor | undefined {
 /** Its ledger id; 0 without one: nothing is known to be leased. */
 export function idOf(floor: Floor | undefined): number {
   return floor?.ledgerId ?? 0;
-}
-
-/** The ledger id at which recovering would set the mark. */
-export function markOf({ floors, target }: RecoverPlan): number {
-  const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
-  return ledgerIdOf(version, Math.min(Math.max(run, target), RUN_MAX));
 }

@@ -7,7 +7,7 @@ import { PHASES } from "../guard/record.js";
 import { greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
 
 /** The line of the version has ended, or something that is known lies above the line. Undefined when neither is so. */
-export function lineRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
   return endRefusalOf(plan) ?? floorRefusalOf(plan);
 }
 

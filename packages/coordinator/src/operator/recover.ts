@@ -17,14 +17,10 @@ import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { VerbOptions } from "./open-guard.js";
 import { type Floor, greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
-import { lineRefusalOf } from "./recover-refusals.js";
-import { strangeRefusalOf, unnamedRefusalOf } from "./recover-stores.js";
+import { refusalOf } from "./recover-refusals.js";
 
 export interface RecoverOptions extends VerbOptions {
-  /**
-   * The store that is recovered, as the operator gave it for this recovery. Needed where neither the record nor a witness can tell;
-   * with it, what the logs say of other stores does not stop the recovery.
-   */
+  /** The store that is recovered, as the operator gave it for this recovery. Needed where neither the record nor a witness can tell. */
   readonly storeId: string | undefined;
   /** Ledger ids below or at which everything may be leased, with where each comes from, for people. */
   readonly floors: readonly Floor[];
@@ -53,8 +49,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   const { record, fault } = second;
   const remembered = witness.read();
   const witnessed = remembered === DAMAGED ? undefined : remembered;
-  const known = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
-  const storeId = known ?? theOnlyStoreIdOf(options.floors, namespace);
+  const storeId = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
@@ -64,7 +59,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
     ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
-    ...options.floors.filter((floor) => floor.storeId === undefined || floor.storeId === storeId),
+    ...options.floors,
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
   const nowMs = now();
@@ -83,9 +78,6 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     fault,
     witnessed,
     floors,
-    notTaken: options.floors.filter((floor) => floor.storeId !== undefined && floor.storeId !== storeId),
-    isStoreIdGiven: options.storeId !== undefined,
-    isStoreIdFromLogs: known === undefined,
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
@@ -97,22 +89,11 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
 }
 
 /**
- * Why the plan can't be carried out now: the logs tell of another store than the one that would be recovered, the clock line of the
- * version has ended, or something that is known lies above the line. Undefined when it can.
- */
-export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
-  return strangeRefusalOf(plan) ?? lineRefusalOf(plan);
-}
-
-/**
  * Does what was planned.
- * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`; `operator_needed` when nothing
- *   but the logs says which store it was.
+ * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
   const { store, namespace, witness, isClockChecked } = options;
-  const doubt = strangeRefusalOf(plan) ?? unnamedRefusalOf(plan);
-  if (doubt !== undefined) throw doubt;
   const command = {
     step: "recover",
     storeId: plan.storeId,
@@ -125,7 +106,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
   } as const;
   const outcome = await store.step(namespace, command).catch((error: unknown) => {
     // The store tells what stands in the way, and not where that was found, nor the way round it.
-    const told = lineRefusalOf(plan);
+    const told = refusalOf(plan);
     throw told !== undefined && error instanceof CoordinatorError && error.code === told.code ? told : error;
   });
   mustCount(outcome, command);
@@ -174,26 +155,21 @@ function theOneStoreId(
   recorded: string | undefined,
   witnessed: string | undefined,
   given: string | undefined,
-): string | undefined {
+): string {
   const named = [recorded, witnessed, given].filter((storeId) => storeId !== undefined);
-  if (new Set(named).size <= 1) return named[0];
+  const [storeId, ...others] = new Set(named);
+  if (storeId === undefined) {
+    throw new CoordinatorError(
+      "namespace_not_initialised",
+      `neither the store nor the witness folder knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
+        "archive: --store-id",
+    );
+  }
+  if (others.length === 0) return storeId;
   throw new CoordinatorError(
     "store_replaced",
     `these are different stores: ${told("the record", recorded)}${told("the witness", witnessed)}${told("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
-  );
-}
-
-/** Where nothing else knows, and what was found elsewhere tells of one store only. */
-function theOnlyStoreIdOf(floors: readonly Floor[], namespace: string): string {
-  const named = [...new Set(floors.map(({ storeId }) => storeId).filter((storeId) => storeId !== undefined))];
-  const [storeId] = named;
-  if (storeId !== undefined && named.length === 1) return storeId;
-  const several = named.length > 1 ? `; the logs tell of several: ${named.join(", ")}` : "";
-  throw new CoordinatorError(
-    "namespace_not_initialised",
-    `neither the store nor the witness folder knows which store namespace "${namespace}" was${several}. Give the id that was kept beside ` +
-      "the archive: --store-id",
   );
 }
 

@@ -1,6 +1,6 @@
 /** The world that somebody named. */
 import { WORLDS, type World } from "@callnumber/schemes/collisions";
-import { shown } from "../../archive/shown.js";
+import { quoted } from "../../shown-text.js";
 import { similarNames } from "../similar-names.js";
 
 /** @throws RangeError with the names that are near, and with all. */
@@ -10,5 +10,5 @@ export function worldOf(name: string): World {
   const names = WORLDS.map((world) => world.name);
   const near = similarNames(name, names);
   const meant = near.length === 0 ? "" : `Did you mean ${near.join(" or ")}?\n`;
-  throw new RangeError(`there is no world ${shown(name)}. ${meant}The worlds are ${names.join(", ")}`);
+  throw new RangeError(`there is no world ${quoted(name)}. ${meant}The worlds are ${names.join(", ")}`);
 }

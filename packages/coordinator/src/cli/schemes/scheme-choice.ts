@@ -1,6 +1,6 @@
 /** The scheme that somebody named. */
 import type { Scheme } from "@callnumber/schemes";
-import { shown } from "../../archive/shown.js";
+import { quoted } from "../../shown-text.js";
 import { similarNames } from "../similar-names.js";
 
 /** @throws RangeError with the names that are near, or with all. */
@@ -10,5 +10,5 @@ export function schemeOf(name: string, schemes: readonly Scheme[]): Scheme {
   const names = schemes.map((scheme) => scheme.name);
   const near = similarNames(name, names);
   const meant = near.length === 0 ? "" : `Did you mean ${near.join(" or ")}?\n`;
-  throw new RangeError(`there is no scheme ${shown(name)}. ${meant}The schemes are ${names.join(", ")}`);
+  throw new RangeError(`there is no scheme ${quoted(name)}. ${meant}The schemes are ${names.join(", ")}`);
 }

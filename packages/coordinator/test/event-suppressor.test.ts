@@ -1,0 +1,130 @@
+/** A flood of one event passes in bounded number, is counted in a sum, and suppresses no other event. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import {
+  CALLER_EVENTS,
+  CALLERS_KEPT_MAX,
+  CALLERS_SHOWN_MAX,
+  EVENTS_PER_SECOND_MAX,
+  EventSuppressor,
+  SUMS_PER_SECOND_MAX,
+} from "../src/event-suppressor.js";
+import type { EventLevel } from "../src/events.js";
+
+let passed: [level: string, event: string, fields: object][];
+let suppressor: EventSuppressor;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  passed = [];
+  suppressor = new EventSuppressor(new Set([...CALLER_EVENTS, "lease"]), ({ level, event, fields }) =>
+    passed.push([level, event, fields]),
+  );
+});
+
+afterEach(() => {
+  suppressor.close();
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+});
+
+function send(count: number, event: string, fields: object = {}, level: EventLevel = "info"): void {
+  for (let sent = 0; sent < count; sent++) suppressor.take({ level, event, fields });
+}
+
+const refuse = (count: number, code: string, more: object = {}) =>
+  send(count, "refusal", { code, remoteAddress: "10.0.0.1", ...more });
+const sumsOf = (name: string) => passed.filter(([, event]) => event === name).map(([, , fields]) => fields);
+const caller = (refusalCount: number, more: object = {}) => ({ remoteAddress: "10.0.0.1", refusalCount, ...more });
+
+test("in a second so many refusals of a code pass, and one sum of the others", () => {
+  refuse(1_000, "unauthorized");
+  refuse(EVENTS_PER_SECOND_MAX + 1, "forbidden");
+  expect(passed).toHaveLength(2 * EVENTS_PER_SECOND_MAX);
+  vi.advanceTimersByTime(1_000);
+  const suppressed = 1_000 - EVENTS_PER_SECOND_MAX;
+  expect(sumsOf("refusals")).toEqual([
+    { code: "unauthorized", refusalCount: suppressed, callers: [caller(suppressed)] },
+    { code: "forbidden", refusalCount: 1, callers: [caller(1)] },
+  ]);
+});
+
+test("in the next second events pass again, and where nothing was suppressed there is no sum", () => {
+  refuse(EVENTS_PER_SECOND_MAX, "unauthorized");
+  vi.advanceTimersByTime(1_000);
+  refuse(EVENTS_PER_SECOND_MAX, "unauthorized");
+  vi.advanceTimersByTime(10_000);
+  expect(passed).toHaveLength(2 * EVENTS_PER_SECOND_MAX);
+});
+
+test("events that no client can cause at will all pass", () => {
+  send(100, "jump", { namespace: "main" }, "warn");
+  send(100, "refusals", { code: "overloaded", refusalCount: 1 }, "warn");
+  expect(passed).toHaveLength(200);
+});
+
+test.each([...CALLER_EVENTS].filter((event) => event !== "refusal"))(
+  "of %s the first pass, and one sum of the others at their level",
+  (event) => {
+    send(100, event, { namespace: "main" }, "warn");
+    expect(passed).toHaveLength(EVENTS_PER_SECOND_MAX);
+    vi.advanceTimersByTime(1_000);
+    const fields = { namespace: "main", of: event, eventCount: 100 - EVENTS_PER_SECOND_MAX };
+    expect(passed.slice(EVENTS_PER_SECOND_MAX)).toEqual([["warn", "repeated", fields]]);
+  },
+);
+
+test("the sum of leases has their runs", () => {
+  send(EVENTS_PER_SECOND_MAX + 5, "lease", { namespace: "main", runCount: 2 });
+  suppressor.close();
+  expect(sumsOf("leases")).toEqual([{ namespace: "main", leaseCount: 5, runCount: 10 }]);
+});
+
+test("a flood suppresses neither another event, nor another code, nor another level", () => {
+  send(100, "clocks_disagree", {}, "warn");
+  send(100, "refusal", { code: "forbidden" }, "debug");
+  refuse(EVENTS_PER_SECOND_MAX, "clocks_disagree");
+  refuse(EVENTS_PER_SECOND_MAX, "forbidden");
+  send(1, "run_beyond_mark", {}, "warn");
+  expect(passed).toHaveLength(4 * EVENTS_PER_SECOND_MAX + 1);
+  vi.advanceTimersByTime(1_000);
+  expect(passed.slice(4 * EVENTS_PER_SECOND_MAX + 1).map(([level, event]) => [level, event])).toEqual([
+    ["warn", "repeated"],
+    ["debug", "refusals"],
+  ]);
+});
+
+test("each namespace has a sum, and invented namespaces have one together", () => {
+  refuse(EVENTS_PER_SECOND_MAX, "forbidden");
+  for (let count = 0; count < 1_000; count++) refuse(1, "forbidden", { namespace: `invented-${count}` });
+  vi.advanceTimersByTime(1_000);
+  const sums = sumsOf("refusals") as { namespace?: string; refusalCount: number }[];
+  expect(sums).toHaveLength(SUMS_PER_SECOND_MAX + 1);
+  expect(sums[0]).toMatchObject({ namespace: "invented-0", refusalCount: 1 });
+  expect(sums.at(-1)).toMatchObject({ namespace: undefined, refusalCount: 1_000 - SUMS_PER_SECOND_MAX });
+});
+
+test("a sum names the callers that caused most of it, in bounded memory", () => {
+  refuse(EVENTS_PER_SECOND_MAX, "forbidden");
+  for (let index = 0; index < 2 * CALLERS_KEPT_MAX; index++)
+    refuse(1, "forbidden", { remoteAddress: `10.1.0.${index}` });
+  // Too late to be kept, and still counted.
+  refuse(7, "forbidden", { tokenId: "late0000" });
+  refuse(3, "forbidden", { remoteAddress: "10.1.0.4" });
+  vi.advanceTimersByTime(1_000);
+  refuse(EVENTS_PER_SECOND_MAX, "forbidden");
+  refuse(4, "forbidden", { tokenId: "aaaaaaaa" });
+  refuse(9, "forbidden", { tokenId: "bbbbbbbb" });
+  vi.advanceTimersByTime(1_000);
+  const [first, second] = sumsOf("refusals") as { refusalCount: number; callers: object[] }[];
+  expect(first?.refusalCount).toBe(2 * CALLERS_KEPT_MAX + 7 + 3);
+  expect(first?.callers).toHaveLength(CALLERS_SHOWN_MAX);
+  expect(first?.callers[0]).toEqual({ remoteAddress: "10.1.0.4", refusalCount: 4 });
+  const callers = [caller(9, { tokenId: "bbbbbbbb" }), caller(4, { tokenId: "aaaaaaaa" })];
+  expect(second).toEqual({ code: "forbidden", refusalCount: 13, callers });
+});
+
+test("a sum that is pending passes at the close", () => {
+  refuse(EVENTS_PER_SECOND_MAX + 5, "unauthorized");
+  suppressor.close();
+  expect(sumsOf("refusals")).toMatchObject([{ code: "unauthorized", refusalCount: 5 }]);
+});
