@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import type { Store } from "../packages/coordinator/src/store.js";
 import { newStoreId } from "../packages/coordinator/src/store-id.js";
-import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js";
 import { unlessLate } from "./unless-late.js";
 
 const DAY_MS = 24 * 3_600_000;
@@ -35,18 +34,4 @@ export async function initBackdated(
     });
   await unlessLate(init);
   return storeId;
-}
-
-/** As `initBackdated`, in the embedded store at `path`, which is made when there is none, and closed again. */
-export async function initBackdatedAt(
-  path: string,
-  namespace: string,
-  options: BackdatedOptions = {},
-): Promise<string> {
-  const store = new SqliteStore({ path, create: true });
-  try {
-    return await initBackdated(store, namespace, options);
-  } finally {
-    await store.close();
-  }
 }

@@ -7,7 +7,6 @@ const LONGEST = [
   "test/faults/",
   "test/simulation/",
   "test/story/",
-  "test/load/",
   "test/redaction",
   "test/recover-",
   "test/move-command",
@@ -19,7 +18,7 @@ const LONGEST = [
   "packages/coordinator/test/sqlite-",
   "test/console/",
   "packages/client/test/run-numbers",
-  "packages/coordinator/test/http-patience",
+  "packages/coordinator/test/http-timeouts",
 ] as const;
 
 export class LongestFirst extends BaseSequencer {

@@ -4,7 +4,6 @@ export { EventHub } from "./events.js";
 export type { Door } from "./http/access.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
-export { TlsServers } from "./http/tls-servers.js";
 export { LedgerArchive } from "./ledger-archive/ledger-archive.js";
 export { LedgerRotation, type LedgerRotationOptions } from "./ledger-archive/ledger-rotation.js";
 export type { LedgerQuery } from "./ledger-page.js";

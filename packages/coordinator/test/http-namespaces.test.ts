@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { PUBLIC_LOOKS_AT_ONCE } from "../src/limits/places.js";
+import { PUBLIC_READS_AT_ONCE } from "../src/limits/concurrency-limits.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { closedGate } from "./gated-store.js";
 
@@ -195,8 +195,8 @@ describe("what strangers may ask", () => {
       await opened;
       return await read(namespace);
     };
-    const answers = Array.from({ length: PUBLIC_LOOKS_AT_ONCE }, () => call(pathOf(number(90))));
-    await expect.poll(() => askedCount).toBe(PUBLIC_LOOKS_AT_ONCE);
+    const answers = Array.from({ length: PUBLIC_READS_AT_ONCE }, () => call(pathOf(number(90))));
+    await expect.poll(() => askedCount).toBe(PUBLIC_READS_AT_ONCE);
     expect(await call(pathOf(number(90)))).toMatchObject({ status: 503, body: { code: "overloaded" } });
     expect((await call("/healthz")).status).toBe(200);
     open();

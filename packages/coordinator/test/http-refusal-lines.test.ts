@@ -1,8 +1,6 @@
 /** What the log says of a refusal: who it was, as far as that is known, and nothing that acts on a terminal or that nobody should know. */
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { faultsOfLog } from "../../../test/hostile/log-faults.js";
-import { sendBytes } from "../../../test/hostile/raw-client.js";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
@@ -11,6 +9,8 @@ import { MemoryStore } from "../src/stores/memory-store.js";
 import { makeToken } from "../src/tokens/made-token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 import { holder } from "./commands-for-test.js";
+import { faultsOfLog } from "./log-faults.js";
+import { sendBytes } from "./raw-client.js";
 
 const importer = makeToken({ role: "lease", namespaces: ["main"] }, new Set(), 1);
 
@@ -82,7 +82,7 @@ test("a stranger is named by the address, and what it says of itself is not beli
 });
 
 test("who is no HTTP at all is named by the address, too", async () => {
-  await sendBytes({ host: "127.0.0.1", port: Number(new URL(base).port) }, ["GET / HTTP/1.0\r\n\r\n"]);
+  await sendBytes({ host: "127.0.0.1", port: Number(new URL(base).port) }, ["no HTTP\r\n\r\n"]);
   expect(refusals()).toEqual([expect.objectContaining({ level: 20, remoteAddress: "127.0.0.1" })]);
 });
 

@@ -111,18 +111,15 @@ describe("a wrong token", () => {
       [`proxy-authorization: Bearer ${good}`],
       [`x-authorization: Bearer ${good}`],
       [`cookie: token=${good}`],
+      [`authorization: Bearer ${good}`, `authorization: Bearer ${good}`],
+      [`authorization: Bearer ${good}`, "authorization: Basic eDp5"],
+      ["authorization: Bearer x", `Authorization: Bearer ${good}`],
     ];
     const status = "GET /v1/namespaces/main/status HTTP/1.1";
     for (const head of right) expect(await answerTo(port, [status, ...head]), head.join()).toMatch(/^HTTP\/1\.1 200 /);
     const answers = new Set<string>();
     for (const head of wrong) answers.add(await answerTo(port, [status, ...head]));
     expect([...answers]).toEqual([expect.stringMatching(/^HTTP\/1\.1 401 .*\r\nwww-authenticate: Bearer\r\n/is)]);
-    const twice = [
-      [`authorization: Bearer ${good}`, `authorization: Bearer ${good}`],
-      [`authorization: Bearer ${good}`, "authorization: Basic eDp5"],
-      ["authorization: Bearer x", `Authorization: Bearer ${good}`],
-    ];
-    for (const head of twice) expect(await answerTo(port, [status, ...head])).toMatch(/^HTTP\/1\.1 400 .*came twice/s);
   });
 
   test("in the address lets nobody in, and is not written into the log or the answer", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { writeTlsFiles } from "../../../test/tls/files.js";
-import { startTls } from "../src/cli/serve-tls.js";
+import { followTlsFiles, readTls } from "../src/cli/serve-tls.js";
 import { SILENT_LOG } from "../src/log.js";
 import { beInCommand } from "./in-command.js";
 
@@ -16,6 +16,7 @@ test("is listened to also while a server with TLS stops: it must not cut the sto
   const files = writeTlsFiles(folder, newAuthority().issue());
   const signals = new EventEmitter();
   beInCommand(signals);
-  startTls(files, SILENT_LOG).stop();
+  const unfollow = followTlsFiles(readTls(files), () => {}, SILENT_LOG);
+  unfollow();
   expect(signals.listenerCount("SIGHUP")).toBe(1);
 });

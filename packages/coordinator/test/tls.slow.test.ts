@@ -3,19 +3,18 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { connect as connectPlainly, type Socket } from "node:net";
+import { connect as connectPlainly } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Duplex } from "node:stream";
-import tls, { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import tls, { type ConnectionOptions, connect, type EphemeralKeyInfo, type TLSSocket } from "node:tls";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 import { Coordinator } from "../src/coordinator.js";
+import { EventHub } from "../src/events.js";
 import { createServer } from "../src/http/server.js";
-import { readTlsMaterial, type TlsPaths } from "../src/http/tls-files.js";
+import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../src/http/tls-files.js";
 import { TlsReload } from "../src/http/tls-reload.js";
-import { TlsServers } from "../src/http/tls-servers.js";
 import type { Log } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
@@ -40,28 +39,30 @@ interface Line {
 }
 
 /** A server on a free port; `look` is one look at the files, as the timer would do it. */
-async function served(paths: TlsPaths, host = "127.0.0.1", handshakeTimeoutMs = 60_000) {
+async function served(paths: TlsPaths, host = "127.0.0.1") {
   const lines: Line[] = [];
   const written = (level: string) => (fields: object, event: string) =>
     void lines.push({ level, event, fields: fields as Line["fields"] });
   const log: Log = { debug: written("debug"), info: written("info"), warn: written("warn"), error: written("error") };
   const clock = { ms: Date.now() };
-  const servers = new TlsServers(readTlsMaterial(paths, clock.ms), log, { handshakeTimeoutMs });
-  const reload = new TlsReload({ paths, servers, log, everyMs: 3_600_000, now: () => clock.ms });
-  const look = () => {
-    reload.start();
-    reload.stop();
-  };
-  look();
+  const material = readTlsMaterial(paths, clock.ms);
   const recent = new RecentEvents();
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   const server = await createServer({
     coordinator,
     release: "0",
+    events: new EventHub(log),
     recentEvents: recent,
-    tls: servers,
+    tls: material,
   });
   const url = await server.listen({ host, port: 0 });
+  const use = (next: TlsMaterial) => server.useTls(next);
+  const reload = new TlsReload({ paths, material, use, log, everyMs: 3_600_000, now: () => clock.ms });
+  const look = () => {
+    reload.start();
+    reload.stop();
+  };
+  look();
   let isStopped = false;
   const stop = async () => {
     if (!isStopped) await server.stop();
@@ -145,12 +146,28 @@ describe("a server with a certificate", () => {
     expect(told()).toEqual(["debug handshake_refused"]);
   });
 
-  test("ends a connection that does not come to an end with its handshake", async () => {
-    const { port, lines } = await served(writeTlsFiles(folder, authority.issue()), "127.0.0.1", 50);
-    const socket = connectPlainly({ port, host: "127.0.0.1" });
-    socket.on("error", () => {}).resume();
-    await once(socket, "close");
-    expect(lines).toMatchObject([{ level: "debug", fields: { reason: "ERR_TLS_HANDSHAKE_TIMEOUT" } }]);
+  test("agrees on a key exchange that is cheap for it, and on no other, before and after new files", async () => {
+    const { port, look } = await served(writeTlsFiles(folder, authority.issue()));
+    const agreed = async (group: string) => {
+      const options = {
+        port,
+        host: "127.0.0.1",
+        ca: authority.certificate,
+        minVersion: "TLSv1.3",
+        ecdhCurve: group,
+      } as const;
+      const socket = connect(options);
+      await once(socket, "secureConnect");
+      const { name } = socket.getEphemeralKeyInfo() as EphemeralKeyInfo;
+      socket.destroy();
+      return name;
+    };
+    for (const _files of ["first", "new"]) {
+      expect(await agreed("ffdhe8192:secp521r1:secp384r1")).toBe("secp384r1");
+      await expect(agreed("secp521r1")).rejects.toThrow(/handshake failure/);
+      writeTlsFiles(folder, authority.issue());
+      look();
+    }
   });
 
   test("stops at once, although somebody has connected and says nothing", async () => {
@@ -181,114 +198,55 @@ describe("with a client CA", () => {
     expect(new Set(told())).toEqual(new Set(["debug handshake_refused"]));
   });
 
-  test("a connection of an authority that was taken away ends with the answer that is under way", async () => {
-    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
-    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
-    const { certificate: cert, key } = clients.issue();
-    const options = { port, host: "127.0.0.1", ca: authority.certificate, cert, key };
-    const [idle, busy] = [connect(options), connect(options)];
-    const answers: string[] = [];
-    for (const socket of [idle, busy]) {
-      socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
-      socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-      await once(socket, "data");
-    }
-    expect(answers.join("")).not.toMatch(/connection: close/i);
-    busy.write("GET /healthz HTTP/1.1\r\n");
-    // Answered in the order of their coming: by then the server has read it.
-    expect(await health(port, { cert, key })).toBe(200);
-    const ends = [idle, busy].map((socket) => once(socket, "close"));
-    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
-    look();
-    await ends[0];
-    busy.write("host: localhost\r\n\r\n");
-    await ends[1];
-    expect(answers.at(-1)).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
-  });
-
-  test("a handshake that began before its authority was taken away is worth one answer", async () => {
-    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
-    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
-    const { certificate: cert, key } = clients.issue();
-    const raw = connectPlainly({ port, host: "127.0.0.1" });
-    const isChanged = promised();
-    const socket = connect({
-      socket: saidInTwoParts(raw, isChanged.promise),
-      ca: authority.certificate,
-      cert,
-      key,
-      host: "127.0.0.1",
-    });
-    socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    // The server's half of the handshake.
-    await once(raw, "data");
-    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
-    look();
-    isChanged.resolve();
-    const [answer] = await once(socket.setEncoding("latin1"), "data");
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[^]*connection: close/i);
-    socket.destroy();
-  });
-
-  test("a connection on which nothing was said before its authority was taken away is worth none", async () => {
-    const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
-    const { port, look } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
-    const { certificate: cert, key } = clients.issue();
-    const raw = connectPlainly({ port, host: "127.0.0.1" });
-    await once(raw, "connect");
-    // By then the server has taken the connection.
-    expect(await health(port, { cert, key })).toBe(200);
-    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
-    look();
-    await expect(asked(connect({ socket: raw, ca: authority.certificate, cert, key }))).rejects.toThrow();
-  });
-
-  test("no run is leased to whose authority was taken away before all of the request had come", async () => {
+  test("that changes, open connections are closed, and no run is leased to a request that had not arrived whole", async () => {
     const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
     const { port, look, coordinator } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
     await coordinator.initNamespace("main");
     const { certificate: cert, key } = clients.issue();
-    const nonces = ["nonce-of-nothing-said", "nonce-in-the-head", "nonce-in-the-body"];
-    const callers = nonces.map((nonce, index) => {
-      const socket = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
-      const text = leaseText(nonce);
-      const saidFirst = [0, 20, text.length - 20][index] as number;
-      return { socket, first: text.slice(0, saidFirst), rest: text.slice(saidFirst) };
-    });
+    const text = leaseText("nonce-of-one-who-is-late");
     const answers: string[] = [];
-    for (const { socket, first } of callers) {
-      socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
-      await once(socket, "secureConnect");
-      socket.write(first);
-    }
-    // Over a connection of its own: by then the server has read what they said.
+    const sockets = await Promise.all(
+      ["", text.slice(0, 20), text.slice(0, -20)].map(async (begun) => {
+        const socket = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
+        socket.setEncoding("latin1").on("data", (chunk: string) => answers.push(chunk));
+        socket.on("error", () => {});
+        await once(socket, "secureConnect");
+        socket.write(begun);
+        return socket;
+      }),
+    );
+    const stream = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
+    stream.on("error", () => {}).write("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await once(stream, "data");
+    const silent = connectPlainly({ port, host: "127.0.0.1" });
+    await once(
+      silent.on("error", () => {}),
+      "connect",
+    );
+    // Over a connection of its own: by then the server has read what they sent.
     expect(await health(port, { cert, key })).toBe(200);
+    const ends = [...sockets, stream, silent].map((socket) => once(socket.resume(), "close"));
     replaceFile(clientCa, newAuthority("others").certificate, 0o644);
     look();
-    const ends = callers.map(({ socket }) => once(socket, "close"));
-    for (const { socket, rest } of callers) socket.write(rest);
     await Promise.all(ends);
     expect([answers, (await coordinator.status("main")).runsUsed]).toEqual([[], 0]);
   });
 
-  test("an event stream of an authority that was taken away ends with its next word", async () => {
+  test("that stays, open connections go on when the certificate changes", async () => {
     const clientCa = replaceFile(join(folder, "clients.crt"), clients.certificate, 0o644);
-    const { port, look, recent } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
+    const { port, look, told } = await served({ ...writeTlsFiles(folder, authority.issue()), clientCa });
     const { certificate: cert, key } = clients.issue();
     const socket = connect({ port, host: "127.0.0.1", ca: authority.certificate, cert, key });
-    socket.setEncoding("latin1").on("error", () => {});
-    let text = "";
-    socket.on("data", (chunk: string) => {
-      text += chunk;
-    });
-    socket.write("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    await expect.poll(() => text).toContain("retry:");
-    const closed = once(socket, "close");
-    replaceFile(clientCa, newAuthority("others").certificate, 0o644);
+    const ask = async () => {
+      socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      return String((await once(socket, "data"))[0]);
+    };
+    expect(await ask()).toMatch(/^HTTP\/1\.1 200/);
+    writeTlsFiles(folder, authority.issue());
     look();
-    recent.take({ level: "info", event: "secret", fields: {} });
-    await closed;
-    expect(text).not.toContain("secret");
+    expect(told()).toEqual(["info certificate_reloaded"]);
+    expect(await ask()).toMatch(/^HTTP\/1\.1 200/);
+    socket.destroy();
   });
 
   test.each(["TLSv1.2", "TLSv1.3"] as const)(
@@ -313,29 +271,6 @@ function leaseText(nonce: string): string {
   const body = JSON.stringify({ runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() });
   const head = ["POST /v1/namespaces/main/leases HTTP/1.1", "host: localhost", "content-type: application/json"];
   return [...head, `content-length: ${body.length}`, "", body].join("\r\n");
-}
-
-function promised() {
-  let resolve = () => {};
-  const promise = new Promise<void>((resolved) => {
-    resolve = resolved;
-  });
-  return { promise, resolve };
-}
-
-/** The connection, on which all but the first that is said is kept until `until`. */
-function saidInTwoParts(raw: Socket, until: Promise<void>): Duplex {
-  let isFirst = true;
-  const said = new Duplex({
-    read() {},
-    write(chunk, _encoding, done) {
-      const before = isFirst ? Promise.resolve() : until;
-      isFirst = false;
-      void before.then(() => raw.write(chunk, () => done()));
-    },
-  });
-  raw.on("data", (chunk) => said.push(chunk)).on("close", () => said.push(null));
-  return said;
 }
 
 /** What the server gives for a shorter handshake next time, once it has answered a request. */

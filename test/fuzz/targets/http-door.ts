@@ -5,9 +5,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { connect as encrypt } from "node:tls";
-import { TlsServers } from "../../../packages/coordinator/src/http/tls-servers.js";
 import { LeaseLimits } from "../../../packages/coordinator/src/limits/lease-limits.js";
-import { SILENT_LOG } from "../../../packages/coordinator/src/log.js";
 import { OPERATOR_ROUTES } from "../../../packages/protocol/src/operator.js";
 import { newAuthority } from "../../tls/certificates.js";
 import { callerAddresses } from "../caller-addresses.js";
@@ -34,8 +32,7 @@ export const httpDoor: FuzzTarget = {
   async start() {
     const authority = newAuthority();
     const { certificate, key } = authority.issue();
-    const material = { certificate, key, clientCa: undefined, endsAtMs: Date.now() + YEAR_MS };
-    const tls = new TlsServers(material, SILENT_LOG);
+    const tls = { certificate, key, clientCa: undefined, endsAtMs: Date.now() + YEAR_MS };
     const door = doorOfFuzzedTokens();
     const nextAddress = callerAddresses();
     const server = await startFuzzedServer({

@@ -2,7 +2,7 @@
 import type { InspectAnswer } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { canExist } from "../inspection.js";
-import { LOOKS_AT_ONCE } from "../limits/places.js";
+import { READS_AT_ONCE } from "../limits/concurrency-limits.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { running } from "./command-io.js";
 import { inputLines } from "./input-lines.js";
@@ -18,8 +18,8 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Lines of standard input that are asked about at the same time: half of what one may have under way, who may look at something else meanwhile. */
-const ASKED_AT_ONCE = LOOKS_AT_ONCE / 2;
+/** Lines of standard input that are asked about at the same time: a quarter of what a client may have in flight, so that the same token can read something else meanwhile. */
+const ASKED_AT_ONCE = READS_AT_ONCE / 4;
 
 export function inspectCommand(): Command {
   return new Command("inspect")

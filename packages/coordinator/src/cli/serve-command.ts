@@ -17,7 +17,6 @@ import {
   wholeNumber,
 } from "./options.js";
 import type { ServeOptions } from "./serve.js";
-import { connectionsOption } from "./serve-connections.js";
 import { limitOptions } from "./serve-limits.js";
 import { tlsOptions } from "./serve-tls.js";
 import { allowHostOption } from "./serve-tokens.js";
@@ -68,7 +67,6 @@ function settings(): readonly Option[] {
     keepLeasesOption(),
     keepDaysOption(),
     acceptOption(),
-    connectionsOption(),
     switchOption(
       "allow-network-file-system",
       "keep an embedded store on a file system that other machines could use too: none of them ever may",

@@ -1,9 +1,10 @@
-/** How much tokens and holders may take, and how much may be under way at a time: the options of `serve`, and what is made of them. */
+/** How much tokens and holders may take, how many requests may be in flight, and how many connections open: the options of `serve`. */
 import type { Option } from "commander";
 import { z } from "zod";
+import { CONNECTIONS_DEFAULT } from "../http/node-servers.js";
 import type { Allowance } from "../limits/buckets.js";
+import { LEASES_AT_ONCE_DEFAULT } from "../limits/concurrency-limits.js";
 import { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "../limits/lease-limits.js";
-import { LEASES_AT_ONCE_DEFAULT } from "../limits/places.js";
 import { isLoopback } from "../loopback.js";
 import { checkedOption, wholeNumber } from "./options.js";
 
@@ -12,6 +13,9 @@ const NONE = 0;
 const BURST_MAX = 1_000_000;
 const PER_SECOND_MAX = 100_000;
 const AT_ONCE_MAX = 10_000;
+/** With fewer, the console of an operator and some importers would be in each other's way. */
+const CONNECTIONS_LEAST = 16;
+const CONNECTIONS_MAX = 100_000;
 
 export interface LimitOptions {
   readonly host: string;
@@ -21,6 +25,7 @@ export interface LimitOptions {
   readonly holderBurstRuns?: number;
   readonly holderRunsPerSecond?: number;
   readonly leasesAtOnce: number;
+  readonly connections: number;
 }
 
 export function limitOptions(): readonly Option[] {
@@ -42,9 +47,14 @@ export function limitOptions(): readonly Option[] {
     ),
     checkedOption(
       "--leases-at-once <n>",
-      "leases and reports of one token (without tokens: one address) under way at a time, and half of those of all; what comes beyond is turned away as overloaded",
+      "leases and reports of one token (without tokens: one address) in flight at a time, and half of those of all; more fail with overloaded",
       wholeNumber(1, AT_ONCE_MAX),
     ).default(LEASES_AT_ONCE_DEFAULT),
+    checkedOption(
+      "--connections <n>",
+      "open connections at a time; further ones are closed",
+      wholeNumber(CONNECTIONS_LEAST, CONNECTIONS_MAX),
+    ).default(CONNECTIONS_DEFAULT),
   ];
 }
 

@@ -4,7 +4,6 @@ import { z } from "zod";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
 import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../http/tls-files.js";
 import { TlsReload } from "../http/tls-reload.js";
-import { TlsServers } from "../http/tls-servers.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
 import { running } from "./command-io.js";
@@ -68,16 +67,20 @@ function isEveryAddress(host: string): boolean {
   return /^\[?[0:.]+\]?$/.test(host);
 }
 
-export interface RunningTls {
-  readonly servers: TlsServers;
-  stop(): void;
+export interface Tls {
+  readonly paths: TlsPaths;
+  readonly material: TlsMaterial;
 }
 
-/** From now on new files are seen. @throws TypeError when these can't be used. */
-export function startTls(paths: TlsPaths, log: Log): RunningTls {
-  const servers = new TlsServers(readTlsMaterial(paths, Date.now()), log);
-  const reload = new TlsReload({ paths, servers, log });
+/** @throws TypeError when the files can't be used. */
+export function readTls(paths: TlsPaths): Tls {
+  return { paths, material: readTlsMaterial(paths, Date.now()) };
+}
+
+/** From now on new files are seen, and passed to `use`. Returns what ends that. */
+export function followTlsFiles(tls: Tls, use: (material: TlsMaterial) => void, log: Log): () => void {
+  const reload = new TlsReload({ ...tls, use, log });
   running().onSignal("SIGHUP", () => reload.reload());
   reload.start();
-  return { servers, stop: () => reload.stop() };
+  return () => reload.stop();
 }

@@ -24,15 +24,14 @@ import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-
 import { LogDestination } from "./log-destination.js";
 import { announcement } from "./make-namespace.js";
 import { RELEASE } from "./release.js";
-import type { ConnectionOptions } from "./serve-connections.js";
 import { type LimitOptions, limitsOf } from "./serve-limits.js";
-import { exposureOf, startTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
+import { exposureOf, followTlsFiles, readTls, type TlsOptions, tlsPathsOf } from "./serve-tls.js";
 import { type AdmissionOptions, admissionOf, mustKeepStrangersOut } from "./serve-tokens.js";
 import { terminalLog } from "./terminal-log.js";
 import { untilStopped } from "./until-stopped.js";
 import { memoryOf } from "./witness-option.js";
 
-export interface ServeOptions extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
+export interface ServeOptions extends LedgerOptions, AdmissionOptions, LimitOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -97,7 +96,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const recent = new RecentEvents();
   events.subscribe(recent.take);
   const { greeting, ...admission } = await admissionOf(options, events, say);
-  const tls = tlsPaths && startTls(tlsPaths, events);
+  const tls = tlsPaths && readTls(tlsPaths);
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
   await mustBeFree(host, port);
   say(greeting);
@@ -135,25 +134,26 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       limits,
       leasesAtOnce: options.leasesAtOnce,
       publicInspect: options.publicInspect ?? false,
-      strict: { connectionCountMax: options.connections },
+      connectionCountMax: options.connections,
       // Where nobody is asked for a token, and strangers may come, nobody is told.
       startedWith: admission.isForOperators
         ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }
         : undefined,
-      tls: tls?.servers,
+      tls: tls?.material,
     });
     const url = await server.listen({ host, port });
-    for (const text of exposureOf(options, tls?.servers.material)) say(text);
+    for (const text of exposureOf(options, tls?.material)) say(text);
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
     coordinator.startTouching();
     const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
     rotation?.start();
     const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
-    tls?.stop();
+    unfollowTls?.();
     await rotation?.stop();
     recent.close();
     await coordinator.stopTouching();

@@ -3,8 +3,6 @@
  * more when all of it is there.
  * A path with `:namespace` is about that one namespace, every other path about all of them.
  */
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
 import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
@@ -40,40 +38,22 @@ export const OUT_OF_REACH = "the token is not good for this: another role or ano
 export interface Keeping {
   readonly door: Door;
   readonly refusals: Refusals;
-  /** Told of each request that was let in where not everybody is. */
-  readonly onLetIn: (request: IncomingMessage) => void;
-  /** Whether whoever has this connection is believed: its certificate's authority may have been taken away. */
-  readonly believes: (socket: Socket) => boolean;
 }
 
 /** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
-export function keepDoor(app: TypedApp, { door, refusals, onLetIn, believes }: Keeping): void {
+export function keepDoor(app: TypedApp, { door, refusals }: Keeping): void {
   app.decorateRequest("caller", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
     if (config?.access === undefined) throw new Error(`broken invariant: ${method} ${url} does not say who may ask`);
   });
   app.addHook("onRequest", (request, reply, done) => {
     const refusal = refusalOf(request, reply, door);
-    if (refusal !== undefined) {
-      reply.send(refusals.refuse(refusal, request, reply));
-      return;
-    }
-    if (accessOf(request) !== "public") onLetIn(request.raw);
-    done();
+    if (refusal === undefined) done();
+    else reply.send(refusals.refuse(refusal, request, reply));
   });
   // A body may come long after its head.
   app.addHook("preHandler", (request, reply, done) => {
-    if (accessOf(request) === "public") {
-      done();
-      return;
-    }
-    if (!believes(request.raw.socket)) {
-      // As a handshake would end now; with a certificate that is believed the caller asks again.
-      reply.hijack();
-      request.raw.destroy();
-      return;
-    }
-    if (door.knows(request.caller)) done();
+    if (accessOf(request) === "public" || door.knows(request.caller)) done();
     else reply.send(refusals.refuse(unauthorized(reply), request, reply));
   });
 }

@@ -10,7 +10,7 @@ export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.callNumber,
     {
-      config: { access: "read", places: "looks" },
+      config: { access: "read" },
       schema: {
         summary: "Inspect a call number: malformed, other version, never leased, reported or unreported",
         params: z.object({ namespace: namespaceSchema, callNumber: z.string() }),

@@ -88,13 +88,18 @@ function namespaceIn({ params }: FastifyRequest): string | undefined {
   return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? withoutTokens(namespace) : undefined;
 }
 
-function sendError(reply: FastifyReply, answer: Refusal): ErrorAnswer {
-  const { httpStatus, retry } = ERROR_RULES[answer.code];
-  reply.code(httpStatus);
-  if (retry === "never") return answer;
+function sendError(reply: FastifyReply, refusal: Refusal): ErrorAnswer {
+  const { status, headers, answer } = errorResponse(refusal);
+  reply.code(status).headers(headers);
+  return answer;
+}
+
+/** Status, headers and body, by the retry rule of the code. */
+export function errorResponse(answer: Refusal) {
+  const { httpStatus: status, retry } = ERROR_RULES[answer.code];
+  if (retry === "never") return { status, headers: {}, answer };
   const retryAfterMs = answer.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
-  reply.header("retry-after", Math.ceil(retryAfterMs / 1000));
-  return { ...answer, retryAfterMs };
+  return { status, headers: { "retry-after": Math.ceil(retryAfterMs / 1000) }, answer: { ...answer, retryAfterMs } };
 }
 
 function errorAnswerOf(error: unknown): Refusal {

@@ -4,8 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { NO_CROWDS } from "../limits/crowds.js";
-import { OVERLOADED_MESSAGE, UnderWay } from "../limits/under-way.js";
+import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
 import type { RecentEvents } from "../recent-events.js";
 import { type Caller, maySee } from "./caller.js";
 import { whenClosed } from "./when-closed.js";
@@ -44,7 +43,7 @@ export class EventStreams {
   readonly #streams = new Set<Stream>();
   /** As long as the event itself: a stream that begins is told hundreds of them. */
   readonly #texts = new WeakMap<OperatorEvent, Buffer>();
-  readonly #places = new UnderWay(STREAM_COUNT_MAX, OVERLOADED_MESSAGE, NO_CROWDS);
+  readonly #limit = new ConcurrencyLimit(STREAM_COUNT_MAX / 2, "event streams");
   readonly #unwatch: () => void;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
 
@@ -55,7 +54,7 @@ export class EventStreams {
 
   /** Whether one more stream of theirs may begin. */
   hasPlaceFor(asker: string): boolean {
-    return this.#places.hasPlaceFor(asker);
+    return this.#limit.hasSlotFor(asker);
   }
 
   /**
@@ -65,10 +64,10 @@ export class EventStreams {
   begin(response: ServerResponse, wishes: StreamWishes): void {
     const { namespace, caller, isStillKnown } = wishes;
     const stream = { response, namespace, caller, isStillKnown };
-    const endPlace = this.#places.begin(wishes.asker);
+    const freeSlot = this.#limit.take(wishes.asker);
     this.#streams.add(stream);
     whenClosed(response, () => {
-      endPlace();
+      freeSlot();
       this.#forget(stream);
     });
     // A broken connection is not worth a word: its close comes next.

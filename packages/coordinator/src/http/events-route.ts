@@ -1,5 +1,4 @@
 /** `GET /v1/events`: what happens in this coordinator, as it happens. */
-import type { IncomingMessage } from "node:http";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
@@ -11,7 +10,6 @@ import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
 import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
-import type { TlsServers } from "./tls-servers.js";
 
 const TOO_MANY =
   `too many event streams are open for this token or address, which may have ${STREAM_COUNT_MAX / 2} of ${STREAM_COUNT_MAX} while others have ` +
@@ -20,17 +18,13 @@ const TOO_MANY =
 interface EventsRouteOptions {
   readonly streams: EventStreams;
   readonly door: Door;
-  /** Undefined where HTTP is spoken. */
-  readonly tls: Pick<TlsServers, "believes"> | undefined;
-  /** Hears of each stream before it begins. */
-  readonly onStream: (request: IncomingMessage) => void;
 }
 
-export function eventsRoute(app: TypedApp, { streams, door, tls, onStream }: EventsRouteOptions): void {
+export function eventsRoute(app: TypedApp, { streams, door }: EventsRouteOptions): void {
   app.get(
     OPERATOR_ROUTES.events,
     {
-      config: { access: "read", isFiltered: true, places: "own" },
+      config: { access: "read", isFiltered: true, slots: "none" },
       schema: {
         summary:
           "Server-sent events: leases, refusals and what the guard does, with Last-Event-ID; `gap` tells of missed ones",
@@ -49,7 +43,6 @@ export function eventsRoute(app: TypedApp, { streams, door, tls, onStream }: Eve
       if (!streams.hasPlaceFor(asker)) throw new CoordinatorError("too_many_streams", TOO_MANY);
       const lastEventId = request.headers["last-event-id"];
       reply.hijack();
-      onStream(request.raw);
       reply.raw.writeHead(200, {
         ...FOR_OWN_PAGES,
         "content-type": "text/event-stream; charset=utf-8",
@@ -61,7 +54,7 @@ export function eventsRoute(app: TypedApp, { streams, door, tls, onStream }: Eve
         asker,
         namespace,
         caller,
-        isStillKnown: () => door.knows(caller) && (tls === undefined || tls.believes(request.raw.socket)),
+        isStillKnown: () => door.knows(caller),
         lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
         wantsRecent: recent === "yes",
       });

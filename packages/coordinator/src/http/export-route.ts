@@ -20,7 +20,7 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, { tell }: R
   app.get(
     OPERATOR_ROUTES.export,
     {
-      config: { access: "read", places: "exports" },
+      config: { access: "read", slots: "exports" },
       schema: {
         summary: "Export leases, oldest first, as a stream",
         params: z.object({ namespace: namespaceSchema }),

@@ -7,19 +7,16 @@ import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { LeaseLimits } from "../limits/lease-limits.js";
-import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 import { leaseBodySchema } from "./names-without-tokens.js";
 
 interface LeaseRouteOptions {
   readonly coordinator: Coordinator;
   readonly limits: LeaseLimits;
-  readonly underWay: UnderWay;
 }
 
-export function leaseRoute(app: TypedApp, { coordinator, limits, underWay }: LeaseRouteOptions): void {
+export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOptions): void {
   app.post(
     ROUTES.leases,
     {
@@ -32,7 +29,7 @@ export function leaseRoute(app: TypedApp, { coordinator, limits, underWay }: Lea
       },
     },
     async (request, reply) => {
-      const lease = await underWay.run(askerOf(request), () => leaseWithin(limits, coordinator, request));
+      const lease = await leaseWithin(limits, coordinator, request);
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();

@@ -2,24 +2,26 @@
 import { isLoopback } from "../loopback.js";
 import { type Door, OPEN_DOOR } from "./access.js";
 import type { HostNames } from "./host-names.js";
-import type { TlsServers } from "./tls-servers.js";
 
 export interface Exposure {
   readonly door: Door;
-  readonly tls: TlsServers | undefined;
+  readonly isEncrypted: boolean;
   readonly listenWithoutTokens: boolean;
   readonly listenWithoutTls: boolean;
 }
 
 /** @throws TypeError where strangers would be let in, or could read what is said, and nobody asked for that by name. */
-export function mustKeepToItself(host: string, { door, tls, listenWithoutTokens, listenWithoutTls }: Exposure): void {
+export function mustKeepToItself(
+  host: string,
+  { door, isEncrypted, listenWithoutTokens, listenWithoutTls }: Exposure,
+): void {
   if (isLoopback(host)) return;
   if (door === OPEN_DOOR && !listenWithoutTokens) {
     throw new TypeError(
       `host "${host}" lets others in, and nobody is asked for a token: give a door, listen on 127.0.0.1, or say listenWithoutTokens: true`,
     );
   }
-  if (tls === undefined && !listenWithoutTls) {
+  if (!isEncrypted && !listenWithoutTls) {
     throw new TypeError(
       `host "${host}" lets others in, and nothing would be encrypted: give tls, listen on 127.0.0.1, or say listenWithoutTls: true`,
     );

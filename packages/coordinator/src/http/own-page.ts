@@ -3,8 +3,6 @@
  * do that alone, as another port of the same host is the same site. Pure; believes what a browser says and a page can't change.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import type { AllowsOrigin } from "./request-head.js";
 
 export type PageScheme = "http:" | "https:";
 
@@ -44,10 +42,3 @@ function isOwnAddress(address: string | undefined, host: string | undefined, sch
 function urlOf(text: string | undefined): URL | undefined {
   return text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
 }
-
-const SIGNING: ReadonlySet<string | undefined> = new Set([OPERATOR_ROUTES.session, OPERATOR_ROUTES.sessionEnd]);
-
-/** What the console's page sends with `Origin`: it signs in and out, and browsers load a page's scripts and styles so. */
-export const allowsOriginOfConsole: AllowsOrigin = ({ method, url, headers }) =>
-  (method === "GET" ? url?.startsWith(OPERATOR_ROUTES.console) === true : method === "POST" && SIGNING.has(url)) &&
-  isSentByOwnPage(headers);

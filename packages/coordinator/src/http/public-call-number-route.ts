@@ -15,7 +15,7 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
   app.get(
     OPERATOR_ROUTES.publicCallNumber,
     {
-      config: { access: "public", places: "publicLooks" },
+      config: { access: "public", slots: "publicReads" },
       schema: {
         summary: "Whether a message can have a call number; nothing else is told",
         params: z.object({ namespace: namespaceSchema, callNumber: z.string() }),

@@ -4,19 +4,16 @@ import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { LeaseLimits } from "../limits/lease-limits.js";
-import type { UnderWay } from "../limits/under-way.js";
 import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
 import { errorResponses } from "./error-responses.js";
 import { runParameter } from "./run-parameter.js";
 
 interface ReportRouteOptions {
   readonly coordinator: Coordinator;
   readonly limits: LeaseLimits;
-  readonly underWay: UnderWay;
 }
 
-export function reportRoute(app: TypedApp, { coordinator, limits, underWay }: ReportRouteOptions): void {
+export function reportRoute(app: TypedApp, { coordinator, limits }: ReportRouteOptions): void {
   app.post(
     ROUTES.report,
     {
@@ -28,8 +25,8 @@ export function reportRoute(app: TypedApp, { coordinator, limits, underWay }: Re
         response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
       },
     },
-    async ({ caller, ip, params, body }) => {
-      await underWay.run(askerOf({ caller, ip }), () => coordinator.report(params.namespace, params.run, body));
+    async ({ caller, params, body }) => {
+      await coordinator.report(params.namespace, params.run, body);
       limits.reported(caller.tokenId, params.namespace, body);
       return { noted: true as const };
     },

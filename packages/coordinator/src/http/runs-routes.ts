@@ -11,7 +11,7 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.runs,
     {
-      config: { access: "read", places: "looks" },
+      config: { access: "read" },
       schema: {
         summary: "List leases, newest first",
         params: z.object({ namespace: namespaceSchema }),
@@ -28,7 +28,7 @@ export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(
     ROUTES.run,
     {
-      config: { access: "read", places: "looks" },
+      config: { access: "read" },
       schema: {
         summary: "Who got a run, and how far it got",
         params: z.object({ namespace: namespaceSchema, run: runParameter }),

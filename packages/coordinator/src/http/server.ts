@@ -10,14 +10,13 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events.js";
 import { filledJson } from "../filled-json.js";
+import { LEASES_AT_ONCE_DEFAULT, newConcurrencyLimits } from "../limits/concurrency-limits.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
-import { LEASES_AT_ONCE_DEFAULT, newPlaces } from "../limits/places.js";
 import { SILENT_LOG } from "../log.js";
 import { Metrics } from "../metrics/metrics.js";
 import { RecentEvents } from "../recent-events.js";
 import { withinTrace } from "../trace-context.js";
 import { type Door, keepDoor, OPEN_DOOR } from "./access.js";
-import { keepAnswerPace } from "./answer-pace.js";
 import { newApp, PARAMETER_LENGTH_MAX, type TypedApp } from "./app.js";
 import { callNumberRoute } from "./call-number-route.js";
 import { mayKnowSettings } from "./caller.js";
@@ -28,16 +27,17 @@ import { EventStreams } from "./event-streams.js";
 import { eventsRoute } from "./events-route.js";
 import { exportRoute } from "./export-route.js";
 import { healthRoutes } from "./health-routes.js";
-import { HeldBack } from "./held-back.js";
 import { historyRoute } from "./history-route.js";
 import { type HostNames, refuseForeignHosts } from "./host-names.js";
 import { InFlight } from "./in-flight.js";
 import { leaseRoute } from "./lease-route.js";
+import { limitConcurrency } from "./limit-concurrency.js";
 import { hostNamesFor, mustKeepToItself } from "./listening.js";
 import { metricsRoute } from "./metrics-route.js";
 import { namespacesRoutes } from "./namespaces-routes.js";
+import { CONNECTIONS_DEFAULT, NodeServers } from "./node-servers.js";
 import { openApiRoute } from "./openapi-route.js";
-import { allowsOriginOfConsole } from "./own-page.js";
+import { rejectOtherSites } from "./other-sites.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
 import { publicCallNumberRoute } from "./public-call-number-route.js";
 import { reportRoute } from "./report-route.js";
@@ -48,9 +48,7 @@ import { Sessions, type SignInTokens } from "./sessions.js";
 import { type StartedWith, settingsRoute } from "./settings-route.js";
 import { statusRoute } from "./status-route.js";
 import { refuseStrayQueries } from "./strict-queries.js";
-import { StrictGate, type StrictOptions } from "./strict-server.js";
-import type { TlsServers } from "./tls-servers.js";
-import { turnAwayWhenFull } from "./turn-away.js";
+import type { TlsMaterial } from "./tls-files.js";
 
 /** How long a stop waits for requests in flight. A request that is not through by then never will be. */
 const DRAIN_TIMEOUT_MS = 10_000;
@@ -81,18 +79,18 @@ export interface ServerOptions {
   /** How many runs tokens and holders may take. Default: as many as are asked for. */
   readonly limits?: LeaseLimits;
   /**
-   * How many leases and reports one alone may have under way at a time, by its token or else its address; all together may have twice as
-   * many, and what comes beyond is refused as `overloaded`. Default 64.
+   * How many leases and reports one client may have in flight, by its token or else its address; all clients together may have twice as
+   * many, and further ones fail with `overloaded`. Default 64.
    */
   readonly leasesAtOnce?: number;
   /** Whether strangers may ask if a call number can exist. Default false: then there is nothing at that path. */
   readonly publicInspect?: boolean;
-  /** What the gate before all routes lets in. Default: its own defaults. */
-  readonly strict?: StrictOptions;
+  /** Open connections at a time, on each address; further ones are closed. Default 2,048. */
+  readonly connectionCountMax?: number;
   /** How it was started, for operators who ask, without secrets. Default: nobody is told. */
   readonly startedWith?: StartedWith | undefined;
   /** Encrypts. Default: HTTP is spoken. */
-  readonly tls?: TlsServers | undefined;
+  readonly tls?: TlsMaterial | undefined;
 }
 
 export interface Server {
@@ -101,6 +99,8 @@ export interface Server {
    * @throws TypeError for a host that others reach, where nobody is asked for a token or nothing is encrypted, and that was not said.
    */
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  /** New connections are encrypted with this from now on. When its client CA is another one, open connections are closed. */
+  useTls(material: TlsMaterial): void;
   /** Answers new requests with `shutting_down`, finishes those in flight, and closes. */
   stop(): Promise<void>;
 }
@@ -118,20 +118,18 @@ export async function createServer({
   limits = new LeaseLimits(),
   leasesAtOnce = LEASES_AT_ONCE_DEFAULT,
   publicInspect = false,
-  strict = {},
+  connectionCountMax = CONNECTIONS_DEFAULT,
   startedWith,
   tls,
 }: ServerOptions): Promise<Server> {
   const refusals = refusalsTold(events);
   const sessions = signInTokens && new Sessions(signInTokens);
   const wholeDoor = sessions ? new SessionDoor(door, sessions) : door;
-  const gate = new StrictGate({ allowsOrigin: allowsOriginOfConsole, ...strict }, events);
-  const app = newApp(refusals, gate, tls);
-  const metrics = new Metrics({ coordinator, events, release, tls });
+  const servers = new NodeServers({ tls, connectionCountMax, log: events });
+  const app = newApp(refusals, servers);
+  const metrics = new Metrics({ coordinator, events, release, servers });
   const streams = new EventStreams(recentEvents);
   const inFlight = new InFlight();
-  const places = newPlaces(leasesAtOnce);
-  const heldBack = new HeldBack((request) => gate.isLetIn(request.raw));
   let isStopping = false;
   app.setErrorHandler(refusals.answerError);
   app.setNotFoundHandler((request, reply) => {
@@ -157,7 +155,6 @@ export async function createServer({
     done(null, isFilled ? filledJson(payload, startedWith.commands) : payload);
   });
 
-  keepAnswerPace(app, heldBack);
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -169,25 +166,16 @@ export async function createServer({
     },
     transform: jsonSchemaTransform,
   });
+  rejectOtherSites(app, refusals);
   if (hostNames !== undefined) refuseForeignHosts(app, hostNames, refusals);
   refuseStrayQueries(app, refusals);
-  keepDoor(app, {
-    door: wholeDoor,
-    refusals,
-    onLetIn: (request) => gate.letIn(request),
-    believes: (socket) => tls === undefined || tls.believes(socket),
-  });
-  const tellTurnedAway = turnAwayWhenFull(app, {
-    places,
-    heldBack,
-    log: events,
-    onLast: (request) => gate.endBehind(request),
-  });
+  keepDoor(app, { door: wholeDoor, refusals });
+  limitConcurrency(app, newConcurrencyLimits(leasesAtOnce));
   const methods = watchMethods(app);
   await app.register(async (scope) => {
     const routes = scope.withTypeProvider<ZodTypeProvider>();
-    leaseRoute(routes, { coordinator, limits, underWay: places.leases });
-    reportRoute(routes, { coordinator, limits, underWay: places.leases });
+    leaseRoute(routes, { coordinator, limits });
+    reportRoute(routes, { coordinator, limits });
     runsRoutes(routes, coordinator);
     exportRoute(routes, coordinator, refusals);
     callNumberRoute(routes, coordinator);
@@ -196,9 +184,9 @@ export async function createServer({
     namespacesRoutes(routes, coordinator, release);
     capacityRoute(routes, coordinator);
     historyRoute(routes, coordinator);
-    if (startedWith) settingsRoute(routes, { startedWith, release, tls, coordinator });
+    if (startedWith) settingsRoute(routes, { startedWith, release, servers, coordinator });
     healthRoutes(routes, coordinator);
-    eventsRoute(routes, { streams, door: wholeDoor, tls, onStream: (request) => gate.beginStream(request) });
+    eventsRoute(routes, { streams, door: wholeDoor });
     consoleRoute(routes);
     sessionRoutes(routes, { sessions, refusals, log: events, startedWith });
   });
@@ -208,20 +196,19 @@ export async function createServer({
 
   return {
     async listen(address) {
-      mustKeepToItself(address.host, { door, tls, listenWithoutTokens, listenWithoutTls });
+      mustKeepToItself(address.host, { door, isEncrypted: tls !== undefined, listenWithoutTokens, listenWithoutTls });
       const url = await app.listen(address);
       // The framework knows of TLS only what it does itself.
       return tls === undefined ? url : url.replace(/^http:/, "https:");
     },
+    useTls: (material) => servers.useTls(material),
     async stop() {
       isStopping = true;
       // A stream has no end of its own to wait for.
       streams.close();
       await inFlight.untilNone({ timeoutMs: DRAIN_TIMEOUT_MS, arrivalMs: ARRIVAL_TIMEOUT_MS });
-      tls?.endConnections();
+      servers.end();
       await app.close();
-      heldBack.end();
-      tellTurnedAway();
       metrics.close();
     },
   };
@@ -241,7 +228,9 @@ function watchMethods(app: TypedApp): Methods {
 function refuseOtherMethods(app: TypedApp, methods: Methods, refusals: Refusals): void {
   // A copy: each route that is added here is watched too.
   for (const [url, allowed] of Array.from(methods)) {
-    const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].filter((method) => !allowed.includes(method));
+    const others = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].filter(
+      (method) => !allowed.includes(method),
+    );
     app.route({
       method: others,
       url,

@@ -6,7 +6,7 @@ import { type Finding, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/
 import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
-import type { TlsServers } from "./tls-servers.js";
+import type { NodeServers } from "./node-servers.js";
 
 /** What does not change while it runs. */
 export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
@@ -14,11 +14,11 @@ export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settin
 export interface SettingsSources {
   readonly startedWith: StartedWith;
   readonly release: string;
-  readonly tls: TlsServers | undefined;
+  readonly servers: Pick<NodeServers, "material">;
   readonly coordinator: { readonly findings: () => Promise<readonly Finding[]> };
 }
 
-export function settingsRoute(app: TypedApp, { startedWith, release, tls, coordinator }: SettingsSources): void {
+export function settingsRoute(app: TypedApp, { startedWith, release, servers, coordinator }: SettingsSources): void {
   app.get(
     OPERATOR_ROUTES.settings,
     {
@@ -31,7 +31,7 @@ export function settingsRoute(app: TypedApp, { startedWith, release, tls, coordi
     async () => ({
       release,
       ...startedWith,
-      certificateEndsAtMs: tls?.material.endsAtMs ?? null,
+      certificateEndsAtMs: servers.material?.endsAtMs ?? null,
       findings: await coordinator.findings(),
     }),
   );

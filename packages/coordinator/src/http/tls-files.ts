@@ -1,5 +1,5 @@
 /** The files of a TLS server, read and checked: whether key and certificate fit, and until when. Knows nothing of servers. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { constants, createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { readPrivateFile, readPublicFile } from "../private-file.js";
 
@@ -46,7 +46,16 @@ export function readTlsMaterial(paths: TlsPaths, nowMs: number): TlsMaterial {
 /** What every server of ours is told: TLS 1.2 or later, and cheap keys, whatever the process was started with. */
 export function contextOf({ certificate, key, clientCa }: TlsMaterial): SecureContextOptions {
   const ca = clientCa === undefined ? {} : { ca: clientCa };
-  return { cert: certificate, key, ...ca, minVersion: "TLSv1.2", ecdhCurve: GROUPS, honorCipherOrder: true };
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
+  return {
+    cert: certificate,
+    key,
+    ...ca,
+    minVersion: "TLSv1.2",
+    ecdhCurve: GROUPS,
+    honorCipherOrder: true,
+    secureOptions,
+  };
 }
 
 /** The server's own stands first. */

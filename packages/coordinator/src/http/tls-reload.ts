@@ -13,8 +13,10 @@ const WARN_EVERY_MS = 24 * 3_600_000;
 
 export interface TlsReloadOptions {
   readonly paths: TlsPaths;
-  /** The files as they are in use, and where new ones go. */
-  readonly servers: { readonly material: TlsMaterial; use(material: TlsMaterial): void };
+  /** The files as they are in use. */
+  readonly material: TlsMaterial;
+  /** Where new ones go. */
+  readonly use: (material: TlsMaterial) => void;
   readonly log: Log;
   /** Milliseconds; default 5,000. */
   readonly everyMs?: number;
@@ -24,6 +26,7 @@ export interface TlsReloadOptions {
 export class TlsReload {
   readonly #options: TlsReloadOptions;
   readonly #now: () => number;
+  #material: TlsMaterial;
   #timer: NodeJS.Timeout | undefined;
   /** How the files looked when they were last taken or given up. */
   #judged: string;
@@ -35,6 +38,7 @@ export class TlsReload {
 
   constructor(options: TlsReloadOptions) {
     this.#options = options;
+    this.#material = options.material;
     this.#now = options.now ?? Date.now;
     // As if never looked at: they may have changed between their first reading and now.
     this.#judged = "";
@@ -57,7 +61,7 @@ export class TlsReload {
   }
 
   #look({ isAsked }: { readonly isAsked: boolean }): void {
-    const { paths, servers, log } = this.#options;
+    const { paths, log } = this.#options;
     const stamp = stampOf(paths);
     const isSettled = isAsked || stamp === this.#seen;
     this.#seen = stamp;
@@ -67,12 +71,12 @@ export class TlsReload {
         // Changed while it was read: the next look sees the whole of it.
         if (stampOf(paths) !== stamp) return;
         this.#judged = stamp;
-        if (isAsked || !isSame(material, servers.material)) this.#use(material);
+        if (isAsked || !isSame(material, this.#material)) this.#use(material);
       } catch (error) {
         if (!isSettled) return;
         this.#judged = stamp;
         log.error(
-          { reason: (error as Error).message, endsAt: instant(servers.material.endsAtMs) },
+          { reason: (error as Error).message, endsAt: instant(this.#material.endsAtMs) },
           "certificate_not_reloaded",
         );
       }
@@ -81,17 +85,18 @@ export class TlsReload {
   }
 
   #use(material: TlsMaterial): void {
-    const { servers, log } = this.#options;
-    servers.use(material);
+    const { use, log } = this.#options;
+    use(material);
+    this.#material = material;
     this.#warnedAtMs = Number.NEGATIVE_INFINITY;
     this.#isEndTold = false;
     log.info({ endsAt: instant(material.endsAtMs) }, "certificate_reloaded");
   }
 
   #warn(): void {
-    const { servers, log } = this.#options;
+    const { log } = this.#options;
     const now = this.#now();
-    const end = nearEnd(servers.material.endsAtMs, now);
+    const end = nearEnd(this.#material.endsAtMs, now);
     if (end === undefined) return;
     const { isEnded, endsAt, daysLeft } = end;
     const isNew = isEnded && !this.#isEndTold;

@@ -3,18 +3,19 @@ import { Gauge } from "prom-client";
 
 /** The part of a TLS server that is looked at. */
 export interface Certified {
-  readonly material: { readonly endsAtMs: number };
+  /** Undefined where plain HTTP is spoken. */
+  readonly material: { readonly endsAtMs: number } | undefined;
 }
 
 type Registers = NonNullable<ConstructorParameters<typeof Gauge>[0]["registers"]>;
 
-export function certificateGauge(registers: Registers, certified: Certified | undefined): void {
+export function certificateGauge(registers: Registers, certified: Certified): void {
   const gauge = new Gauge({
     name: "callnumber_tls_certificate_expiry_timestamp_seconds",
     help: "When the TLS certificate in use ends.",
     registers,
     collect() {
-      if (certified !== undefined) this.set(certified.material.endsAtMs / 1_000);
+      if (certified.material !== undefined) this.set(certified.material.endsAtMs / 1_000);
     },
   });
   // A gauge without labels begins at 0: that would be a certificate that ended in 1970.

@@ -49,9 +49,6 @@ const RULES: Readonly<Record<string, Rule>> = {
     counts.burn(namespace, "jump", Math.max(amount(mark) - amount(before), 0));
   },
   refusal: (counts, { code }, namespace) => counts.refusals.inc({ namespace, code: errorCode(code) }, 1),
-  // Those of a flood, in one sum.
-  refusals: (counts, { code, refusalCount }, namespace) =>
-    counts.refusals.inc({ namespace, code: errorCode(code) }, amount(refusalCount)),
   internal_error: (counts, _, namespace) => counts.refusals.inc({ namespace, code: "internal_error" }, 1),
   touch: (counts, { durationMs }, namespace) => counts.touchDuration.observe({ namespace }, amount(durationMs) / 1_000),
   // Touched is what the store lists, and what was opened: its name may be a label, though a guard that is not open proves nothing more.

@@ -13,8 +13,7 @@ export interface MetricsOptions {
   readonly coordinator: Observable;
   readonly events: EventHub;
   readonly release: string;
-  /** Default: plain HTTP is spoken. */
-  readonly tls?: Certified | undefined;
+  readonly servers: Certified;
 }
 
 /** Gauges that are called like counters; the same figures, by kind, bear the names without the ending. */
@@ -27,7 +26,7 @@ export class Metrics {
   readonly #gauges: NamespaceGauges;
   readonly #unsubscribe: () => void;
 
-  constructor({ coordinator, events, release, tls }: MetricsOptions) {
+  constructor({ coordinator, events, release, servers }: MetricsOptions) {
     const registers = [this.#registry];
     this.#coordinator = coordinator;
     this.#counts = new EventCounts(registers);
@@ -38,7 +37,7 @@ export class Metrics {
       labelNames: ["release", "node"],
       registers,
     }).set({ release, node: nodeRelease }, 1);
-    certificateGauge(registers, tls);
+    certificateGauge(registers, servers);
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     this.#unsubscribe = events.subscribe((event) => this.#counts.count(event));

@@ -1,0 +1,157 @@
+/**
+ * The HTTP servers of Node under the web framework: their limits and their TLS. There is one for each address of `localhost`. What arrives
+ * and is no request is answered with an error body here, and its connection ends.
+ */
+import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import type { Log } from "../log.js";
+import { errorResponse } from "./error-answer.js";
+import { FOR_OWN_PAGES } from "./own-page-headers.js";
+import { contextOf, type TlsMaterial } from "./tls-files.js";
+
+const HTTP_OPTIONS = {
+  /** Bytes of request line and headers together. */
+  maxHeaderSize: 8_192,
+  headersTimeout: 10_000,
+  requestTimeout: 15_000,
+  connectionsCheckingInterval: 1_000,
+  /** Longer than proxies keep an idle connection: a request on one that is just closed gets no response. */
+  keepAliveTimeout: 72_000,
+} as const;
+/** So that the clients behind a load balancer spread over the coordinators again, now and then. */
+const REQUESTS_PER_CONNECTION_MAX = 10_000;
+/**
+ * Nothing goes in or out: the client of an export is gone. Event streams send more often. Node checks a second time before it closes a connection
+ * on which bytes wait to be read, so that is after twice this time at most.
+ */
+const SILENCE_MAX_MS = 30_000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** On each address. Each costs a file descriptor and some kilobytes. */
+export const CONNECTIONS_DEFAULT = 2_048;
+
+const MESSAGES = {
+  headers_too_large: `request line and headers may hold ${HTTP_OPTIONS.maxHeaderSize / 1_024} KiB together`,
+  request_timed_out: "the request did not arrive whole in time",
+  invalid_request: "this is no well-formed HTTP request",
+} as const satisfies Readonly<Partial<Record<ErrorCode, string>>>;
+
+const CODES_OF_NODE: Readonly<Record<string, keyof typeof MESSAGES>> = {
+  HPE_HEADER_OVERFLOW: "headers_too_large",
+  ERR_HTTP_REQUEST_TIMEOUT: "request_timed_out",
+};
+
+export interface NodeServersOptions {
+  /** Undefined: HTTP is spoken. */
+  readonly tls: TlsMaterial | undefined;
+  /** Connections at a time; further ones are closed at once. */
+  readonly connectionCountMax: number;
+  readonly log: Log;
+}
+
+export class NodeServers {
+  readonly #options: NodeServersOptions;
+  readonly #servers = new Set<Server | TlsServer>();
+  readonly #sockets = new Set<Socket>();
+  #tls: TlsMaterial | undefined;
+  #isEnded = false;
+
+  constructor(options: NodeServersOptions) {
+    this.#options = options;
+    this.#tls = options.tls;
+  }
+
+  /** What is encrypted with now; undefined where HTTP is spoken. */
+  get material(): TlsMaterial | undefined {
+    return this.#tls;
+  }
+
+  readonly create = (handler: RequestListener): Server | TlsServer => {
+    const server =
+      this.#tls === undefined ? createServer(HTTP_OPTIONS, handler) : this.#createEncrypted(this.#tls, handler);
+    server.maxConnections = this.#options.connectionCountMax;
+    server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
+    server.setTimeout(SILENCE_MAX_MS);
+    server.on("connection", (socket: Socket) => this.#keep(socket));
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#rejectMalformed(error, socket as Socket));
+    this.#servers.add(server);
+    return server;
+  };
+
+  /**
+   * New connections get this certificate. Open ones go on with the old one, unless the client CA has changed: then all are closed, as their clients
+   * may not be trusted any more.
+   */
+  useTls(material: TlsMaterial): void {
+    const isCaChanged = material.clientCa !== this.#tls?.clientCa;
+    this.#tls = material;
+    for (const server of this.#servers) if ("setSecureContext" in server) server.setSecureContext(contextOf(material));
+    if (isCaChanged) this.#closeConnections();
+  }
+
+  /** Closes every connection, also those that are not encrypted yet, and those that come from now on. */
+  end(): void {
+    this.#isEnded = true;
+    this.#closeConnections();
+  }
+
+  #createEncrypted(material: TlsMaterial, handler: RequestListener): TlsServer {
+    const isCallerAsked = material.clientCa !== undefined;
+    const server = createTlsServer(
+      {
+        ...HTTP_OPTIONS,
+        ...contextOf(material),
+        requestCert: isCallerAsked,
+        rejectUnauthorized: isCallerAsked,
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      },
+      handler,
+    );
+    // Node would pass it on as `clientError`, and be sent a response that the client can't read.
+    server.removeAllListeners("tlsClientError");
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+      socket.destroy();
+      this.#options.log.debug({ reason: error.code ?? error.message }, "handshake_refused");
+    });
+    return server;
+  }
+
+  #keep(socket: Socket): void {
+    if (this.#isEnded) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #closeConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #rejectMalformed({ code: nodeCode = "" }: NodeJS.ErrnoException, socket: Socket): void {
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const code = CODES_OF_NODE[nodeCode] ?? "invalid_request";
+    const { remoteAddress } = socket;
+    this.#options.log.debug({ code, reason: MESSAGES[code], remoteAddress }, "refusal");
+    socket.end(responseText(code));
+  }
+}
+
+function responseText(code: keyof typeof MESSAGES): string {
+  const { status, headers, answer } = errorResponse({ code, message: MESSAGES[code] });
+  const body = JSON.stringify(answer);
+  const lines = Object.entries({
+    ...FOR_OWN_PAGES,
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+    "content-length": Buffer.byteLength(body),
+    connection: "close",
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`;
+}

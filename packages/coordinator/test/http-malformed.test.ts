@@ -1,0 +1,142 @@
+/** Malformed and oversized requests over one real socket each: none of them leases a run, shows a secret or ends the server. */
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { EventHub } from "../src/events.js";
+import { createServer, type Server } from "../src/http/server.js";
+import type { Log } from "../src/log.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { makeToken } from "../src/tokens/made-token.js";
+import { TokenDoor } from "../src/tokens/token-door.js";
+import { holder } from "./commands-for-test.js";
+import { type Bytes, sendBytes } from "./raw-client.js";
+
+const importer = makeToken({ role: "lease", namespaces: ["main"] }, new Set(), 1);
+const AUTHORIZED = `authorization: Bearer ${importer.token}`;
+const LEASES = "/v1/namespaces/main/leases";
+const BODY = JSON.stringify({
+  runCount: 1,
+  nonce: "nonce-0123456789",
+  holder,
+  lastRun: null,
+  receipt: null,
+  sentAtMs: 0,
+});
+
+let server: Server;
+let place: { host: string; port: number };
+const store = new MemoryStore();
+const lines: string[] = [];
+
+beforeAll(async () => {
+  const write = (fields: object, event: string) => void lines.push(`${event} ${JSON.stringify(fields)}`);
+  const log: Log = { debug: write, info: write, warn: write, error: write };
+  const events = new EventHub(log);
+  const coordinator = new Coordinator({ store, name: "test", log: events });
+  await coordinator.initNamespace("main");
+  server = await createServer({ coordinator, release: "0.0.0", events, door: new TokenDoor([importer.record]) });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  place = { host: "127.0.0.1", port: Number(new URL(url).port) };
+});
+
+afterAll(() => server.stop());
+
+afterEach(async () => {
+  expect((await store.readNamespace("main")).highWaterMark).toBe(0);
+  expect((await sendBytes(place, [bytesOf("GET", "/healthz")])).statuses).toEqual([200]);
+  expect(lines.filter((line) => line.startsWith("internal_error") || line.includes(importer.token))).toEqual([]);
+});
+
+/** A request that ends its connection; `lines` replace those of the same name. */
+function bytesOf(method: string, path: string, headers: readonly string[] = [], body = ""): string {
+  return `${method} ${path} HTTP/1.1\r\n${["host: localhost", "connection: close", ...headers].join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** A right lease, but for the headers that are added and the body. */
+function lease(headers: readonly string[] = [], body = BODY): string {
+  const own = ["content-type", "content-length"].every((name) => !headers.some((line) => line.startsWith(name)));
+  const usual = own ? ["content-type: application/json", `content-length: ${Buffer.byteLength(body)}`] : [];
+  return bytesOf("POST", LEASES, [AUTHORIZED, ...usual, ...headers], body);
+}
+
+const JSON_TYPE = "content-type: application/json";
+const CHUNKED = [JSON_TYPE, "transfer-encoding: chunked"];
+const LENGTH = `content-length: ${BODY.length}`;
+
+test.each<[what: string, status: number, code: string | undefined, bytes: string | Buffer]>([
+  ["bytes that are no HTTP", 400, "invalid_request", "garbage\r\n\r\n"],
+  ["random bytes", 400, "invalid_request", Buffer.from(Array.from({ length: 256 }, (_, at) => (at * 73 + 200) % 256))],
+  ["a TLS handshake", 400, "invalid_request", Buffer.from("16030100c8010000c40303", "hex")],
+  ["a command for Redis", 400, "invalid_request", "*1\r\n$8\r\nFLUSHALL\r\n"],
+  ["an unknown method", 400, "invalid_request", bytesOf("LEASE", LEASES, [AUTHORIZED])],
+  ["no Host", 400, undefined, "GET /healthz HTTP/1.1\r\n\r\n"],
+  ["a NUL in a header", 400, "invalid_request", bytesOf("GET", "/healthz", ["x-name: a\u0000b"])],
+  ["a header on two lines", 400, "invalid_request", bytesOf("GET", "/healthz", ["x-name: a", " b"])],
+  ["a header of 9 KiB", 431, "headers_too_large", bytesOf("GET", "/healthz", [`x-long: ${"a".repeat(9_000)}`])],
+  ["a path of 9 KiB", 431, "headers_too_large", bytesOf("GET", `/${"a".repeat(9_000)}`)],
+  ["a path that can't be decoded", 400, "invalid_request", bytesOf("GET", "/v1/namespaces/%zz/status", [AUTHORIZED])],
+  ["a path with dots", 404, "not_found", bytesOf("GET", "/v1/namespaces/../../etc/passwd", [AUTHORIZED])],
+  ["a namespace that can't be", 403, "forbidden", bytesOf("GET", "/v1/namespaces/%00/status", [AUTHORIZED])],
+  ["a query that no route takes", 400, "invalid_request", bytesOf("GET", "/healthz?a=b")],
+  ["no token", 401, "unauthorized", bytesOf("POST", LEASES, [JSON_TYPE, LENGTH], BODY)],
+  [
+    "two tokens",
+    401,
+    "unauthorized",
+    bytesOf("POST", LEASES, [`${AUTHORIZED}, ${importer.token}`, JSON_TYPE, LENGTH], BODY),
+  ],
+  ["a body of 5 KiB", 413, "body_too_large", lease([], `{"x":"${"a".repeat(5_000)}"}`)],
+  ["a body that is said to have 4 GiB", 413, "body_too_large", lease([JSON_TYPE, `content-length: ${2 ** 32}`])],
+  ["a chunked body of 5 KiB", 413, "body_too_large", lease(CHUNKED, `1400\r\n${" ".repeat(5_120)}\r\n0\r\n\r\n`)],
+  ["a form", 415, "unsupported_media_type", lease(["content-type: application/x-www-form-urlencoded", LENGTH])],
+  ["no content type", 415, "unsupported_media_type", lease([LENGTH])],
+  ["a body without a length", 400, "invalid_request", lease([JSON_TYPE])],
+  ["a negative length", 400, "invalid_request", lease([JSON_TYPE, "content-length: -1"])],
+  ["two lengths", 400, "invalid_request", lease([JSON_TYPE, "content-length: 2", LENGTH])],
+  ["a length and chunks", 400, "invalid_request", lease([...CHUNKED, LENGTH])],
+  ["a chunk without a size", 400, "invalid_request", lease(CHUNKED, "zz\r\n{}\r\n")],
+  [
+    "a lease in a chunk, and then a broken one",
+    400,
+    "invalid_request",
+    lease(CHUNKED, `${BODY.length.toString(16)}\r\n${BODY}\r\nzz\r\n`),
+  ],
+  ["a body that is no JSON", 400, "invalid_request", lease([], "{")],
+  [
+    "a body that is not UTF-8",
+    400,
+    "invalid_request",
+    Buffer.from(lease([], '{"x":"\u00ff"}').replace("content-length: 10", "content-length: 9"), "latin1"),
+  ],
+  ["a body with a key twice", 400, "invalid_request", lease([], BODY.replace("{", '{"runCount":1,'))],
+  ["a body with an unknown key", 400, "invalid_request", lease([], BODY.replace("{", '{"x":1,'))],
+  ["a body with __proto__", 400, "invalid_request", lease([], BODY.replace("{", '{"__proto__":{},'))],
+])("%s is answered with %i and %s", async (_, status, code, bytes) => {
+  const { text, statuses } = await sendBytes(place, [bytes], { thenEnd: true });
+  expect(statuses).toEqual([status]);
+  const body = text.slice(text.indexOf("\r\n\r\n") + 4);
+  if (code === undefined) return;
+  expect(JSON.parse(body)).toMatchObject({ code });
+  expect(text).toMatch(/\r\ncache-control: no-store\r\n/i);
+  expect(text).toMatch(/\r\nx-content-type-options: nosniff\r\ncross-origin-resource-policy: same-origin\r\n/i);
+});
+
+test.each<[what: string, bytes: Bytes]>([
+  ["a tunnel", ["CONNECT example.org:443 HTTP/1.1\r\nhost: example.org:443\r\n\r\n"]],
+  ["a lease that breaks off", [lease().slice(0, -5)]],
+])("%s is closed without a response of success", async (_, bytes) => {
+  const { statuses, isClosed } = await sendBytes(place, bytes, { thenEnd: true });
+  expect(statuses.filter((status) => status < 400)).toEqual([]);
+  expect(isClosed).toBe(true);
+});
+
+test("what a client sent is returned and logged without characters that act on a terminal, and cut short", async () => {
+  const key = `\u001b[2J\u202E\u009b${"k".repeat(3_000)}`;
+  lines.length = 0;
+  const { text } = await sendBytes(place, [lease([], JSON.stringify({ ...JSON.parse(BODY), [key]: 1 }))]);
+  const { message } = JSON.parse(text.slice(text.indexOf("\r\n\r\n")));
+  expect(message).toContain("\\u{1b}[2J\\u{202e}\\u{9b}kkk");
+  expect(message.length).toBeLessThan(600);
+  const line = lines.find((one) => one.startsWith("refusal")) ?? "";
+  expect(line).toContain("kkk");
+  expect(line.length).toBeLessThan(1_500);
+});
