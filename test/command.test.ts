@@ -67,11 +67,14 @@ describe("help", () => {
 
   test("of every command lists its environment variables, which are all settings", async () => {
     const { stdout } = await callnumber([]);
-    const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(24);
+    const commandsIn = (help: string) =>
+      [...help.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
+    const commands = commandsIn(stdout);
+    const ofSchemes = commandsIn((await callnumber(["schemes", "--help"])).stdout);
+    expect([commands.length, ofSchemes.length]).toEqual([19, 5]);
     const found = new Set<string>();
-    for (const command of commands) {
-      const help = await callnumber([command, "--help"]);
+    for (const command of [...commands, ...ofSchemes.map((name) => `schemes ${name}`)]) {
+      const help = await callnumber([...command.split(" "), "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
       expect(help.stdout).toContain("--json");
       const variables = help.stdout.match(/CALLNUMBER_[A-Z_]+/g) ?? [];

@@ -40,11 +40,7 @@ const COMMANDS: Readonly<
   backup: { words: ["/nonexistent/backup"] },
   ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
-  schemes: { words: ["uuid"], asks: "nothing" },
-  parse: { words: ["2VznWE2i"], asks: "nothing" },
-  mint: { words: ["--scheme", "uuid"], asks: "nothing" },
-  birthday: { words: ["--space", "365", "--drawn", "23"], asks: "nothing" },
-  collisions: { words: ["--world", "good-clocks", "--numbers", "100"], asks: "nothing" },
+  schemes: { words: ["parse", "2VznWE2i"], asks: "nothing" },
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
@@ -174,7 +170,11 @@ const MISPLACED_TOKENS = [
   `next --coordinator ${NOWHERE}/TOKEN`,
   "inspect --namespace main http://127.0.0.1/TOKEN",
   "decode TOKEN TOKEN",
-  "parse --scheme uuid TOKEN",
+  "schemes list TOKEN",
+  "schemes parse --scheme uuid TOKEN",
+  "schemes mint --scheme uuid --state TOKEN",
+  "schemes odds --space TOKEN",
+  "schemes simulate --world TOKEN",
 ];
 
 // In words and as JSON in turns: both are made by one function for all of them.
@@ -193,8 +193,8 @@ test.each(MISPLACED_TOKENS.map((line, index) => [index % 2 === 0 ? line : `${lin
 test("a token on standard input is not repeated", async () => {
   for (const words of [
     ["decode", "-"],
-    ["parse", "-"],
-    ["parse", "--json", "-"],
+    ["schemes", "parse", "-"],
+    ["schemes", "parse", "--json", "-"],
     ["inspect", "-"],
     ["inspect", "--json", "-"],
   ]) {

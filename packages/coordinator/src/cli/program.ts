@@ -40,10 +40,6 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import("./token-command.js")).tokenCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
   schemes: async () => (await import("./schemes-command.js")).schemesCommand(),
-  parse: async () => (await import("./parse-command.js")).parseCommand(),
-  mint: async () => (await import("./mint-command.js")).mintCommand(),
-  birthday: async () => (await import("./birthday-command.js")).birthdayCommand(),
-  collisions: async () => (await import("./collisions-command.js")).collisionsCommand(),
 };
 
 /** Within a command: `words` are its command line. */
@@ -81,7 +77,11 @@ those of status --check are its own.`,
   };
   program.configureOutput(output);
   for (const sub of await commandsFor(words)) {
-    sub.configureOutput(output).exitOverride().option("--json", "print JSON for programs");
+    for (const one of withSubCommands(sub)) {
+      one.configureOutput(output).exitOverride();
+      // Where there are sub-commands, the parser would take the flag from them.
+      if (one.commands.length === 0) one.option("--json", "print JSON for programs");
+    }
     if (sub.options.some(({ long }) => long === "--store")) {
       (await import("./store-file.js")).takeStoreFromFile(sub);
       (await import("./command-context.js")).fillPrintedCommands(sub);
@@ -125,6 +125,10 @@ function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
       const source = this.getOptionValueSource(option.attributeName()) ?? "default";
       if (value !== undefined && source === "default") this.emit(`optionEnv:${option.name()}`, value);
     }
+function withSubCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withSubCommands)];
+}
+
   }
   Object.assign(command, { _parseOptionsEnv });
 }
