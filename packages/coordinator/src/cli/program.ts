@@ -22,21 +22,17 @@ const TOKEN_TYPED =
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve-command.js")).serveCommand(),
   init: async () => (await import("./init-command.js")).initCommand(),
-  namespaces: async () => (await import("./namespaces-command.js")).namespacesCommand(),
   next: async () => (await import("./next-command.js")).nextCommand(),
   encode: async () => (await import("./encode-command.js")).encodeCommand(),
   decode: async () => (await import("./decode-command.js")).decodeCommand(),
   inspect: async () => (await import("./inspect-command.js")).inspectCommand(),
   runs: async () => (await import("./runs-command.js")).runsCommand(),
   export: async () => (await import("./export-command.js")).exportCommand(),
-  run: async () => (await import("./run-command.js")).runCommand(),
   status: async () => (await import("./status-command.js")).statusCommand(),
-  capacity: async () => (await import("./capacity-command.js")).capacityCommand(),
   recover: async () => (await import("./recover-command.js")).recoverCommand(),
   "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
-  ledger: async () => (await import("./ledger-command.js")).ledgerCommand(),
   token: async () => (await import("./token-command.js")).tokenCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
   schemes: async () => (await import("./schemes-command.js")).schemesCommand(),
@@ -125,12 +121,12 @@ function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
       const source = this.getOptionValueSource(option.attributeName()) ?? "default";
       if (value !== undefined && source === "default") this.emit(`optionEnv:${option.name()}`, value);
     }
-function withSubCommands(command: Command): readonly Command[] {
-  return [command, ...command.commands.flatMap(withSubCommands)];
-}
-
   }
   Object.assign(command, { _parseOptionsEnv });
+}
+
+function withSubCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withSubCommands)];
 }
 
 /** The one that is named; all of them where none is: help and suggestions speak of every command. */
