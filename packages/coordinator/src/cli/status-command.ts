@@ -1,4 +1,5 @@
 /** `status`: how much is used, how much is left, how long it will last; once, over and over, or as a verdict for monitoring. */
+import { setTimeout as delay } from "node:timers/promises";
 import type { Alarm, CapacityAnswer, NamespaceDescription } from "@callnumber/protocol/operator";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { capacityAnswerSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
@@ -9,7 +10,7 @@ import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { type Paint, paintFor, type Style } from "./colours.js";
-import { running } from "./command-io.js";
+import { commandIo, running } from "./command-io.js";
 import { failureOf } from "./failure.js";
 import { coordinatorOption, everyOption, namespaceOption } from "./options.js";
 import { grouped, instant, jsonLine, labelsInWords, print, printJson, printPainted } from "./print.js";
@@ -18,7 +19,6 @@ import { checkLine, EXIT_CODES, type Verdict, verdictOf, verdictWithout } from "
 import type { Column } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
 import { untilStopped } from "./until-stopped.js";
-import { watched } from "./watched.js";
 
 interface Options {
   readonly coordinator: string;
@@ -112,6 +112,64 @@ async function watch(options: Options): Promise<void> {
     }
   };
   await watched({ look: lookInWords, everyMs: options.every, asJson: options.json === true, signal: stopping.signal });
+}
+
+interface Watch {
+  /** What is to be shown, with our colours: what others chose was made visible before. */
+  readonly look: () => Promise<string>;
+  readonly everyMs: number;
+  readonly asJson: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Names as in the manual of xterm. */
+const ESCAPES = {
+  enterScreen: "\u001b[?1049h\u001b[?25l",
+  leaveScreen: "\u001b[?25h\u001b[?1049l",
+  home: "\u001b[H",
+  eraseToEndOfLine: "\u001b[K",
+  eraseBelow: "\u001b[J",
+} as const;
+
+/**
+ * Shows each look, until the signal comes. On a terminal it takes the place of the one before, on a screen of its own, and the last
+ * one stays when it ends; elsewhere each stands behind the one before.
+ */
+async function watched({ look, everyMs, asJson, signal }: Watch): Promise<void> {
+  const onScreen = commandIo().stdout.isTTY === true && !asJson;
+  const leave = onScreen ? enterScreen() : () => {};
+  let last = "";
+  try {
+    while (!signal.aborted) {
+      last = await look();
+      if (signal.aborted) break;
+      if (onScreen) redraw(`${last}\n\nlooked at ${instant(Date.now())}, every ${everyMs / 1_000} s; Ctrl-C ends`);
+      else printPainted(asJson ? last : `${instant(Date.now())}  ${last}`);
+      await delay(everyMs, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    leave();
+  }
+  if (onScreen) printPainted(last);
+}
+
+/** Answers what leaves it; a command that is ended by something else leaves it, too. */
+function enterScreen(): () => void {
+  const command = running();
+  const { stdout } = command.io;
+  stdout.write(ESCAPES.enterScreen);
+  const leave = () => void stdout.write(ESCAPES.leaveScreen);
+  const forget = command.onEnd(leave);
+  return () => {
+    forget();
+    leave();
+  };
+}
+
+/** Over what stands there, and without a blank moment in between. */
+function redraw(text: string): void {
+  const lines = text.split("\n").map((line) => line + ESCAPES.eraseToEndOfLine);
+  commandIo().stdout.write(ESCAPES.home + lines.join("\n") + ESCAPES.eraseBelow);
 }
 
 async function listAll({ json, ...asked }: Options): Promise<void> {
