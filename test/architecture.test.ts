@@ -43,8 +43,15 @@ const RULES: readonly Rule[] = [
   {
     because:
       "the schemes compute: of the protocol they know the codec only, and of the platform nothing, so a browser can have them",
-    files: /^packages\/schemes\/src\//,
-    allowed: /^(packages\/schemes\/src\/.*|@callnumber\/protocol\/codec)$/,
+    files: /^packages\/schemes\/src\/(?!commands\/)/,
+    allowed: /^(packages\/schemes\/src\/(?!commands\/).*|@callnumber\/protocol\/codec)$/,
+  },
+  {
+    because:
+      "the commands about numbering schemes start at once, and are given what prints and locks: no store, no server, no client, no schema library",
+    files: /^packages\/schemes\/src\/commands\//,
+    allowed:
+      /^(packages\/schemes\/src\/.*|@callnumber\/protocol\/codec|commander|node:(crypto|fs|os|path|process|timers\/promises))$/,
   },
   {
     because:
@@ -122,11 +129,11 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the commands about numbering schemes need no coordinator either, and start at once: no store, no server, no client, no schema library",
+      "what mounts the commands about numbering schemes, and what it gives them, starts at once too: no store, no server, no client, no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/((schemes|parse|mint|birthday|collisions)-command\.|(schemes|collisions)\/|(figures|name-list|quick-option|similar-names)\.)/,
+      /^packages\/coordinator\/src\/cli\/(schemes-command|colours|table|terminal-table|text-width)\.|^packages\/coordinator\/src\/(lock-file|real-path)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/((schemes|collisions)\/.*|colours|command-io|figures|hidden-passwords|name-list|pipe-lines|print|quick-option|similar-names|table|terminal-table|text-width)|lock-file|real-path|shown-text|tokens-in-text)|@callnumber\/(schemes(\/collisions)?|protocol\/codec)|commander|node:(crypto|events|fs|os|path|process|timers\/promises))$/,
+      /^(packages\/coordinator\/src\/(cli\/(colours|command-io|hidden-passwords|pipe-lines|print|table|terminal-table|text-width)|lock-file|real-path|shown-text|tokens-in-text)|@callnumber\/schemes\/commands|commander|node:(fs|path|process|util))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",
@@ -196,7 +203,9 @@ describe("the architecture", () => {
   });
 
   test("only main.ts knows the process of the command: the others are given streams, environment and signals", () => {
-    const command = sources.filter(({ path }) => path.startsWith("packages/coordinator/src/cli/"));
+    const command = sources.filter(({ path }) =>
+      /^packages\/(coordinator\/src\/cli|schemes\/src\/commands)\//.test(path),
+    );
     const found = command.filter(({ text }) => OWN_PROCESS.test(text)).map(({ path }) => path);
     expect(found).toEqual(["packages/coordinator/src/cli/main.ts"]);
   });

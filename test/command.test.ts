@@ -67,11 +67,14 @@ describe("help", () => {
 
   test("of every command lists its environment variables, which are all settings", async () => {
     const { stdout } = await callnumber([]);
-    const commands = [...stdout.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
-    expect(commands).toHaveLength(24);
+    const commandsIn = (help: string) =>
+      [...help.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
+    const commands = commandsIn(stdout);
+    const ofSchemes = commandsIn((await callnumber(["schemes", "--help"])).stdout);
+    expect([commands.length, ofSchemes.length]).toEqual([15, 5]);
     const found = new Set<string>();
-    for (const command of commands) {
-      const help = await callnumber([command, "--help"]);
+    for (const command of [...commands, ...ofSchemes.map((name) => `schemes ${name}`)]) {
+      const help = await callnumber([...command.split(" "), "--help"]);
       expect([command, help.code]).toEqual([command, 0]);
       expect(help.stdout).toContain("--json");
       const variables = help.stdout.match(/CALLNUMBER_[A-Z_]+/g) ?? [];
@@ -173,7 +176,7 @@ describe("with a coordinator on the embedded store", () => {
     expect((await callnumber(["runs", ...to])).stdout).toMatch(
       /RUNS +LEASED AT.*\n2 .*callnumber-next.*closed at 2\/0\n1 .*closed at 1\/2\n$/s,
     );
-    expect((await callnumber(["run", "1", ...to])).stdout).toContain("used up to 2");
+    expect((await callnumber(["runs", "1", ...to])).stdout).toContain("used up to 2");
     expect((await callnumber(["status", ...to])).stdout).toMatch(
       /high-water mark +run 2, last lease at .*\n.*guard +open since .*; generation \d+, 1 data node\n +room +65,\d{3} runs/s,
     );
@@ -382,7 +385,12 @@ describe("mistakes", () => {
     [["runs", "--follow", "--to", "2026-11-21"], {}, 2, /--follow.*--to/s],
     [["export", "--format", "xml"], {}, 2, /--format.*xml.*ndjson, csv/s],
     [["status", "--check", "--watch"], {}, 2, /--check.*--watch/s],
-    [["run", "one"], {}, 2, /'one'.*whole number/s],
+    [["runs", "one"], {}, 2, /'one'.*whole number/s],
+    [["runs", "1", "--limit", "5"], {}, 2, /run 1 is one run: --limit is for a list/],
+    [["runs", "1", "--follow"], {}, 2, /run 1 is one run: --follow is for a list/],
+    [["status", "--all-namespaces", "--check"], {}, 2, /--all-namespaces.*--check/s],
+    [["init", "--label", "archive"], {}, 2, /--label/],
+    [["init", "--label", "Archive=x"], {}, 2, /--label/],
     [["next", "-n", "0"], {}, 2, /--count.*'0'.*1048576/s],
   ])("%j %j exits with %i and says what to do", async (parameters, env, code, said) => {
     const finished = await callnumber(parameters, { env });
@@ -485,7 +493,7 @@ describe("mistakes", () => {
 
   test("with --json misuse is JSON too", async () => {
     for (const parameters of [
-      ["run", "--json", "abc"],
+      ["runs", "--json", "abc"],
       ["status", "--json", "--coordinator", "x"],
       ["encode", "--json", "1"],
     ]) {

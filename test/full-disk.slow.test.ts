@@ -23,7 +23,7 @@ describe.skipIf(process.platform === "win32")("without room", () => {
 
   test("no number is minted, and then it can be", async () => {
     const file = join(await folderForTest(), "tickets.json");
-    const words = ["mint", "--scheme", "tickets", "--server", "1", "--state", file];
+    const words = ["schemes", "mint", "--scheme", "tickets", "--server", "1", "--state", file];
     expect((await callnumber([...words, "--create"])).code).toBe(0);
     const before = await readFile(file, "utf8");
     const full = await withoutRoom(`callnumber ${words.join(" ")}`);

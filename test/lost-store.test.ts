@@ -60,7 +60,7 @@ describe("an embedded store that is gone", () => {
       ["serve", "--port", "0", "--create"],
       ["doctor"],
       ["init"],
-      ["namespaces", "list"],
+      ["init", "--namespace", "lists"],
       ["advance-version"],
       ["move", "--to", `sqlite:${folder}/new.db`],
     ];

@@ -24,27 +24,19 @@ const COMMANDS: Readonly<
 > = {
   serve: { words: ["--namespace", "none-of-that-name", "--port", "0"] },
   init: { words: ["--namespace", "main"] },
-  namespaces: { words: ["list"] },
   next: { words: [], asks: "coordinator" },
   encode: { words: ["0", "1", "1"], asks: "nothing" },
   decode: { words: ["2VznWE2i"], asks: "nothing" },
   inspect: { words: ["2VznWE2i"], asks: "coordinator" },
   runs: { words: [], asks: "coordinator" },
   export: { words: [], asks: "coordinator" },
-  run: { words: ["1"], asks: "coordinator" },
   status: { words: [], asks: "coordinator" },
-  capacity: { words: [], asks: "coordinator" },
   recover: { words: [] },
   "advance-version": { words: ["--before-its-end"] },
   doctor: { words: [] },
   backup: { words: ["/nonexistent/backup"] },
-  ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
   move: { words: [] },
-  schemes: { words: ["uuid"], asks: "nothing" },
-  parse: { words: ["2VznWE2i"], asks: "nothing" },
-  mint: { words: ["--scheme", "uuid"], asks: "nothing" },
-  birthday: { words: ["--space", "365", "--drawn", "23"], asks: "nothing" },
-  collisions: { words: ["--world", "good-clocks", "--numbers", "100"], asks: "nothing" },
+  schemes: { words: ["parse", "2VznWE2i"], asks: "nothing" },
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },
 };
 
@@ -168,13 +160,17 @@ const MISPLACED_TOKENS = [
   "token create --tokens-file /nonexistent/tokens --role lease --all-namespaces --note TOKEN",
   "token revoke TOKEN --tokens-file /nonexistent/tokens",
   "token list --tokens-file TOKEN",
-  "namespaces describe main --label key=TOKEN",
+  "init --namespace lists --label key=TOKEN",
   "status --token-file TOKEN",
   `status --coordinator ${NOWHERE}/TOKEN`,
   `next --coordinator ${NOWHERE}/TOKEN`,
   "inspect --namespace main http://127.0.0.1/TOKEN",
   "decode TOKEN TOKEN",
-  "parse --scheme uuid TOKEN",
+  "schemes list TOKEN",
+  "schemes parse --scheme uuid TOKEN",
+  "schemes mint --scheme uuid --state TOKEN",
+  "schemes odds --space TOKEN",
+  "schemes simulate --world TOKEN",
 ];
 
 // In words and as JSON in turns: both are made by one function for all of them.
@@ -193,8 +189,8 @@ test.each(MISPLACED_TOKENS.map((line, index) => [index % 2 === 0 ? line : `${lin
 test("a token on standard input is not repeated", async () => {
   for (const words of [
     ["decode", "-"],
-    ["parse", "-"],
-    ["parse", "--json", "-"],
+    ["schemes", "parse", "-"],
+    ["schemes", "parse", "--json", "-"],
     ["inspect", "-"],
     ["inspect", "--json", "-"],
   ]) {

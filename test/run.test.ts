@@ -74,7 +74,7 @@ test("commands side by side keep their output, environment and exit codes apart"
 });
 
 test("a command that is stopped at once writes nothing after run has ended", async () => {
-  const minting = startCommand(["mint", "--scheme", "uuid", "-n", "100000000"]);
+  const minting = startCommand(["schemes", "mint", "--scheme", "uuid", "-n", "100000000"]);
   await expect.poll(() => minting.output().stdout).not.toBe("");
   expect(await minting.stop("SIGINT")).toBe(130);
   const { length } = minting.output().stdout;

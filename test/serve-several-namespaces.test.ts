@@ -8,7 +8,7 @@ test("serve leases from the namespace that is whole, and from the other one afte
   const path = join(await folderForTest(), "store.db");
   const store = `sqlite:${path}`;
   await callnumber(["init", "--store", store]);
-  const made = await callnumber(["namespaces", "create", "lists", "--store", store, "--json"]);
+  const made = await callnumber(["init", "--namespace", "lists", "--store", store, "--json"]);
   const { storeId } = JSON.parse(made.stdout) as { storeId: string };
   const database = new DatabaseSync(path);
   database.exec("UPDATE namespaces SET c = '7' WHERE name = 'lists'");

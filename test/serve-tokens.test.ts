@@ -258,14 +258,25 @@ describe("a whole story", () => {
     await run(tokens.read, ["next"], 1);
     await run(undefined, ["status"], 1);
     await run(undefined, ["next"], 1);
-    for (const verb of ["status", "capacity", "runs", "namespaces", "export"]) await run(tokens.read, [verb]);
+    for (const verb of ["status", "runs", "export"]) await run(tokens.read, [verb]);
     await run(tokens.read, ["status", "--check"]);
+    await run(tokens.read, ["status", "--all-namespaces"]);
     await run(tokens.read, ["export", "--format", "ndjson"]);
     await run(tokens.operator, ["runs", "--json"]);
-    expect((await run(tokens.operator, ["run", "1"])).stdout).toContain(`token        ${leaseId}`);
+    expect((await run(tokens.operator, ["runs", "1"])).stdout).toContain(`token        ${leaseId}`);
     expect((await run(tokens.operator, ["inspect", callNumber])).stdout).toContain(`by token ${leaseId}`);
-    await run(tokens.operator, ["namespaces", "describe", "main", "--label", "archive=lists"]);
-    await run(tokens.read, ["namespaces", "describe", "main", "--label", "archive=lists"], 1);
+    for (const [token, status] of [
+      [tokens.operator, 200],
+      [tokens.read, 403],
+    ] as const) {
+      const relabelled = await fetch(`${coordinator.url}/v1/namespaces/main/labels`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify({ labels: { archive: "lists" } }),
+      });
+      expect(relabelled.status).toBe(status);
+      heard.push(await relabelled.text());
+    }
     // A file goes before the environment; one that holds no token is told without what it holds.
     await run(tokens.lease, ["status", ...(await fileOf("read.token", tokens.read))]);
     const broken = await fileOf("broken.token", `${tokens.read} ${tokens.lease}`);

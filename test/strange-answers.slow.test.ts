@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { endlessServer } from "./endless-server.js";
-import { callnumber, startCommand } from "./processes/command.js";
+import { callnumber } from "./processes/command.js";
 
 const MIB = 1024 * 1024;
 /** What the kernels of both sides may keep for an asker that reads no more. */
@@ -71,20 +71,6 @@ describe("an answer without end", () => {
     });
     expect(await heard).toBeLessThan(readBytes + ON_THE_WAY_BYTES);
   });
-
-  test("runs --follow tells of a line without end once, goes on, and ends at a signal", async () => {
-    const { url, heard } = await endlessServer({
-      otherwise: (path, response) => {
-        if (path.includes("/export")) return false;
-        response.writeHead(200, { "content-type": "application/json" }).end(page([lease]));
-        return true;
-      },
-    });
-    const follower = startCommand(["runs", "--follow", "--every", "1", "--coordinator", url]);
-    expect(await heard).toBeLessThan(ON_THE_WAY_BYTES);
-    await expect.poll(() => follower.output().stderr).toMatch(/a line is longer than any lease.*export_broken_off/);
-    expect(await follower.stop("SIGTERM")).toBe(0);
-  });
 });
 
 describe("an answer that is small on its way only", () => {
@@ -134,19 +120,4 @@ describe("an answer with what can't be", () => {
     expect(finished.code).toBe(code);
     expect(finished.stdout + finished.stderr).toContain("answer_not_understood");
   });
-
-  test.each(["{}\n", "\n", "null\n", "no JSON\n"])(
-    "runs --follow: %j in an export is told, and it goes on",
-    async (line) => {
-      const { url } = await endlessServer({
-        otherwise: (path, response) => {
-          response.writeHead(200).end(path.includes("/export") ? line : page([lease]));
-          return true;
-        },
-      });
-      const follower = startCommand(["runs", "--follow", "--every", "1", "--coordinator", url]);
-      await expect.poll(() => follower.output().stderr).toMatch(/neither a lease nor.*export_broken_off/);
-      expect(await follower.stop()).toBe(0);
-    },
-  );
 });

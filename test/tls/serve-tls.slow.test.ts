@@ -30,7 +30,7 @@ test("importers and the asking commands reach it with a CA of one's own in NODE_
   const env = { NODE_EXTRA_CA_CERTS: ca };
   const next = await callnumberProcess(["next", "-n", "2", "--coordinator", url], { env });
   expect(next).toMatchObject({ code: 0, stdout: expect.stringMatching(/^([0-9A-Za-z]{8}\n){2}$/) });
-  for (const command of [["status"], ["runs"], ["inspect", next.stdout.slice(0, 8)], ["export"], ["capacity"]]) {
+  for (const command of [["status"], ["runs"], ["inspect", next.stdout.slice(0, 8)], ["export"]]) {
     const { code, stderr } = await callnumberProcess([...command, "--coordinator", url], { env });
     expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
   }

@@ -96,7 +96,7 @@ function raiseUsed(
 }
 
 function forecastOf({ namespace }: NamespaceRecord): string {
-  return `See how long the rest lasts, and which holders take it: \`${commandLine("capacity", namespace)}\``;
+  return `See how long the rest lasts: \`${commandLine("status", namespace)}\``;
 }
 
 function wayOn({ namespace, version }: NamespaceRecord): string {

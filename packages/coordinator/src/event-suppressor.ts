@@ -131,7 +131,7 @@ function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object
 }
 
 /** How many events were suppressed, and the callers that caused most of them, in bounded memory. */
-export class RefusalSum {
+class RefusalSum {
   readonly #callers = new Map<string, RefusedCaller & { refusalCount: number }>();
   #refusalCount = 0;
 

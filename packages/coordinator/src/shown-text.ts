@@ -4,7 +4,6 @@
  */
 
 const SHOWN_LENGTH_MAX = 512;
-const QUOTED_LENGTH_MAX = 40;
 /** Of a whole message: the longest of our own, with what a store said in it, has half of it. */
 export const MESSAGE_LENGTH_MAX = 2_048;
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
@@ -18,11 +17,6 @@ const HARMLESS_LINES = /^[ -~\n\t]*$/;
 export function shown(text: string, lengthMax: number = SHOWN_LENGTH_MAX): string {
   // Cut first: what is thrown away needs no work.
   return visible(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);
-}
-
-/** Quoted, cut short, and as `visible`. */
-export function quoted(text: string): string {
-  return visible(JSON.stringify(text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text));
 }
 
 /** In one line, with the characters spelt out that do something or are not seen: `\u{1b}`. */

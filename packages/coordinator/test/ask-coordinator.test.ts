@@ -2,11 +2,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { askCoordinator, streamFromCoordinator } from "../src/cli/ask-coordinator.js";
-import { exportedLeases } from "../src/cli/export-stream.js";
 import { beInCommand } from "./in-command.js";
 
 beInCommand();
@@ -97,34 +95,4 @@ test("a refusal that drips has the time of any other answer", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   vi.advanceTimersByTime(10_000);
   expect(await asking).toMatchObject({ code: "coordinator_unreachable" });
-});
-
-test("an export is put together from pieces that end anywhere", async () => {
-  const lease = {
-    version: 0,
-    firstRun: 1,
-    runCount: 1,
-    leasedAtMs: 1,
-    holder: { name: "Gerät 😀", host: "h", pid: 1, labels: {} },
-    coordinator: "c",
-    nonce: "n",
-    progress: null,
-  };
-  const lines = [lease, lease, { end: true, leaseCount: 2, upToRun: 1 }];
-  const bytes = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  const server = createServer(async (_request, response) => {
-    for (const byte of bytes) {
-      response.write(Buffer.of(byte));
-      // What is written faster than it is read comes in one piece.
-      await delay(1);
-    }
-    response.end();
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  onTestFinished(() => void server.close());
-  const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const told: unknown[] = [];
-  const question = { coordinator, namespace: "main", filter: new URLSearchParams() };
-  for await (const line of exportedLeases(question)) told.push(line);
-  expect(told).toEqual(lines);
 });

@@ -58,8 +58,7 @@ test("in the next second events pass again, and where nothing was suppressed the
 
 test("events that no client can cause at will all pass", () => {
   send(100, "jump", { namespace: "main" }, "warn");
-  send(100, "refusals", { code: "overloaded", refusalCount: 1 }, "warn");
-  expect(passed).toHaveLength(200);
+  expect(passed).toHaveLength(100);
 });
 
 test.each([...CALLER_EVENTS].filter((event) => event !== "refusal"))(

@@ -61,7 +61,7 @@ test.each(["", "[]", "7", '{"a":7}', "{"])(
     const again = open();
     await expect(again.readDescription(NAMESPACE)).rejects.toMatchObject({
       code: "store_corrupt",
-      message: expect.stringContaining("namespaces describe"),
+      message: expect.stringContaining('POST {"labels":{}} to /v1/namespaces/'),
     });
     const [described] = await coordinatorOf(again).namespaces();
     expect(described).toMatchObject({ labels: {}, record: { firstRun: 1 }, guard: { state: "open" } });

@@ -16,7 +16,7 @@ export interface CommandContext {
 
 /** Of `callnumber`, as it is typed; those that open the store are named with it. */
 type StoreVerb = "recover" | "init" | "advance-version" | "doctor";
-type OtherVerb = "status" | "capacity" | "runs" | "token create";
+type OtherVerb = "status" | "runs" | "token create";
 
 const STORE_VERBS: ReadonlySet<string> = new Set<StoreVerb>(["recover", "init", "advance-version", "doctor"]);
 const TO_FILL = new RegExp(`callnumber ([a-z-]+) --store ${STORE_URL}\\b`, "g");

@@ -7,7 +7,7 @@ test("commandLine writes the namespace and the options, quoted, and leaves out w
   expect(commandLine("recover", "lists", options)).toBe(
     "callnumber recover --store STORE_URL --namespace lists --floor 7 --apply --numbers 'it'\\''s'",
   );
-  expect(commandLine("capacity", "lists")).toBe("callnumber capacity --namespace lists");
+  expect(commandLine("status", "lists")).toBe("callnumber status --namespace lists");
 });
 
 test("filledCommands puts the options of store and witness folder where a command takes them, and changes no other text", () => {

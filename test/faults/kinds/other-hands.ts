@@ -89,7 +89,10 @@ export const OTHER_HANDS: readonly Fault[] = [
     name: "an old record copied back",
     expected: ["store_silent"],
     inject: async (world) => {
-      await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - 2 * BOUNDS.gapMs }));
+      await writeRecord(world, ({ changedAtMs, ...record }) => ({
+        ...record,
+        changedAtMs: changedAtMs - 2 * BOUNDS.gapMs,
+      }));
       await world.untilSeen("store_silent");
     },
   }),

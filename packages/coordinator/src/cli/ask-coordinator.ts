@@ -52,19 +52,14 @@ export async function askCoordinator<T>(
  * An answer of any length, as it comes. Its own errors are those of a connection that breaks.
  * @throws AskError as `askCoordinator`, before the first byte.
  */
-export async function streamFromCoordinator(
-  asked: Asked,
-  path: string,
-  signal?: AbortSignal,
-): Promise<AsyncIterable<Uint8Array>> {
+export async function streamFromCoordinator(asked: Asked, path: string): Promise<AsyncIterable<Uint8Array>> {
   const base = baseOf(asked);
   const headers = authorizationOf(asked);
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
-  const ends = signal === undefined ? tooLate.signal : AbortSignal.any([signal, tooLate.signal]);
   let refusal: Answer;
   try {
-    const response = await fetch(base + path, { headers, redirect: "manual", signal: ends });
+    const response = await fetch(base + path, { headers, redirect: "manual", signal: tooLate.signal });
     // The answer itself may take as long as it takes; a refusal has the time of any other.
     if (response.status === 200) return response.body ?? Readable.from([]);
     refusal = await boundedAnswer(response);

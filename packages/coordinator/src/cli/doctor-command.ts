@@ -1,4 +1,5 @@
 /** `doctor`: what stands against leasing on this store, and what an operator should change before it does. Changes nothing. */
+import { readFileSync } from "node:fs";
 import { commandLine, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
@@ -16,7 +17,6 @@ import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { running } from "./command-io.js";
-import { coreDumps } from "./core-dumps.js";
 import {
   type Examined,
   examinedInWords,
@@ -218,4 +218,21 @@ const NOT_OPEN = {
 function findingOfFault({ code, message }: CoordinatorError, namespace: string): Finding {
   const remedy = `\`${commandLine("recover", namespace)}\``;
   return { code, what: message, remedy, override: undefined, namespaces: [namespace] };
+}
+
+/**
+ * Whether a crash of a process that is started as this one was leaves a core file: it would hold passwords and keys. Undefined where
+ * the system does not tell.
+ */
+function coreDumps(): string | undefined {
+  try {
+    const [, softLimit] = /^Max core file size\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    const pattern = readFileSync("/proc/sys/kernel/core_pattern", "utf8").trim();
+    // Given to a program, they are made whatever the limit says.
+    if (pattern.startsWith("|")) return `up to ${pattern.slice(1).split(" ", 1)[0]}`;
+    if (softLimit === undefined) return undefined;
+    return softLimit === "0" ? "off" : "on";
+  } catch {
+    return undefined;
+  }
 }

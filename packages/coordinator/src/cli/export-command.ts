@@ -1,11 +1,13 @@
 /** `export`: the ledger, or a part of it that is asked for, on standard output. */
-import { EXPORT_FORMATS, type ExportFormat } from "@callnumber/protocol/operator";
+import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
+import { filledPath } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
+import { streamFromCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { running } from "./command-io.js";
-import { brokenOff, exportedBytes } from "./export-stream.js";
 import { type FilterOptions, filterOptions, filterQuery } from "./ledger-filter-options.js";
 import { checkedOption, coordinatorOption, namespaceOption } from "./options.js";
 
@@ -38,19 +40,29 @@ export function exportCommand(): Command {
       "after",
       "\nExamples:\n  $ callnumber export > leases.csv\n  $ callnumber export --format ndjson --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
-    .action(async ({ coordinator, tokenFile, namespace, format, json, ...filter }: Options) => {
-      const chosen = format ?? (json ? "ndjson" : "csv");
+    .action(async (options: Options) => {
+      const format = options.format ?? (options.json ? "ndjson" : "csv");
       const command = running();
       let tail = Buffer.alloc(0);
-      for await (const piece of exportedBytes(
-        { coordinator, tokenFile, namespace, filter: filterQuery(filter) },
-        chosen,
-      )) {
+      for await (const piece of exportedBytes(options, format)) {
         tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
         await command.write(piece);
       }
-      if (chosen === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
+      if (format === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
     });
+}
+
+/** @throws AskError with the coordinator's own code; `export_broken_off` when it ends before its end. */
+async function* exportedBytes(options: Options, format: ExportFormat): AsyncGenerator<Uint8Array, void> {
+  const query = filterQuery(options);
+  query.set("format", format);
+  const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${query}`;
+  const body = await streamFromCoordinator(options, path);
+  try {
+    yield* body;
+  } catch (error) {
+    throw brokenOff(error);
+  }
 }
 
 function isEnd(tail: Buffer): boolean {
@@ -60,4 +72,11 @@ function isEnd(tail: Buffer): boolean {
   } catch {
     return false;
   }
+}
+
+function brokenOff(cause: unknown): AskError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new AskError("export_broken_off", `the export was broken off: ${reason}. What came is a part of it only`, {
+    cause,
+  });
 }

@@ -1,15 +1,21 @@
 /** `inspect`: what a call number is, and who made it. */
-import type { InspectAnswer } from "@callnumber/protocol/wire";
+import { callNumberIn } from "@callnumber/protocol/call-number-in";
+import { CallNumberError } from "@callnumber/protocol/codec";
+import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
+import { type CallNumberHint, type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { canExist } from "../inspection.js";
+import { callNumberFieldsIn, canExist, inspectMalformed } from "../inspection.js";
 import { READS_AT_ONCE } from "../limits/concurrency-limits.js";
+import { visible } from "../shown-text.js";
+import { withoutTokens } from "../tokens-in-text.js";
+import { askCoordinator } from "./ask-coordinator.js";
+import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
 import { running } from "./command-io.js";
 import { inputLines } from "./input-lines.js";
-import { type Asking, inspectText } from "./inspect-asking.js";
-import { inWords, tableHead, tableRow } from "./inspect-words.js";
 import { coordinatorOption, namespaceOption } from "./options.js";
-import { jsonLine, print, printJson } from "./print.js";
+import { instant, jsonLine, labelsInWords, print, printJson } from "./print.js";
+import { shownFields } from "./shown-fields.js";
 
 interface Options {
   readonly coordinator: string;
@@ -45,7 +51,16 @@ export function inspectCommand(): Command {
     });
 }
 
-type Place = Omit<Asking, "withNeighbours">;
+interface Place {
+  readonly coordinator: string;
+  readonly tokenFile?: string | undefined;
+  readonly namespace: string;
+}
+
+interface Asking extends Place {
+  /** Whether to ask for the leases of the same process before and after. */
+  readonly withNeighbours: boolean;
+}
 
 /** Answers whether all of them can exist. */
 async function inspectEach(place: Place, texts: readonly string[], asJson: boolean): Promise<boolean> {
@@ -83,4 +98,135 @@ async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
   }
   await last;
   return allCanExist;
+}
+
+/** A longer text finds no way into the coordinator. */
+const ESCAPED_LENGTH_MAX = 256;
+/** What a path resolves away, however it is escaped. */
+const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
+
+/**
+ * What a text, or the URL of a page, stands for. What no call number is spelt like is malformed also when no coordinator
+ * answers; then nobody knows what it may have been meant for.
+ * @throws AskError for a text that is well spelt.
+ */
+async function inspectText(asking: Asking, text: string): Promise<InspectAnswer> {
+  const { namespace, withNeighbours } = asking;
+  // It would go into an address.
+  const callNumber = withoutTokens(callNumberIn(text) ?? text);
+  const ask = () => {
+    const query = withNeighbours ? "" : "?neighbours=no";
+    return askCoordinator(asking, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
+  };
+  const fields = callNumberFieldsIn(callNumber);
+  if (!(fields instanceof CallNumberError)) return await ask();
+  const malformed = inspectMalformed({ namespace, callNumber }, fields, []);
+  if (!fitsPath(callNumber)) return malformed;
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof AskError) return malformed;
+    throw error;
+  }
+}
+
+function fitsPath(text: string): boolean {
+  try {
+    return !NO_SEGMENTS.has(text) && encodeURIComponent(text).length <= ESCAPED_LENGTH_MAX;
+  } catch {
+    // Half a character.
+    return false;
+  }
+}
+
+const TEXT_WIDTH = 12;
+const TIME_WIDTH = 20;
+/** Where a table is narrower, it tells no times. */
+const WIDTH_WITH_TIME = 100;
+const HEADINGS = {
+  text: "CALL NUMBER",
+  verdict: "VERDICT",
+  run: "RUN",
+  sequence: "SEQ",
+  time: "LEASED AT",
+  who: "WHO, OR WHY NOT",
+};
+
+const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
+  surrounding: "without what stands around it",
+  look_alike: "a look-alike",
+  case: "in another case",
+};
+
+/** Several lines. */
+function inWords(given: InspectAnswer): string {
+  const answer = shownAnswer(given);
+  const lines = [`${visible(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`];
+  if (answer.verdict === "malformed" && answer.position !== null) {
+    lines.push(`${" ".repeat(visible(answer.callNumber.slice(0, answer.position)).length)}^`);
+  }
+  if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
+  if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${hintInWords(hint)}`));
+  if ("lease" in answer) {
+    const { lease, neighbours } = answer;
+    const labels = labelsInWords(lease.holder);
+    if (labels !== "") lines.push(`  labels ${labels}`);
+    const byToken = lease.tokenId === undefined ? "" : `, by token ${lease.tokenId}`;
+    lines.push(`  leased by coordinator ${lease.coordinator}${byToken}`);
+    if (neighbours !== null) lines.push(`  ${neighbours.explanation}`);
+  }
+  return lines.join("\n");
+}
+
+/** Rows of one width each, so that a million of them need no memory. `width`: of the terminal; infinite for none. */
+function tableHead(width: number): string {
+  return row(HEADINGS, width);
+}
+
+function tableRow(given: InspectAnswer, width: number): string {
+  const answer = shownAnswer(given);
+  const { callNumber, verdict } = answer;
+  return row(
+    {
+      text: visible(callNumber),
+      verdict: verdict.replaceAll("_", " "),
+      run: "run" in answer ? String(answer.run) : "",
+      sequence: "sequence" in answer ? String(answer.sequence) : "",
+      time: "lease" in answer ? instant(answer.lease.leasedAtMs).replace(/\.\d+Z$/, "Z") : "",
+      who: whoOrWhyNot(answer),
+    },
+    width,
+  );
+}
+
+function whoOrWhyNot(answer: InspectAnswer): string {
+  if ("lease" in answer) {
+    const { name, host, pid } = answer.lease.holder;
+    return `${name} on ${host}, pid ${pid} ${labelsInWords(answer.lease.holder)}`;
+  }
+  const [hint] = answer.hints;
+  return hint === undefined ? answer.explanation : hintInWords(hint);
+}
+
+function hintInWords({ callNumber, slip, positions, holder, verdict }: CallNumberHint): string {
+  const places = positions.map((position) => position + 1).join(", ");
+  const where = places === "" ? "" : ` (${positions.length === 1 ? "character" : "characters"} ${places})`;
+  return `perhaps ${callNumber}: ${SLIPS[slip]}${where}; leased to ${holder}, ${verdict}`;
+}
+
+type Cells = Readonly<Record<keyof typeof HEADINGS, string>>;
+
+function row({ text, verdict, run, sequence, time, who }: Cells, width: number): string {
+  const cells = [cut(text, TEXT_WIDTH).padEnd(TEXT_WIDTH), verdict.padEnd(13), run.padStart(10), sequence.padStart(5)];
+  if (width >= WIDTH_WITH_TIME) cells.push(time.padEnd(TIME_WIDTH));
+  return cut([...cells, who].join("  ").trimEnd(), width);
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+/** What was typed stays: a place in it is counted in its own characters. */
+function shownAnswer(answer: InspectAnswer): InspectAnswer {
+  return { ...shownFields(answer), callNumber: answer.callNumber };
 }

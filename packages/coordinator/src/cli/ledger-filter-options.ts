@@ -17,7 +17,7 @@ export interface FilterOptions {
 }
 
 /** `version · 2^30 + run`, which for version 0 is the run itself. */
-const LEDGER_ID_MAX = 2 ** 33 - 1;
+export const LEDGER_ID_MAX = 2 ** 33 - 1;
 
 const STATES = ledgerFilterShape.state.unwrap().options;
 

@@ -22,28 +22,20 @@ const TOKEN_TYPED =
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve-command.js")).serveCommand(),
   init: async () => (await import("./init-command.js")).initCommand(),
-  namespaces: async () => (await import("./namespaces-command.js")).namespacesCommand(),
   next: async () => (await import("./next-command.js")).nextCommand(),
   encode: async () => (await import("./encode-command.js")).encodeCommand(),
   decode: async () => (await import("./decode-command.js")).decodeCommand(),
   inspect: async () => (await import("./inspect-command.js")).inspectCommand(),
   runs: async () => (await import("./runs-command.js")).runsCommand(),
   export: async () => (await import("./export-command.js")).exportCommand(),
-  run: async () => (await import("./run-command.js")).runCommand(),
   status: async () => (await import("./status-command.js")).statusCommand(),
-  capacity: async () => (await import("./capacity-command.js")).capacityCommand(),
   recover: async () => (await import("./recover-command.js")).recoverCommand(),
   "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
-  ledger: async () => (await import("./ledger-command.js")).ledgerCommand(),
   token: async () => (await import("./token-command.js")).tokenCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
   schemes: async () => (await import("./schemes-command.js")).schemesCommand(),
-  parse: async () => (await import("./parse-command.js")).parseCommand(),
-  mint: async () => (await import("./mint-command.js")).mintCommand(),
-  birthday: async () => (await import("./birthday-command.js")).birthdayCommand(),
-  collisions: async () => (await import("./collisions-command.js")).collisionsCommand(),
 };
 
 /** Within a command: `words` are its command line. */
@@ -81,7 +73,11 @@ those of status --check are its own.`,
   };
   program.configureOutput(output);
   for (const sub of await commandsFor(words)) {
-    sub.configureOutput(output).exitOverride().option("--json", "print JSON for programs");
+    for (const one of withSubCommands(sub)) {
+      one.configureOutput(output).exitOverride();
+      // Where there are sub-commands, the parser would take the flag from them.
+      if (one.commands.length === 0) one.option("--json", "print JSON for programs");
+    }
     if (sub.options.some(({ long }) => long === "--store")) {
       (await import("./store-file.js")).takeStoreFromFile(sub);
       (await import("./command-context.js")).fillPrintedCommands(sub);
@@ -127,6 +123,10 @@ function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
     }
   }
   Object.assign(command, { _parseOptionsEnv });
+}
+
+function withSubCommands(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withSubCommands)];
 }
 
 /** The one that is named; all of them where none is: help and suggestions speak of every command. */

@@ -1,10 +1,12 @@
 /** `serve`: what may be set, and how it is called. What it does is in serve.ts. */
 import { hostname } from "node:os";
+import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
 import { z } from "zod";
 import { holdsToken } from "../tokens-in-text.js";
 import { commandContextOf } from "./command-context.js";
+import { withoutPasswords } from "./hidden-passwords.js";
 import { keepDaysOption, keepLeasesOption, ledgerFolderOption } from "./ledger-option.js";
 import {
   acceptOption,
@@ -20,7 +22,6 @@ import type { ServeOptions } from "./serve.js";
 import { limitOptions } from "./serve-limits.js";
 import { tlsOptions } from "./serve-tls.js";
 import { allowHostOption } from "./serve-tokens.js";
-import { settingsIn } from "./settings.js";
 import { tokensFileOption } from "./tokens-file-option.js";
 import { witnessFolderOption } from "./witness-option.js";
 
@@ -89,4 +90,27 @@ function settings(): readonly Option[] {
 function nameSchema(): z.ZodType<string> {
   const schema = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
   return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
+}
+
+/** Said by its place and user instead; it may hold a password. */
+const NOT_TOLD: ReadonlySet<string> = new Set(["store", "storeFile"]);
+
+/** By the option parser's own word; what it does not name is a default. */
+const ORIGINS: Readonly<Record<string, Setting["from"]>> = { cli: "command line", env: "environment" };
+
+/** The options as settings, of a command whose words have been read: in words, without secrets, and where each comes from. */
+function settingsIn(command: Command): readonly Setting[] {
+  return command.options
+    .filter((option) => !NOT_TOLD.has(option.attributeName()))
+    .map((option) => {
+      const name = option.attributeName();
+      const value = inWords(command.getOptionValue(name)) ?? option.defaultValueDescription ?? null;
+      return { name: option.name(), value, from: ORIGINS[command.getOptionValueSource(name) ?? ""] ?? "default" };
+    });
+}
+
+function inWords(value: unknown): string | null {
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
+  const [text = null] = withoutPasswords([value === true ? "yes" : value === false ? "no" : String(value)]);
+  return text;
 }

@@ -44,7 +44,7 @@ const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
   notice: "ok",
 };
 
-/** `alarms`: as `capacity` answers, the gravest first; none where they can't be had. */
+/** `alarms`: the gravest first, as the coordinator answers; none where they can't be had. */
 export function verdictOf(
   { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer,
   alarms: readonly Alarm[],

@@ -20,8 +20,8 @@ export function labelsIn(text: string, namespace: string): Labels {
   if (isOurs) return labels as Labels;
   throw new CoordinatorError(
     "store_corrupt",
-    `the labels of namespace "${namespace}" were changed by another program. Nothing else depends on them. Clear them, and set new ones with ` +
-      `--label: \`callnumber namespaces describe ${namespace} --unlabel\``,
+    `the labels of namespace "${namespace}" were changed by another program. Nothing else depends on them. Set new ones: ` +
+      `POST {"labels":{}} to /v1/namespaces/${namespace}/labels`,
   );
 }
 

@@ -1,0 +1,24 @@
+/** `schemes`: the numbering schemes as commands, for a command line to mount. None needs a coordinator. */
+import { Command } from "commander";
+import type { SchemesIo } from "./io.js";
+import { listCommand } from "./list.js";
+import { mintCommand } from "./mint.js";
+import { oddsCommand } from "./odds.js";
+import { parseCommand } from "./parse.js";
+import { simulateCommand } from "./simulate.js";
+
+export type { SchemesIo } from "./io.js";
+
+/** `schemes` with its sub-commands, for one call. */
+export function schemesCommand(io: SchemesIo): Command {
+  const command = new Command("schemes")
+    .summary("compare, read and mint other numbering schemes (offline)")
+    .description(
+      "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/schemes.md says how to " +
+        "read what it prints.",
+    );
+  for (const make of [listCommand, parseCommand, mintCommand, oddsCommand, simulateCommand]) {
+    command.addCommand(make(io));
+  }
+  return command;
+}
