@@ -186,6 +186,21 @@ describe("an export that goes on for long", () => {
     answer.destroy();
   });
 
+  test("takes one of two slots of its client, and frees it when it is broken off", async () => {
+    store.isEndless = true;
+    const [first] = [await begun(), await begun()];
+    const rejected = await fetch(url);
+    expect([rejected.status, await rejected.json()]).toMatchObject([503, { code: "overloaded" }]);
+    first?.destroy();
+    await expect
+      .poll(async () => {
+        const next = await begun();
+        next.destroy();
+        return next.statusCode;
+      })
+      .toBe(200);
+  });
+
   test.each(["ndjson", "csv"])(
     "is refused before it begins when nothing can be read, and the log hears it: %s",
     async (format) => {

@@ -108,14 +108,26 @@ test("a full disk throws nothing, is reported once a minute, and at the close", 
   expect(said.slice(3)).toEqual([expect.stringMatching(/^The last lines of the log were not written: ENOSPC/)]);
 });
 
-test("a pipe whose reader is gone throws nothing, and is reported", async () => {
-  const { log, said } = await brokenPipe();
+test("a pipe whose reader is gone throws nothing, and its lines are counted", async () => {
+  const fd = brokenPipe();
+  const said: string[] = [];
+  let nowMs = 0;
+  const log = new LogDestination({
+    fd,
+    say: (text) => void said.push(text),
+    waitingBytesMax: 20_000,
+    now: () => nowMs,
+  });
   for (const number of upTo(100)) log.stream.write(line("lease", number));
   expect(said).toEqual([expect.stringContaining("EPIPE")]);
+  nowMs = 60_000;
+  log.stream.write(line("lease", 100));
+  expect(said.at(-1)).toMatch(/EPIPE.* Lines dropped: 8\d$/);
   await log.close();
 });
 
-async function brokenPipe() {
+/** Opened for writing. */
+function brokenPipe(): number {
   const folder = mkdtempSync(join(tmpdir(), "callnumber-log-"));
   const path = join(folder, "pipe");
   execFileSync("mkfifo", [path]);
@@ -126,6 +138,5 @@ async function brokenPipe() {
     closeSync(fd);
     rmSync(folder, { recursive: true, force: true });
   });
-  const said: string[] = [];
-  return { log: new LogDestination({ fd, say: (text) => void said.push(text) }), said };
+  return fd;
 }

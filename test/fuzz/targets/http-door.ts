@@ -8,7 +8,6 @@ import { connect as encrypt } from "node:tls";
 import { LeaseLimits } from "../../../packages/coordinator/src/limits/lease-limits.js";
 import { OPERATOR_ROUTES } from "../../../packages/protocol/src/operator.js";
 import { newAuthority } from "../../tls/certificates.js";
-import { callerAddresses } from "../caller-addresses.js";
 import type { Draw } from "../draw.js";
 import { type Conversation, type FuzzedServer, leaseIn, startFuzzedServer } from "../fuzzed-server.js";
 import { doorOfFuzzedTokens, FUZZED_TOKENS, type FuzzedToken } from "../fuzzed-tokens.js";
@@ -34,12 +33,11 @@ export const httpDoor: FuzzTarget = {
     const { certificate, key } = authority.issue();
     const tls = { certificate, key, clientCa: undefined, endsAtMs: Date.now() + YEAR_MS };
     const door = doorOfFuzzedTokens();
-    const nextAddress = callerAddresses();
     const server = await startFuzzedServer({
       namespaces: NAMESPACES,
       server: { door, signInTokens: door, tls, limits: new LeaseLimits() },
       connectTo(port) {
-        const socket = connect({ port, host: "127.0.0.1", localAddress: nextAddress(), noDelay: true });
+        const socket = connect({ port, host: "127.0.0.1", noDelay: true });
         return encrypt({ socket, host: "127.0.0.1", ca: authority.certificate });
       },
     });

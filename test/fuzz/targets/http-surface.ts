@@ -1,6 +1,5 @@
 /** The HTTP surface where nobody is asked for a token: valid requests made wrong, as bytes on real sockets. */
 import { connect } from "node:net";
-import { callerAddresses } from "../caller-addresses.js";
 import { startFuzzedServer } from "../fuzzed-server.js";
 import { requestBatch } from "../http-requests.js";
 import type { FuzzTarget } from "../target.js";
@@ -9,11 +8,10 @@ export const httpSurface: FuzzTarget = {
   name: "http-surface",
   shortCount: 10,
   async start() {
-    const nextAddress = callerAddresses();
     const server = await startFuzzedServer({
       namespaces: ["main"],
       server: {},
-      connectTo: (port) => connect({ port, host: "127.0.0.1", localAddress: nextAddress(), noDelay: true }),
+      connectTo: (port) => connect({ port, host: "127.0.0.1", noDelay: true }),
     });
     return {
       input: (draw) => requestBatch(draw),
