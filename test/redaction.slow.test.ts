@@ -38,7 +38,7 @@ const COMMANDS: Readonly<
   "advance-version": { words: ["--before-its-end"] },
   doctor: { words: [] },
   backup: { words: ["/nonexistent/backup"] },
-  ledger: { words: ["verify", "--ledger-folder", "/nonexistent/ledger"], asks: "nothing" },
+  retention: { words: [] },
   move: { words: [] },
   schemes: { words: ["uuid"], asks: "nothing" },
   parse: { words: ["2VznWE2i"], asks: "nothing" },

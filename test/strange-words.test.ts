@@ -3,7 +3,6 @@
  * and names. Every command that tells of it is a process of its own, and no character of its output does anything.
  */
 import { once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -177,7 +176,7 @@ function well([name = "", word]: readonly string[]): string {
   return /^(?:auth|select|hello|client)$/i.test(name) ? "+OK\r\n" : "*0\r\n";
 }
 
-test("tables, columns and folders are called what acts on a terminal: no command repeats it", async () => {
+test("tables and columns are called what acts on a terminal: no command repeats it", async () => {
   const folder = await folderForTest();
   const name = BAD.replaceAll("/", "");
   const archive = join(folder, "archive.db");
@@ -187,13 +186,6 @@ test("tables, columns and folders are called what acts on a terminal: no command
   const { storeUrl } = sharedRedis();
   const recovering = ["recover", "--store", storeUrl, "--witness-folder", folder, "--scan", archive, "--scan-column"];
   for (const column of ["none.x", "t.x"]) expectHarmless(await callnumber([...recovering, column]), column);
-
-  const ledger = join(folder, "ledger");
-  await mkdir(join(ledger, name, name), { recursive: true });
-  await writeFile(join(ledger, name, name, "0000000001-0000000002.0123456789abcdef.ndjson.gz"), "x");
-  const verified = await callnumber(["ledger", "verify", "--ledger-folder", ledger]);
-  expect(verified.code).toBe(1);
-  expectHarmless(verified, "ledger verify");
 });
 
 test("a coordinator is not called what acts on a terminal", async () => {

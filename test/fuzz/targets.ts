@@ -1,6 +1,5 @@
 /** What is fuzzed. */
 import type { FuzzTarget } from "./target.js";
-import { archiveFile } from "./targets/archive-file.js";
 import { codec } from "./targets/codec.js";
 import { httpDoor } from "./targets/http-door.js";
 import { httpSurface } from "./targets/http-surface.js";
@@ -17,7 +16,6 @@ export const TARGETS: readonly FuzzTarget[] = [
   httpSurface,
   httpDoor,
   redisAnswers,
-  archiveFile,
   logScan,
   storeUrl,
 ];

@@ -55,13 +55,13 @@ interface SoFar {
 async function leasesSoFar(question: FollowQuestion): Promise<SoFar> {
   const { coordinator, tokenFile, namespace, filter, limit } = question;
   const place = { coordinator, tokenFile, namespace };
-  const [newest] = await newestLeases({ ...place, filter: new URLSearchParams(), limit: 1 });
+  const [newest] = (await newestLeases({ ...place, filter: new URLSearchParams(), limit: 1 })).leases;
   if (newest === undefined) return { leases: [], upTo: -1 };
   const upTo = lastLedgerIdOf(newest);
   const bounded = new URLSearchParams(filter);
   bounded.set("toRun", String(upTo));
-  const leases = await newestLeases({ ...place, filter: bounded, limit });
-  return { leases: leases.reverse(), upTo };
+  const { leases } = await newestLeases({ ...place, filter: bounded, limit });
+  return { leases: leases.toReversed(), upTo };
 }
 
 interface Told {

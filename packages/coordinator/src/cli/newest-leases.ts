@@ -1,6 +1,12 @@
 /** The newest leases that pass a filter, as many as are asked for, however many pages that takes. */
 import { runsAnswerSchema } from "@callnumber/protocol/schemas";
-import { type LedgerEntry, PAGE_LIMIT_MAX, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
+import {
+  type LedgerEntry,
+  PAGE_LIMIT_MAX,
+  pathOf,
+  type RunsAnswer,
+  type TrimmedLeases,
+} from "@callnumber/protocol/wire";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 
@@ -13,11 +19,18 @@ export interface NewestQuestion {
   readonly limit: number;
 }
 
+export interface NewestLeases {
+  readonly leases: readonly LedgerEntry[];
+  /** What was trimmed of older ones, where fewer were there than asked for. */
+  readonly trimmed: TrimmedLeases | null;
+}
+
 /** Newest first. Follows the cursor until there are enough: a filtered page may be short although more follow. */
-export async function newestLeases(question: NewestQuestion): Promise<LedgerEntry[]> {
+export async function newestLeases(question: NewestQuestion): Promise<NewestLeases> {
   const { namespace, filter, limit } = question;
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
+  let trimmed: TrimmedLeases | null = null;
   do {
     const query = new URLSearchParams(filter);
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
@@ -32,7 +45,7 @@ export async function newestLeases(question: NewestQuestion): Promise<LedgerEntr
         "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
       );
     }
-    cursor = page.nextCursor;
+    ({ nextCursor: cursor, trimmed } = page);
   } while (cursor !== null && leases.length < limit);
-  return leases;
+  return { leases, trimmed };
 }

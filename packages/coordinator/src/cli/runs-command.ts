@@ -1,5 +1,5 @@
 /** `runs`: the newest leases, and with --follow those that come. */
-import type { LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry, TrimmedLeases } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { tokenFileOption } from "./bearer-token.js";
 import { commandIo } from "./command-io.js";
@@ -9,7 +9,7 @@ import { leaseTable } from "./lease-table.js";
 import { type FilterOptions, filterOptions, filterQuery } from "./ledger-filter-options.js";
 import { newestLeases } from "./newest-leases.js";
 import { checkedOption, coordinatorOption, everyOption, namespaceOption, wholeNumber } from "./options.js";
-import { jsonLine, print, printJson, printPainted } from "./print.js";
+import { grouped, instant, jsonLine, print, printJson, printPainted } from "./print.js";
 import { untilStopped } from "./until-stopped.js";
 
 interface Options extends FilterOptions {
@@ -56,10 +56,12 @@ function followOption(): Option {
 }
 
 async function list({ coordinator, tokenFile, namespace, limit, json, ...filter }: Options): Promise<void> {
-  const leases = await newestLeases({ coordinator, tokenFile, namespace, limit, filter: filterQuery(filter) });
-  if (json) printJson(leases);
-  else if (leases.length === 0) print("no leases");
-  else printPainted(leaseTable().linesOf(leases).join("\n"));
+  const question = { coordinator, tokenFile, namespace, limit, filter: filterQuery(filter) };
+  const { leases, trimmed } = await newestLeases(question);
+  if (json) return printJson(leases);
+  if (leases.length > 0) printPainted(leaseTable().linesOf(leases).join("\n"));
+  else if (trimmed === null) print("no leases");
+  if (trimmed !== null) print(trimmedInWords(trimmed));
 }
 
 async function follow({ coordinator, tokenFile, namespace, limit, every, json, ...filter }: Options): Promise<void> {
@@ -79,4 +81,8 @@ async function follow({ coordinator, tokenFile, namespace, limit, every, json, .
     onTrouble: (error) => stderr.write(failureOf(error, json === true)),
   });
   for await (const batch of leases) printPainted(linesOf(batch).join("\n"));
+}
+
+function trimmedInWords({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {
+  return `leases up to run ${grouped(upToRun)}, the last of ${instant(lastLeasedAtMs)}, were trimmed: they are in the files of --ledger-dir`;
 }

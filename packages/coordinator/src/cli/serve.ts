@@ -15,12 +15,13 @@ import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
 import { RecentEvents } from "../recent-events.js";
 import { RefusalLines } from "../refusal-lines.js";
+import { LedgerFiles } from "../retention/ledger-files.js";
+import { LedgerTrimmer } from "../retention/ledger-trimmer.js";
 import { visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
-import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
 import { LogOutput } from "./log-output.js";
 import { announcement } from "./make-namespace.js";
 import { RELEASE } from "./release.js";
@@ -32,7 +33,7 @@ import { terminalLog } from "./terminal-log.js";
 import { untilStopped } from "./until-stopped.js";
 import { memoryOf } from "./witness-option.js";
 
-export interface ServeOptions extends LedgerOptions, AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
+export interface ServeOptions extends AdmissionOptions, ConnectionOptions, LimitOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -41,6 +42,7 @@ export interface ServeOptions extends LedgerOptions, AdmissionOptions, Connectio
   readonly create?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
+  readonly ledgerDir?: string;
   readonly accept: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
   readonly publicInspect?: boolean;
@@ -72,7 +74,6 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
-  const ledgerArchive = ledgerArchiveOf(options);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const create = options.create ?? stderr.isTTY ?? false;
@@ -121,7 +122,6 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       witnessOf: memory.witnessOf,
       remembered: memory.namespaces(),
       overrides: options.accept,
-      ledgerArchive,
       startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
@@ -151,13 +151,15 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     coordinator.startTouching();
-    const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
-    rotation?.start();
+    const { ledgerDir } = options;
+    const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
+    const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
+    trimmer.start();
     const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
     tls?.stop();
-    await rotation?.stop();
+    await trimmer.stop();
     recent.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
