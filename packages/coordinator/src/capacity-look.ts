@@ -23,8 +23,8 @@ export interface Look {
 }
 
 /**
- * The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. Nobody looks back farther than a week, and so far all leases stay
- * (`RETENTION_DAYS_MIN`).
+ * The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
+ * ever trimmed (`RETENTION_DAYS_MIN`).
  */
 export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<Look> {
   const leases: LedgerEntry[] = [];

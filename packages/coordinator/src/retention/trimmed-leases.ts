@@ -24,8 +24,8 @@ export async function withoutLease(store: Store, namespace: string, ledgerId: nu
   if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId);
   return new CoordinatorError(
     "lease_trimmed",
-    `run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, ` +
-      "unless it was skipped. Its lease was trimmed. Search the files of --ledger-dir",
+    `run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" was trimmed: leased at or before ` +
+      `${new Date(retention.leasedAtMs).toISOString()}, or skipped. Search the files of --ledger-dir`,
   );
 }
 
