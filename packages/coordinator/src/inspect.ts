@@ -50,15 +50,16 @@ export async function inspectCallNumber(
   if (found === undefined && fields.version > record.version) {
     return inspectOtherVersion(numbered, record, await hintsFor(record));
   }
+  const isAboveMark = ledgerId > markOf(record);
   // Leased between the two, it would be taken for a run that was skipped.
-  const lease = found ?? (ledgerId <= markOf(record) ? await find() : undefined);
-  if (lease === undefined) {
-    // Read only now: a lease that was trimmed while it was looked for is known to be by then.
-    const retention = await ledger.readRetention(namespace);
-    if (isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
-    return inspectNeverLeased(numbered, record, await hintsFor(record));
+  const lease = found ?? (isAboveMark ? undefined : await find());
+  if (lease !== undefined) {
+    return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
   }
-  return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
+  // Read only now: a lease that was trimmed while it was looked for is known to be by then.
+  const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
+  if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
+  return inspectNeverLeased(numbered, record, await hintsFor(record));
 }
 
 /**
