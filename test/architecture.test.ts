@@ -81,8 +81,8 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the guard, the operator's verbs and the archive of a ledger know ports only: they hold for every store, a simulated one too",
-    files: /^packages\/coordinator\/src\/(guard|operator|ledger-archive)\//,
+      "the guard, the operator's verbs and what trims a ledger know ports only: they hold for every store, a simulated one too",
+    files: /^packages\/coordinator\/src\/(guard|operator|retention)\//,
     forbidden: /^packages\/coordinator\/src\/(stores|http|cli|coordinator)\b|ioredis|@photostructure|fastify|commander/,
   },
   {

@@ -12,7 +12,7 @@ const LONGEST = [
   "test/move-command",
   "packages/coordinator/test/move.test",
   "packages/coordinator/test/redis-store",
-  "packages/coordinator/test/rotation-crash",
+  "packages/coordinator/test/trim-crash",
   "packages/coordinator/test/redis-topology-cluster",
   "packages/coordinator/test/move-crash",
   "packages/coordinator/test/sqlite-",

@@ -35,6 +35,7 @@ const COMMANDS: Readonly<
   "advance-version": { words: ["--before-its-end"] },
   doctor: { words: [] },
   backup: { words: ["/nonexistent/backup"] },
+  retention: { words: [] },
   move: { words: [] },
   schemes: { words: ["parse", "2VznWE2i"], asks: "nothing" },
   token: { words: ["list", "--tokens-file", "/nonexistent/tokens"], asks: "nothing" },

@@ -234,8 +234,8 @@ describe("a whole story", () => {
       operator: await tokenFor(at, "--role", "operator", "--namespace", "main"),
     };
     const [leaseId] = await idsIn(at);
-    const ledgerFolder = join(at.folder, "ledger");
-    const more = ["--tokens-file", at.tokensFile, "--log-level", "debug", "--ledger-folder", ledgerFolder];
+    const ledgerDir = join(at.folder, "ledger");
+    const more = ["--tokens-file", at.tokensFile, "--log-level", "debug", "--ledger-dir", ledgerDir];
     const coordinator = await serve(at.store, "--create", ...more);
     const heard: string[] = [];
     const run = async (token: string | undefined, parameters: readonly string[], code = 0) => {

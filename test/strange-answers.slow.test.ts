@@ -44,7 +44,7 @@ const status = {
   rates: [],
 };
 
-const page = (leases: unknown) => JSON.stringify({ namespace: "main", leases, nextCursor: null });
+const page = (leases: unknown) => JSON.stringify({ namespace: "main", leases, nextCursor: null, trimmed: null });
 
 /** Answers every question with this text. */
 async function answering(text: string | Buffer, headers: Readonly<Record<string, string>> = {}) {
@@ -77,7 +77,7 @@ describe("an answer that is small on its way only", () => {
   test.each([["runs"], ["runs", "--limit", "100000"]])(
     "%j: pages that lead no further back are no pages",
     async (...words) => {
-      const stuck = JSON.stringify({ namespace: "main", leases: [], nextCursor: "7" });
+      const stuck = JSON.stringify({ namespace: "main", leases: [], nextCursor: "7", trimmed: null });
       const { code, stderr } = await callnumber([...words, "--json", ...(await answering(stuck))]);
       expect([code, JSON.parse(stderr)]).toEqual([
         1,

@@ -32,8 +32,8 @@ sentinel_hash=$(hash_if_given CALLNUMBER_REDIS_SENTINEL_PASSWORD)
 cluster_hash=$(hash_if_given CALLNUMBER_REDIS_CLUSTER_PASSWORD)
 
 # What the scripts, the ledger and the look before leasing need, and on our keys alone; test/deploy tries that nothing is missing
-# and nothing too much. Nothing here deletes, renames or sets a key aside; single leases leave a ledger for the ledger folder (XDEL,
-# HDEL), but never its newest. For a database other than 0, +select is needed too.
+# and nothing too much. Nothing here deletes, renames or sets a key aside; leases are trimmed off a ledger (XDEL, HDEL), but never its
+# newest. For a database other than 0, +select is needed too.
 coordinator="+ping +hello +info +time +wait
   +eval +evalsha +script|load
   +type +ttl +hget +hmget +hset +hsetnx +hkeys +hlen

@@ -57,6 +57,30 @@ describe.skipIf(CHROMIUM === undefined)("the ledger on the page", () => {
     await page.getByText("a label is asked for as name=value").waitFor();
   });
 
+  test("says of trimmed leases until when they were leased, and where they are", async () => {
+    const { page, visit } = await openConsole(browser());
+    const trimmed = { upToRun: 17, lastLeasedAtMs: Date.UTC(2026, 9, 1) };
+    const explanation = "run 17 was leased at or before 2026-10-01, unless it was skipped";
+    const callNumber = encodeCallNumber({ version: 0, run: 17, sequence: 3 });
+    await page.route("**/v1/namespaces/main/runs?*", (route) =>
+      route.fulfill({ json: { namespace: "main", leases: [], nextCursor: null, trimmed } }),
+    );
+    await page.route("**/v1/namespaces/main/runs/17", (route) =>
+      route.fulfill({ status: 410, json: { code: "lease_trimmed", message: explanation } }),
+    );
+    await page.route("**/v1/namespaces/main/call-numbers/*", (route) => {
+      const numbered = { namespace: "main", callNumber, version: 0, run: 17, sequence: 3 };
+      return route.fulfill({ json: { ...numbered, verdict: "trimmed", explanation, trimmed } });
+    });
+    await visit("/main/runs");
+    await page.getByText("were trimmed from the store: they are in the files of --ledger-dir").waitFor();
+    await visit("/main/runs/17");
+    await page.getByText("Run 17 was leased at or before 2026-10-01").waitFor();
+    await visit(`/main/inspect/${callNumber}`);
+    await page.getByText("Leased long ago").waitFor();
+    await mustBeAccessible(page);
+  });
+
   test("keeps the namespaces apart, each with its labels and a colour of its own", async () => {
     const namespaces = ["main", "lists"];
     const { page, visit, coordinator } = await openConsole(browser(), {}, { namespaces });

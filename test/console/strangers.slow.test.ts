@@ -166,7 +166,7 @@ function entry(name: string, index: number): LedgerEntry {
 /** A coordinator, or a store, that was taken over: no schema stands before the page. */
 async function answerHostilely(page: Page): Promise<void> {
   const texts = [...HOSTILE, LONG];
-  const runs: RunsAnswer = { leases: texts.map(entry), nextCursor: MARKUP } as never;
+  const runs: RunsAnswer = { leases: texts.map(entry), nextCursor: MARKUP, trimmed: null } as never;
   const guard = { state: "fenced", code: MARKUP, sinceMs: 0, explanation: texts.join(" ") };
   const namespaces = {
     store: MARKUP,

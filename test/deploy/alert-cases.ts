@@ -25,7 +25,7 @@ const refusals = (code: string) => own("callnumber_refusals_total", `code="${cod
 const jumps = (code: string) => own("callnumber_jumps_total", `code="${code}"`);
 const alarm = (name: string, severity = "warning") => own("callnumber_alarms", `name="${name}",severity="${severity}"`);
 const linesLost = 'callnumber_log_lines_lost_total{instance="one"}';
-const rotationFailures = own("callnumber_rotation_failures_total");
+const trimFailures = own("callnumber_ledger_trim_failures_total");
 const burnt = (reason: string) => own("callnumber_runs_burnt_total", `reason="${reason}"`);
 const bucket = (le: string) => own("callnumber_lease_duration_seconds_bucket", `le="${le}"`);
 const certificateEnd = 'callnumber_tls_certificate_expiry_timestamp_seconds{instance="one"}';
@@ -38,7 +38,7 @@ const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
   CallnumberInternalError: refusals("internal_error"),
   CallnumberLogLinesLost: linesLost,
   CallnumberJumped: jumps("store_epoch_changed"),
-  CallnumberRotationFails: rotationFailures,
+  CallnumberLedgerTrimFails: trimFailures,
 }).map(([alert, series]) => ({
   alert,
   fires: { [series]: "_x80 1x20", [STARTED]: "_x80 4860x20" },
@@ -230,15 +230,15 @@ export const ALERT_CASES: readonly AlertCase[] = [
     silent: { [alarm("line_ending")]: "0x40", [alarm("line_ending", "notice")]: "1x40" },
   },
   {
-    alert: "CallnumberRotationFails",
-    fires: { [rotationFailures]: "0x60 1x60" },
-    silent: { [rotationFailures]: "0 1x120" },
+    alert: "CallnumberLedgerTrimFails",
+    fires: { [trimFailures]: "0x60 1x60" },
+    silent: { [trimFailures]: "0 1x120" },
     atMin: 90,
   },
   {
-    alert: "CallnumberRotationFails",
-    fires: { [outside("callnumber_rotation_failures_total")]: "0x60 1x60" },
-    silent: { [outside("callnumber_rotation_failures_total")]: "0 1x120" },
+    alert: "CallnumberLedgerTrimFails",
+    fires: { [outside("callnumber_ledger_trim_failures_total")]: "0x60 1x60" },
+    silent: { [outside("callnumber_ledger_trim_failures_total")]: "0 1x120" },
     atMin: 90,
   },
 ];

@@ -94,7 +94,7 @@ async function work(user: string): Promise<void> {
     await coordinator.run(namespace, firstRun);
     await coordinator.inspect(namespace, encodeCallNumber({ version: 0, run: firstRun, sequence: 1 }));
     await coordinator.lease(namespace, { ...request, nonce: randomBytes(12).toString("base64url") });
-    await cutOldest(store, namespace, made.storeId);
+    await trimOldest(store, namespace, made.storeId);
     await coordinator.inspect(namespace, "00000000");
     await coordinator.labelNamespace(namespace, { archive: "lists" });
     expect(await coordinator.namespaces()).toContainEqual(
@@ -109,14 +109,14 @@ async function work(user: string): Promise<void> {
   }
 }
 
-/** As a rotation does, once the lease stands in a file. */
-async function cutOldest(store: Store, namespace: string, storeId: string): Promise<void> {
-  const { through: archivedThrough } = await store.readArchived(namespace);
-  const [oldest] = await store.exportLeases(namespace, { afterLedgerId: archivedThrough, limit: 1 });
-  const { firstRun: lastLedgerId = 0, progress } = oldest ?? {};
-  const leases = [{ lastLedgerId, reportedAtMs: progress?.reportedAtMs ?? null }];
-  const answer = await store.cutLedger(namespace, { storeId, archivedThrough, through: lastLedgerId, leases });
-  expect(answer).toMatchObject({ isCut: true, leaseCount: 1 });
+/** As a coordinator does, once the lease is in a file. */
+async function trimOldest(store: Store, namespace: string, storeId: string): Promise<void> {
+  await store.setRetention(namespace, 90);
+  const { through: trimmedThrough } = await store.readRetention(namespace);
+  const [oldest] = await store.exportLeases(namespace, { afterLedgerId: trimmedThrough, limit: 1 });
+  const { firstRun: through = 0, leasedAtMs = 0, progress } = oldest ?? {};
+  const leases = [{ lastLedgerId: through, reportedAtMs: progress?.reportedAtMs ?? null }];
+  expect(await store.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases })).toBe(true);
 }
 
 function rightsOf(user: string): string[] {

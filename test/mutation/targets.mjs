@@ -24,9 +24,9 @@ export const TARGETS = {
   /** What decides about leases; not the files and locks below them. */
   stores: {
     mutate: [
-      `${STORES}/{cut,import,report}-decision.ts`,
+      `${STORES}/{import,report,trim}-decision.ts`,
       `${STORES}/{memory-store,namespace-record,sqlite-records,sqlite-store}.ts`,
     ],
-    tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-cut,store-copy,sqlite-store,moved-seal,burnt}.test.ts`],
+    tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,moved-seal,burnt}.test.ts`],
   },
 };

@@ -26,10 +26,10 @@ export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
 export type {
-  ArchivedPart,
   ConfirmStep,
   NamespaceRecord,
   Outcome,
+  Retention,
   StepCommand,
   Store,
 } from "../../packages/coordinator/src/store.js";

@@ -5,11 +5,11 @@
 import type { Answer, Call, Calls } from "./calls.js";
 import type { Network, Place } from "./network.js";
 import {
-  type ArchivedPart,
   CoordinatorError,
   type NamespaceRecord,
   namespaceRecordIn,
   type Outcome,
+  type Retention,
   refused,
   type StepCommand,
   type Store,
@@ -167,11 +167,13 @@ export class SimulatedStore implements Store {
     return {};
   }
 
-  async readArchived(): Promise<ArchivedPart> {
-    return { storeId: undefined, through: 0 };
+  async readRetention(): Promise<Retention> {
+    return { days: 0, through: 0, leasedAtMs: 0 };
   }
 
-  async cutLedger(): Promise<never> {
+  async setRetention(): Promise<void> {}
+
+  async trimLedger(): Promise<never> {
     throw new Error("a simulated store keeps no ledger");
   }
 

@@ -1,27 +1,28 @@
 /**
  * A day of an operator, played with real processes: twenty importers in three namespaces, one of which crashes over and over; a
- * number from a complaint; an export; a ledger that is rotated while the power goes; and everything is found again.
+ * number from a complaint; an export; a ledger that is trimmed while the power goes; and everything is found again.
  */
 import { watch } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
+import { fillRedis } from "../../bench/filled-ledgers.js";
 import { CHROMIUM, launchChromium, newPage, WITHOUT_CHROMIUM } from "../console/browser.js";
 import { callnumber, folderForTest, type ServingProcess, serveProcess } from "../processes/command.js";
 import { losePower } from "../redis/power-loss.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
-import { leaseBacklog } from "./backlog.js";
 import { Importer, type ImporterSettings } from "./importers.js";
 
 const NAMESPACES = { lists: 8, letters: 7, news: 5 } as const;
 type Namespace = keyof typeof NAMESPACES;
 const CRASHING = { namespace: "letters", name: "letters-3" } as const;
-/** Enough for one whole file of the archive. */
+/** Of ninety days, so that a trim takes some steps. */
 const BACKLOG_LEASES = 8_600;
-const KEPT_LEASES = 300;
+const RETENTION_DAYS = "30";
 
 /** A look starts a process or reads what twenty have written. */
 const LOOK_EVERY_MS = 500;
@@ -37,8 +38,8 @@ test(
   "an operator sees what is wrong, finds who made a number, and loses nothing when the power goes",
   async () => {
     const folder = await folderForTest();
-    const ledgerFolder = join(folder, "ledger");
-    await mkdir(ledgerFolder);
+    const ledgerDir = join(folder, "ledger");
+    await mkdir(ledgerDir);
     const disk = createWatchedDisk();
     const redis = await startRedisServer({
       config: { appendonly: "yes", appendfsync: "always" },
@@ -50,10 +51,12 @@ test(
         await callnumber(["init", "--namespace", namespace, "--label", `archive=${namespace}`, "--store", store]),
       ).toMatchObject({ code: 0 });
     }
+    const client = new Redis(redis.url);
+    await fillRedis(client, "lists", BACKLOG_LEASES);
+    client.disconnect();
     const witness = ["--witness-folder", join(folder, "witness")];
     let coordinator = await serveProcess(store, "--namespace", "lists", ...witness);
     const { url } = coordinator;
-    await leaseBacklog(url, "lists", BACKLOG_LEASES);
     const importers = twentyImporters(url, folder);
     for (const importer of importers) importer.start();
 
@@ -62,18 +65,21 @@ test(
     await seenInConsole(url);
     await numberIsFound(url, importers);
 
-    const exported = await exportedWeek(url, "lists");
+    const exported = await exportedLedger(url, "lists");
     expect(exported.length).toBeGreaterThanOrEqual(BACKLOG_LEASES);
 
     expect(await coordinator.stop()).toBe(0);
-    const rotating = ["--ledger-folder", ledgerFolder, "--keep-leases", String(KEPT_LEASES)];
+    expect(
+      await callnumber(["retention", "--days", RETENTION_DAYS, "--namespace", "lists", "--store", store, ...witness]),
+    ).toMatchObject({ code: 0 });
+    const trimming = ["--ledger-dir", ledgerDir];
     const again = () =>
-      serveProcess(store, "--namespace", "lists", "--port", new URL(url).port, ...witness, ...rotating);
+      serveProcess(store, "--namespace", "lists", "--port", new URL(url).port, ...witness, ...trimming);
     coordinator = await again();
-    await powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder });
+    await powerGoesInTheMiddle({ coordinator, redis, disk, ledgerDir });
     await redis.start();
     coordinator = await again();
-    await expect.poll(() => rotationsIn(coordinator)).toHaveLength(1);
+    await expect.poll(() => trimsIn(coordinator), { interval: LOOK_EVERY_MS }).toHaveLength(1);
 
     // Everybody goes on, and what was exported before is there, each lease once.
     const before = await Promise.all(importers.map(async (importer) => (await importer.numbers()).length));
@@ -87,7 +93,7 @@ test(
       )
       .toBe(true);
     await Promise.all(importers.map((importer) => importer.stop()));
-    await everythingIsFound(url, importers, exported);
+    await everythingIsFound({ url, ledgerDir }, importers, exported);
     await numberIsFound(url, importers);
     expect(await coordinator.stop()).toBe(0);
   },
@@ -154,24 +160,11 @@ async function numberIsFound(url: string, importers: readonly Importer[]): Promi
   }
 }
 
-async function exportedWeek(url: string, namespace: string): Promise<readonly LedgerEntry[]> {
-  const from = new Date(Date.now() - 7 * 24 * 3_600_000).toISOString();
-  const { code, stdout } = await callnumber([
-    "export",
-    "--coordinator",
-    url,
-    "--namespace",
-    namespace,
-    "--from",
-    from,
-    "--format",
-    "ndjson",
-  ]);
+async function exportedLedger(url: string, namespace: string): Promise<readonly LedgerEntry[]> {
+  const at = ["--coordinator", url, "--namespace", namespace];
+  const { code, stdout } = await callnumber(["export", ...at, "--format", "ndjson"]);
   expect(code).toBe(0);
-  const lines = stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as LedgerEntry);
+  const lines = leasesIn(stdout);
   const end = lines.pop() as unknown as { end: true; leaseCount: number };
   expect(end).toMatchObject({ end: true, leaseCount: lines.length });
   return lines;
@@ -181,14 +174,13 @@ interface Stage {
   readonly coordinator: ServingProcess;
   readonly redis: RedisServer;
   readonly disk: WatchedDisk;
-  readonly ledgerFolder: string;
+  readonly ledgerDir: string;
 }
 
-/** As soon as the first file of the archive begins to be there, coordinator and Redis are gone, and what Redis had not synced. */
-async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder }: Stage): Promise<void> {
+/** As soon as the first leases are written to a file, coordinator and Redis are gone, and what Redis had not synced. */
+async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerDir }: Stage): Promise<void> {
   await new Promise<void>((resolve) => {
-    const watcher = watch(ledgerFolder, { recursive: true }, (_, name) => {
-      if (name === null || !/\.gz/.test(name)) return;
+    const watcher = watch(ledgerDir, () => {
       watcher.close();
       resolve();
     });
@@ -197,21 +189,39 @@ async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerFolder }: 
   await losePower(redis, disk);
 }
 
-/** What the coordinator told of its rotations since it was started. */
-function rotationsIn({ output }: ServingProcess): readonly string[] {
+/** What the coordinator logged of its trims since it was started. */
+function trimsIn({ output }: ServingProcess): readonly string[] {
   return output()
     .stdout.split("\n")
-    .filter((line) => line.includes('"msg":"rotation"'));
+    .filter((line) => line.includes('"msg":"ledger_trimmed"'));
+}
+
+function leasesIn(text: string): LedgerEntry[] {
+  const lines = text.split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as LedgerEntry);
+}
+
+/** What was trimmed and what is in the store, each lease once: it may have been written twice. */
+async function wholeLedger({ url, ledgerDir }: Place, namespace: string): Promise<readonly LedgerEntry[]> {
+  const names = (await readdir(ledgerDir)).filter((name) => name.startsWith(`${namespace}.`));
+  const texts = await Promise.all(names.map((name) => readFile(join(ledgerDir, name), "utf8")));
+  const leases = [...texts.flatMap(leasesIn), ...(await exportedLedger(url, namespace))];
+  return [...new Map(leases.map((lease) => [lease.nonce, lease])).values()];
+}
+
+interface Place {
+  readonly url: string;
+  readonly ledgerDir: string;
 }
 
 /** No number was made twice; the run of each is in the ledger, under the one who made it; and what was exported before is there. */
 async function everythingIsFound(
-  url: string,
+  place: Place,
   importers: readonly Importer[],
   exported: readonly LedgerEntry[],
 ): Promise<void> {
   for (const namespace of Object.keys(NAMESPACES) as Namespace[]) {
-    const ledger = await exportedWeek(url, namespace);
+    const ledger = await wholeLedger(place, namespace);
     const holders = new Map<number, string>();
     for (const { version, firstRun, runCount, holder } of ledger) {
       for (let run = firstRun; run < firstRun + runCount; run++) {

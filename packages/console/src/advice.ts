@@ -36,6 +36,7 @@ type OfOneRequest =
   | "overloaded"
   | "namespace_already_initialised"
   | "run_not_leased"
+  | "lease_trimmed"
   | "not_the_holder"
   | "line_reached"
   | "version_not_ended"
@@ -43,7 +44,6 @@ type OfOneRequest =
   | "coordinator_still_leases"
   | "too_many_streams"
   | "report_too_late"
-  | "ledger_archive_unavailable"
   | "shutting_down"
   | "internal_error";
 

@@ -12,7 +12,8 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "stop",
   "pin",
   "labels",
-  "rotation",
+  "ledger_trimmed",
+  "ledger_not_trimmed",
   "hang_up_ignored",
   "log_lines_lost",
   "sign_in",
@@ -43,9 +44,10 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
   alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
   alarms_failed: ({ reason }) => `the alarms could not be looked at: ${text(reason)}`,
-  rotation: ({ leaseCount }) => `${counted(number(leaseCount), "lease")} moved into the ledger’s archive`,
-  rotation_failed: ({ reason }) =>
-    `the ledger could not be moved into its archive, and nothing is lost: ${text(reason)}`,
+  ledger_trimmed: ({ leaseCount }) => `${counted(number(leaseCount), "lease")} trimmed from the store, into a file`,
+  ledger_not_trimmed: ({ days, reason }) =>
+    `leases older than ${counted(number(days), "day")} stay in the store: ${text(reason)}`,
+  ledger_trim_failed: ({ reason }) => `the ledger could not be trimmed, and nothing is lost: ${text(reason)}`,
   labels: ({ labels }) =>
     `the namespace has new labels: ${labelsInWords((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${grouped(number(firstRun))}`,

@@ -18,14 +18,7 @@ const commands = advisedCodes().flatMap((code) =>
 );
 
 /** Refused for a moment, or at the start, or for one request: nothing stands against a namespace. */
-const NOT_ADVISED = new Set([
-  "overloaded",
-  "line_reached",
-  "lease_burnt",
-  "shutting_down",
-  "too_many_streams",
-  "ledger_archive_unavailable",
-]);
+const NOT_ADVISED = new Set(["overloaded", "line_reached", "lease_burnt", "shutting_down", "too_many_streams"]);
 
 describe("the advice", () => {
   test("stands for every code that can keep a namespace from leasing", () => {

@@ -9,6 +9,6 @@ if word then return refuse(word, detail) end
 local below, limit = whole(ARGV[2], NUMBER_MAX), whole(ARGV[3], NUMBER_MAX)
 if not below or not limit then return refuse('MISUSE', 'leases-below takes numbers') end
 local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
--- Where all entries lie above, XREVRANGE would walk through every one of them: what is older was archived.
+-- Where all entries lie above, XREVRANGE would walk through every one of them: what is older was trimmed.
 if not oldest or idOf(oldest) >= below then return leasesAnswer({}) end
 return leasesAnswer(redis.call('XREVRANGE', KEYS[2], digits(below - 1), '-', 'COUNT', ARGV[3]))

@@ -7,8 +7,9 @@
   Reports (HASH): field = floor(ledger id of the last run / 128), value = the reports on those leases, 11 bytes each, big endian:
     ledger id of the last run modulo 128 (1), runs from the reported run to the last one (1), last sequence + 1 (2), state, 0 open
     1 exhausted 2 closed 3 burnt (1), time: seconds (4), milliseconds (2).
-  Archived (HASH): field through = ledger id up to which the ledger stands in archive files; leases up to there that have not ended
-    stand in the ledger, too. Beside the record, and not in it: the guard does not know it.
+  Retention (HASH): fields days = how long leases stay, 0 or none for all of them · through = ledger id up to which leases were trimmed:
+    none is left up to there · leasedAtMs = when the newest of those was leased. Beside the record, and not in it: the guard does not
+    know it.
 ]]
 local LEDGER_ID_MAX = (VERSION_MAX + 1) * VERSION_WEIGHT
 local REPORT = '>BBHBI4H'
@@ -36,11 +37,6 @@ end
 local function fieldsOf(entry)
   local f = entry[2]
   if f[1] == 'n' and f[3] == 't' and f[5] == 'h' and f[7] == 'x' then return f[2], f[4], f[6], f[8] end
-end
-
--- The ledger id up to which the ledger is archived, or nil for what no script of ours wrote.
-local function archivedThrough(key)
-  return whole(redis.call('HGET', key, 'through') or '0', LEDGER_ID_MAX)
 end
 
 -- Number of the field of the reports that holds the one on a lease.

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import { type LedgerReader, listReadable } from "./ledger-reader.js";
+import type { LedgerReader } from "./store.js";
 
 /** What a look may cost at the most. */
 export const LOOK_LEASES_MAX = 10_000;
@@ -22,19 +22,21 @@ export interface Look {
   readonly completeFromMs: number;
 }
 
-/** The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`, and none that stand in files that can't be read. */
+/**
+ * The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
+ * ever trimmed (`RETENTION_DAYS_MIN`).
+ */
 export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<Look> {
   const leases: LedgerEntry[] = [];
   let belowLedgerId = VERSION_COUNT * RUN_COUNT;
   while (leases.length < LOOK_LEASES_MAX) {
     const limit = Math.min(LOOK_STEP, LOOK_LEASES_MAX - leases.length);
-    const { leases: found, isAway } = await listReadable(ledger, namespace, { belowLedgerId, limit });
+    const found = await ledger.listLeases(namespace, { belowLedgerId, limit });
     for (const lease of found) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
       belowLedgerId = lastLedgerIdOf(lease);
     }
-    if (isAway) break;
     if (found.length < limit) return { leases, completeFromMs: fromMs };
     await turn();
   }

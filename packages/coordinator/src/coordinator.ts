@@ -34,9 +34,6 @@ import { NODE_COUNT_MAX } from "./guard/record.js";
 import { emptied } from "./guard/refusal-with-memory.js";
 import { NO_WITNESS, type Witness } from "./guard/witness.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
-import { reportInTime } from "./late-report.js";
-import { Ledger } from "./ledger.js";
-import type { LedgerArchive } from "./ledger-archive/ledger-archive.js";
 import { type ExportStep, exportedSteps } from "./ledger-export.js";
 import type { LedgerFilter } from "./ledger-filter.js";
 import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
@@ -45,7 +42,8 @@ import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./mi
 import { describedNamespace } from "./namespaces.js";
 import { type Observation, observe, StoreProbe } from "./observation.js";
 import { type Readiness, readinessOf } from "./readiness.js";
-import { notInitialised, notLeased } from "./refusals.js";
+import { notInitialised } from "./refusals.js";
+import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
 import type { Finding, NamespaceRecord, Store } from "./store.js";
@@ -56,8 +54,6 @@ export interface CoordinatorOptions {
   /** How this coordinator is called in the ledger. */
   readonly name: string;
   readonly log?: Log;
-  /** Where the older part of ledgers stands. Default: nothing was archived. */
-  readonly ledgerArchive?: LedgerArchive | undefined;
   /** Holders of a namespace that start again and again, for the alarms. Default: nobody counts. */
   readonly startLoops?: (namespace: string) => readonly ObservedStartLoop[];
   /** The clock, in milliseconds. */
@@ -100,7 +96,6 @@ export class Coordinator {
   /** What operators ask of use and forecast. */
   readonly capacity: CapacityReader;
   readonly #store: Store;
-  readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #now: () => number;
   readonly #bounds: Bounds;
@@ -115,7 +110,6 @@ export class Coordinator {
     store,
     name,
     log = SILENT_LOG,
-    ledgerArchive,
     startLoops = () => [],
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
@@ -128,7 +122,6 @@ export class Coordinator {
   }: CoordinatorOptions) {
     this.name = name;
     this.#store = store;
-    this.#ledger = new Ledger(store, ledgerArchive);
     this.#log = log;
     this.#now = now;
     this.#witnessOf = witnessOf;
@@ -137,7 +130,7 @@ export class Coordinator {
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
-    this.capacity = new CapacityReader({ ledger: this.#ledger, log, now, namespaces, startLoops, read });
+    this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, startLoops, read });
   }
 
   /** What ends leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for a store that is away. */
@@ -247,16 +240,16 @@ export class Coordinator {
     if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
-    await reportInTime(this.#store, this.#ledger, namespace, ledgerId, { nonce, lastSequence, state });
+    await reportInTime(this.#store, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
-  /** What is known of one run. @throws CoordinatorError `run_not_leased`, `namespace_not_initialised`. */
+  /** What is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     mustBeLedgerId(ledgerId);
     mustBeNamespace(namespace);
-    const lease = await this.#ledger.findLease(namespace, ledgerId);
-    if (lease === undefined) throw notLeased(namespace, ledgerId);
+    const lease = await this.#store.findLease(namespace, ledgerId);
+    if (lease === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
@@ -264,26 +257,26 @@ export class Coordinator {
   /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     mustBeNamespace(namespace);
-    return { namespace, ...(await ledgerPage(this.#ledger, namespace, query)) };
+    return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
 
   /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     mustBeNamespace(namespace);
     await this.#store.readNamespace(namespace);
-    return exportedSteps(this.#ledger, namespace, filter);
+    return exportedSteps(this.#store, namespace, filter);
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
     mustBeNamespace(namespace);
-    return await inspectCallNumber(this.#ledger, namespace, text, options);
+    return await inspectCallNumber(this.#store, namespace, text, options);
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
     mustBeNamespace(namespace);
-    return await callNumberCanExist(this.#ledger, await this.#guards.of(namespace), namespace, text);
+    return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
   }
 
   /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
@@ -317,7 +310,7 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusAnswer> {
     const { guard, record } = await this.#look(namespace);
     const [[newest], { rates }] = await Promise.all([
-      this.#ledger.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
+      this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
       this.capacity.capacityOf(record),
     ]);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;

@@ -25,12 +25,7 @@ export async function historyOf(
     runs[step] = (runs[step] ?? 0) + runCount;
   }
   const [newest] = leases;
-  if (completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
-  if (newest === undefined) {
-    // Rejects with the reason: what there is to count stands in files that can't be read.
-    await ledger.firstLeaseSince(namespace, fromMs);
-    return { namespace, fromMs, stepMs, runs };
-  }
+  if (newest === undefined || completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
   const end = { version: newest.version, firstRun: newest.firstRun + newest.runCount };
   const startOf = async (step: number) => (await ledger.firstLeaseSince(namespace, beginMs(step))) ?? end;
   let start = await startOf(0);

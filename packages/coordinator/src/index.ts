@@ -4,18 +4,17 @@ export { EventHub } from "./events.js";
 export type { Door } from "./http/access.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
-export { LedgerArchive } from "./ledger-archive/ledger-archive.js";
-export { LedgerRotation, type LedgerRotationOptions } from "./ledger-archive/ledger-rotation.js";
 export type { LedgerQuery } from "./ledger-page.js";
 export type { Log } from "./log.js";
+export { LedgerFiles } from "./retention/ledger-files.js";
+export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
 export type {
-  ArchivedPart,
-  CutAnswer,
   Finding,
-  LedgerCut,
+  LedgerTrim,
   NamespaceRecord,
   Outcome,
   ReportCommand,
+  Retention,
   StepCommand,
   Store,
 } from "./store.js";

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import { isArchiveAway, type LedgerReader, listReadable } from "./ledger-reader.js";
+import type { LedgerReader } from "./store.js";
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;
@@ -19,8 +19,6 @@ const ENDS = {
   ledger: (side: string) => `nothing ${side} it`,
   bound: (side: string) =>
     `none of the ${NEIGHBOUR_SCAN_MAX.toLocaleString("en-US")} leases ${side} it (farther ones were not looked at)`,
-  archive: (side: string) =>
-    `none of the leases ${side} it that can be read (others stand in the ledger's archive, which is away)`,
 } as const;
 
 /** One side of a lease. */
@@ -31,7 +29,7 @@ interface Side {
 }
 
 /** A part of the ledger, in the order in which it is looked at, from an entry on. */
-type Read = (from: LedgerEntry, limit: number) => ReturnType<typeof listReadable>;
+type Read = (from: LedgerEntry, limit: number) => Promise<readonly LedgerEntry[]>;
 
 export async function neighboursOf(
   ledger: LedgerReader,
@@ -39,10 +37,8 @@ export async function neighboursOf(
   lease: LedgerEntry,
 ): Promise<LeaseNeighbours> {
   const [before, after] = await Promise.all([
-    nearest(lease, (from, limit) => listReadable(ledger, namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, (from, limit) =>
-      readable(ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
-    ),
+    nearest(lease, (from, limit) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (from, limit) => ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
   ]);
   return {
     previous: before.neighbour,
@@ -56,10 +52,9 @@ async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
   let step = FIRST_STEP;
   for (let looked = 0; looked < NEIGHBOUR_SCAN_MAX; ) {
     const limit = Math.min(step, NEIGHBOUR_SCAN_MAX - looked);
-    const { leases, isAway } = await read(from, limit);
+    const leases = await read(from, limit);
     const neighbour = leases.find(({ holder }) => isSameProcess(holder, lease.holder));
     if (neighbour !== undefined) return { neighbour, end: "ledger" };
-    if (isAway) return { neighbour: null, end: "archive" };
     if (leases.length < limit) return { neighbour: null, end: "ledger" };
     from = leases.at(-1) as LedgerEntry;
     looked += limit;
@@ -68,16 +63,6 @@ async function nearest(lease: LedgerEntry, read: Read): Promise<Side> {
     await turn();
   }
   return { neighbour: null, end: "bound" };
-}
-
-/** What stands in files that can't be read is left out, and said to be. */
-async function readable(reading: Promise<readonly LedgerEntry[]>): Promise<Awaited<ReturnType<Read>>> {
-  try {
-    return { leases: await reading, isAway: false };
-  } catch (error) {
-    if (isArchiveAway(error)) return { leases: [], isAway: true };
-    throw error;
-  }
 }
 
 function isSameProcess(one: Holder, other: Holder): boolean {

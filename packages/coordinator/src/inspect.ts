@@ -1,5 +1,5 @@
 /**
- * Asks the ledger what a call number is: which of the five answers it gets (inspection.ts), what it may have been meant for
+ * Asks the ledger what a call number is: which of the six answers it gets (inspection.ts), what it may have been meant for
  * (inspect-slips.ts), and what else its process got (inspect-neighbours.ts). Knows the ledger only as a port.
  */
 import { CallNumberError } from "@callnumber/protocol/codec";
@@ -14,9 +14,10 @@ import {
   inspectMalformed,
   inspectNeverLeased,
   inspectOtherVersion,
+  inspectTrimmed,
 } from "./inspection.js";
-import { isArchiveAway, type RecordedLedger } from "./ledger-reader.js";
-import type { NamespaceRecord } from "./store.js";
+import { isTrimmed } from "./retention/trimmed-leases.js";
+import type { NamespaceRecord, RecordedLedger } from "./store.js";
 
 export interface InspectOptions {
   /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */
@@ -49,10 +50,16 @@ export async function inspectCallNumber(
   if (found === undefined && fields.version > record.version) {
     return inspectOtherVersion(numbered, record, await hintsFor(record));
   }
+  const isAboveMark = ledgerId > markOf(record);
   // Leased between the two, it would be taken for a run that was skipped.
-  const lease = found ?? (ledgerId <= markOf(record) ? await find() : undefined);
-  if (lease === undefined) return inspectNeverLeased(numbered, record, await hintsFor(record));
-  return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
+  const lease = found ?? (isAboveMark ? undefined : await find());
+  if (lease !== undefined) {
+    return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
+  }
+  // Read only now: a lease that was trimmed while it was looked for is known to be by then.
+  const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
+  if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
+  return inspectNeverLeased(numbered, record, await hintsFor(record));
 }
 
 /**
@@ -80,7 +87,7 @@ async function hintsOf(
 ): Promise<readonly CallNumberHint[]> {
   const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
   const slips = slipsOf(text, range, HINT_COUNT_MAX);
-  const leases = await Promise.all(slips.map(({ ledgerId }) => leaseIfKnown(ledger, record.namespace, ledgerId)));
+  const leases = await Promise.all(slips.map(({ ledgerId }) => ledger.findLease(record.namespace, ledgerId)));
   const hints = slips.flatMap((slip, index) => {
     const lease = leases[index];
     return lease === undefined ? [] : [hintOf(slip, lease, record.namespace)];
@@ -97,14 +104,4 @@ function hintOf({ callNumber, slip, positions }: Slip, lease: LedgerEntry, names
 
 function markOf({ version, highWaterMark }: NamespaceRecord): number {
   return ledgerIdOf(version, highWaterMark);
-}
-
-/** A guess is not worth a refusal: what stands in files that can't be read is no hint. */
-async function leaseIfKnown(ledger: RecordedLedger, namespace: string, ledgerId: number) {
-  try {
-    return await ledger.findLease(namespace, ledgerId);
-  } catch (error) {
-    if (isArchiveAway(error)) return undefined;
-    throw error;
-  }
 }

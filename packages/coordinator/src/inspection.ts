@@ -1,5 +1,5 @@
 /**
- * The five answers to "what is this call number?", each with a sentence for people, and whether a message can have it. Pure.
+ * The six answers to "what is this call number?", each with a sentence for people, and whether a message can have it. Pure.
  * The sentences are the same in every place that asks: terminal, HTTP, page.
  */
 import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
@@ -11,8 +11,9 @@ import {
   type LedgerEntry,
   ledgerIdOf,
 } from "@callnumber/protocol/wire";
+import { trimmedIn } from "./retention/trimmed-leases.js";
 import { runStateIn } from "./run-state.js";
-import type { NamespaceRecord } from "./store.js";
+import type { NamespaceRecord, Retention } from "./store.js";
 
 interface Subject {
   readonly namespace: string;
@@ -76,6 +77,14 @@ export function inspectNeverLeased(
   };
 }
 
+/** Whether the run was leased or skipped is in the files alone. */
+export function inspectTrimmed(subject: Subject & CallNumberFields, retention: Retention): InspectAnswer {
+  const explanation =
+    `run ${subject.run} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
+    "from the store: search the files of --ledger-dir. This number may exist";
+  return { ...subject, verdict: "trimmed", explanation, trimmed: trimmedIn(retention) };
+}
+
 export function inspectLeased(
   subject: Subject & CallNumberFields,
   lease: LedgerEntry,
@@ -101,7 +110,8 @@ export function inspectLeased(
 export function canExist(answer: InspectAnswer): boolean {
   if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
   if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
-  return answer.verdict === "reported" || answer.state !== "closed";
+  if (answer.verdict === "trimmed" || answer.verdict === "reported") return true;
+  return answer.state !== "closed";
 }
 
 function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {

@@ -4,10 +4,11 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, type LedgerEntry } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
-import type { LedgerReader } from "./ledger-reader.js";
+import { trimmedIn } from "./retention/trimmed-leases.js";
+import type { LedgerReader, Retention } from "./store.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
@@ -25,6 +26,8 @@ export interface LedgerQuery extends LedgerFilter {
 export interface LedgerPage {
   readonly leases: readonly LedgerEntry[];
   readonly nextCursor: string | null;
+  /** Where the ledger of the store ends and older leases were asked for, too: what was trimmed of it; else null. */
+  readonly trimmed: TrimmedLeases | null;
 }
 
 export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
@@ -35,17 +38,26 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
     const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
     const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
     for (const entry of found) {
-      if (isBefore(query, entry)) return { leases, nextCursor: null };
+      if (isBefore(query, entry)) return { leases, nextCursor: null, trimmed: null };
       below = lastLedgerIdOf(entry);
       if (isWanted(entry)) leases.push(entry);
-      if (leases.length === query.limit) return { leases, nextCursor: String(below) };
+      if (leases.length === query.limit) return { leases, nextCursor: String(below), trimmed: null };
     }
-    if (found.length < limit) return { leases, nextCursor: null };
+    if (found.length < limit) {
+      const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
+      return { leases, nextCursor: null, trimmed };
+    }
     looked += found.length;
     // A store within this process answers without a pause: requests that wait meanwhile come first.
     await turn();
   }
-  return { leases, nextCursor: String(below) };
+  return { leases, nextCursor: String(below), trimmed: null };
+}
+
+/** Null when nothing was trimmed that may pass the filter. */
+function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention: Retention): TrimmedLeases | null {
+  const { through, leasedAtMs } = retention;
+  return through === 0 || through < fromRun || leasedAtMs < leasedFromMs ? null : trimmedIn(retention);
 }
 
 /** Below this ledger id the page begins. */

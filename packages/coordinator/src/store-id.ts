@@ -1,6 +1,6 @@
 /**
  * The store id, `<uuid>.<first ledger id>.<instant it was made, ms>.<rate>`: never changed. The first version and run of the
- * store and its clock line follow from it alone. `move` keeps the UUID, which names the archived ledger, and nothing else.
+ * store and its clock line follow from it alone. `move` keeps the UUID, which names the files of trimmed leases, and nothing else.
  * Guarantees: G13 (docs/guarantees.md).
  */
 

@@ -157,34 +157,37 @@ export interface NamespaceRecord {
   readonly receiptKey: string;
 }
 
-/** How much of a ledger stands in archive files. */
-export interface ArchivedPart {
-  /** Undefined when there is no record. */
-  readonly storeId: string | undefined;
-  /** Ledger id: leases whose last run lies at or below it stand in the archive, and here only until they have ended. 0 for none. */
+/** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not know it. */
+export interface Retention {
+  /** 0: all leases stay. */
+  readonly days: number;
+  /** Ledger id up to which leases were trimmed: the ledger holds none up to there. 0 for none. */
   readonly through: number;
+  /** When the newest trimmed lease was leased; 0 for none. */
+  readonly leasedAtMs: number;
 }
 
-/** The most leases that one cut lets go of: others wait meanwhile. */
-export const LEDGER_CUT_LEASES_MAX = 500;
+/** The most leases that one step trims: leases wait meanwhile. */
+export const LEDGER_TRIM_LEASES_MAX = 500;
 
-/** Leases that stand in archive files, on the disk, to be let go of. */
-export interface LedgerCut {
+/** A lease as it is trimmed: one that was reported on since stays. */
+export interface TrimmableLease {
+  readonly lastLedgerId: number;
+  /** Time of the last report on it; null for none. */
+  readonly reportedAtMs: number | null;
+}
+
+/** The oldest leases of a ledger, once they are in a file, on the disk. */
+export interface LedgerTrim {
   readonly storeId: string;
-  /** As the caller found it; another one means that somebody else cuts, too. */
-  readonly archivedThrough: number;
-  /** What it is from now on: not below it, and below the newest lease, which stays for ever. */
+  /** `Retention.through` as the caller found it. */
+  readonly trimmedThrough: number;
+  /** What it is from now on: not below it, and below the newest lease, which is never trimmed. */
   readonly through: number;
-  /** At most `LEDGER_CUT_LEASES_MAX`, none above `through`. One that was reported on at another time than told stays. */
-  readonly leases: readonly { readonly lastLedgerId: number; readonly reportedAtMs: number | null }[];
-}
-
-export interface CutAnswer {
-  /** False when `archivedThrough` was another one: nothing is changed then. */
-  readonly isCut: boolean;
-  readonly archivedThrough: number;
-  /** How many leases are no longer there. */
-  readonly leaseCount: number;
+  /** When the newest lease up to `through` was leased. */
+  readonly leasedAtMs: number;
+  /** All leases up to `through`, oldest first; at most `LEDGER_TRIM_LEASES_MAX`. */
+  readonly leases: readonly TrimmableLease[];
 }
 
 export interface ReportCommand {
@@ -267,19 +270,29 @@ export interface Store {
    */
   readDescription(namespace: string): Promise<Holder["labels"]>;
 
-  /**
-   * Whether or not there is a record.
-   * @throws CoordinatorError as `readNamespace`, but for a record that is missing.
-   */
-  readArchived(namespace: string): Promise<ArchivedPart>;
+  /** Whether or not there is a record. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
+  readRetention(namespace: string): Promise<Retention>;
+
+  /** Sets for how many days leases stay, 0 for all of them, whether or not there is a record. @throws CoordinatorError `store_unavailable`. */
+  setRetention(namespace: string, days: number): Promise<void>;
 
   /**
-   * Lets go of leases that stand in the archive, in one atomic step. A place that has no record yet takes over how much is archived.
+   * Trims the oldest leases, in one atomic step. A place that has no record yet takes over how far another store was trimmed.
+   * Returns false, and changes nothing, when the ledger holds anything else up to `through`, or was trimmed meanwhile.
    * @throws CoordinatorError `store_replaced`, `store_moved`, `store_forked`: nothing is changed.
-   *   `store_unavailable`: not known whether it was done; to find the same leases again is harmless.
+   *   `store_unavailable`: not known whether it was done; to try it again is harmless.
    */
-  cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer>;
+  trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;
 
   /** Finishes what is under way and lets go of files and connections. May be called twice. */
   close(): Promise<void>;
 }
+
+/** What reads a ledger. */
+export type LedgerReader = Pick<
+  Store,
+  "findLease" | "listLeases" | "firstLeaseSince" | "exportLeases" | "readRetention"
+>;
+
+/** With the record that the leases belong to. */
+export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

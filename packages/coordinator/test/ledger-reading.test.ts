@@ -7,7 +7,7 @@ import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { exportedSteps } from "../src/ledger-export.js";
 import type { LedgerFilter } from "../src/ledger-filter.js";
 import { ledgerPage } from "../src/ledger-page.js";
-import type { LedgerReader } from "../src/ledger-reader.js";
+import type { LedgerReader, Retention } from "../src/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -33,6 +33,10 @@ class ListedLedger implements LedgerReader {
 
   async exportLeases(_: string, { afterLedgerId, limit }: { afterLedgerId: number; limit: number }) {
     return this.#looked(this.leases.filter((lease) => lastLedgerIdOf(lease) > afterLedgerId).slice(0, limit));
+  }
+
+  async readRetention(): Promise<Retention> {
+    return { days: 0, through: 0, leasedAtMs: 0 };
   }
 
   #looked<T>(found: readonly T[]): readonly T[] {
@@ -171,7 +175,7 @@ describe("the work", () => {
   test("of one page is bounded, however rare what is asked for: it is empty, and has a cursor", async () => {
     const ledger = longLedger(25_000);
     const page = await ledgerPage(ledger, NAMESPACE, { holder: "nobody", limit: 20 });
-    expect(page).toEqual({ leases: [], nextCursor: "15001" });
+    expect(page).toEqual({ leases: [], nextCursor: "15001", trimmed: null });
     expect(ledger.lookedAt).toBe(10_000);
   });
 

@@ -200,7 +200,7 @@ describe("metrics", () => {
     expect(await refused("main")).toEqual([undefined, undefined, undefined, undefined]);
     await lease();
     expect(await refused("main")).toEqual([0, 0, 0, 0]);
-    expect((await scrape()).value('callnumber_rotation_failures_total{namespace=""}')).toBe(0);
+    expect((await scrape()).value('callnumber_ledger_trim_failures_total{namespace=""}')).toBe(0);
   });
 
   test("begin at 0 for a namespace that was never leased from, so that a first time shows as a rise", async () => {
@@ -214,7 +214,7 @@ describe("metrics", () => {
     expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
   });
 
-  test("count what other parts tell: alarms, rotations, findings, failed touches, lost lines of the log", async () => {
+  test("count what other parts tell: alarms, trims, findings, failed touches, lost lines of the log", async () => {
     await lease();
     events.warn({ namespace: "main", name: "runs_used_80", severity: "warning" }, "alarm");
     events.warn({ namespace: "main", name: "holder_share", severity: "warning" }, "alarm");
@@ -223,8 +223,8 @@ describe("metrics", () => {
     events.warn({ namespace: "main", name: "line_ending", severity: "invented" }, "alarm");
     events.info({ namespace: "main", name: "holder_share" }, "alarm_ended");
     events.warn({ namespace: "main", name: "invented", severity: "warning" }, "alarm");
-    events.info({ namespace: "main" }, "rotation");
-    events.error({ namespace: "main" }, "rotation_failed");
+    events.info({ namespace: "main", leaseCount: 7 }, "ledger_trimmed");
+    events.error({ namespace: "main" }, "ledger_trim_failed");
     events.error({ code: "store_evicts", what: "a" }, "preflight_finding");
     events.warn({ what: "b" }, "preflight_finding");
     events.info({ what: "b" }, "preflight_finding_gone");
@@ -238,8 +238,8 @@ describe("metrics", () => {
     expect(alarm("holder_share", "warning")).toBe(0);
     expect(["critical", "warning", "notice"].map((severity) => alarm("room_scarce", severity))).toEqual([0, 1, 0]);
     expect(text).not.toContain("invented");
-    expect(value('callnumber_rotations_total{namespace="main"}')).toBe(1);
-    expect(value('callnumber_rotation_failures_total{namespace="main"}')).toBe(1);
+    expect(value('callnumber_leases_trimmed_total{namespace="main"}')).toBe(7);
+    expect(value('callnumber_ledger_trim_failures_total{namespace="main"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="refuses"}')).toBe(1);
     expect(value('callnumber_preflight_findings{effect="warns"}')).toBe(0);
     expect(value("callnumber_touch_failures_total")).toBe(1);

@@ -14,6 +14,7 @@ import { sized } from "../../../test/size-of-run.js";
 import { movedSeal } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
@@ -32,8 +33,8 @@ import {
   redisPlaceAt,
   runsOf,
 } from "./places-for-move.js";
-import { expectWhole, rotated } from "./rotations.js";
 import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-move.js";
+import { leasesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
   readonly targetWitness?: Witness;
@@ -108,28 +109,29 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     expect(await current.run(NAMESPACE, 3)).toMatchObject({ lease: { progress: { run: 3, lastSequence: 7 } } });
   });
 
-  test("takes along a ledger whose older part is archived, which goes on to be archived there", async () => {
-    const { to, source, target, leases } = await pair(makeSource, makeTarget);
-    const folder = await folderForTest();
-    for (const { firstRun, runCount, nonce } of leases.slice(1)) {
-      await source.report(NAMESPACE, firstRun + runCount - 1, { nonce, lastSequence: 1, state: "closed" });
-    }
+  test("takes along the retention of a ledger, and how far it was trimmed, which is trimmed on there", async () => {
+    const { to, source, target } = await pair(makeSource, makeTarget);
+    const directory = await folderForTest();
     const whole = await ledgerOf(source);
-    await rotated(source, folder, { segmentLeases: 2, retention: { leaseCount: 2 } });
-    expect(await ledgerOf(source)).toHaveLength(3);
+    await source.setRetention(NAMESPACE, RETENTION_DAYS);
+    await trimmed(source, directory);
+    const retention = await source.readRetention(NAMESPACE);
+    expect(retention).toEqual({
+      days: RETENTION_DAYS,
+      through: lastLedgerIdOf(whole.at(-2) as LedgerEntry),
+      leasedAtMs: whole.at(-2)?.leasedAtMs,
+    });
     await moveNamespace(moving(source, to, target));
-    expect((await target.readArchived(NAMESPACE)).through).toBe((await source.readArchived(NAMESPACE)).through);
-    await expectWhole(target, folder, whole);
-    expect(await rotated(source, folder, { retention: { leaseCount: 1 } }), "the old store is left as it is").toEqual(
-      [],
-    );
-    await leaseOf(coordinatorOf(target));
-    const after = [...whole, (await ledgerOf(target)).at(-1) as LedgerEntry];
-    await rotated(target, folder, { retention: { leaseCount: 1 } });
-    expect((await target.readArchived(NAMESPACE)).through).toBeGreaterThan(
-      (await source.readArchived(NAMESPACE)).through,
-    );
-    await expectWhole(target, folder, after, "rotated by the new store");
+    expect(await target.readRetention(NAMESPACE)).toEqual(retention);
+    expect(await ledgerOf(target)).toEqual(whole.slice(-1));
+    const current = coordinatorOf(target);
+    await expect(current.run(NAMESPACE, 1)).rejects.toMatchObject({ code: "lease_trimmed" });
+    expect(await trimmed(source, directory), "the old store is left as it is").toEqual([]);
+    await leaseOf(current);
+    await trimmed(target, directory);
+    expect(leasesInFiles(directory)).toEqual(expect.arrayContaining([...whole]));
+    expect(leasesInFiles(directory)).toHaveLength(whole.length);
+    expect(await ledgerOf(target)).toHaveLength(1);
     expect(await moveNamespace(moving(source, to, target))).toMatchObject({ leaseCount: undefined });
   });
 

@@ -40,12 +40,15 @@ interface AskedLease {
   readonly who: number;
 }
 
-interface AskedCut {
+interface AskedTrim {
   readonly name: Name;
   readonly isForeign: boolean;
   readonly leaseCount: number;
-  readonly spared: number;
-  /** By how much the caller is wrong about what is archived. */
+  /** Leases that the caller does not know of: the oldest, or those behind the last. */
+  readonly missing: "none" | "oldest" | "newest";
+  /** Whether the caller missed the last report on the last lease. */
+  readonly isReportMissed: boolean;
+  /** By how much the caller is wrong about what was trimmed. */
   readonly stale: number;
 }
 
@@ -119,34 +122,33 @@ const play = {
     name: `list ${name} ${belowLedgerId} ${limit}`,
     on: (store) => store.listLeases(name, { belowLedgerId, limit }),
   }),
-  /** Cuts the oldest leases that are not archived yet, but for each `spared`th of them. */
-  cut: ({ name, isForeign, leaseCount, spared, stale }: AskedCut): Play => ({
-    name: `cut ${leaseCount} but each ${spared}th: ${name}${isForeign ? " of another store" : ""}, stale by ${stale}`,
+  /** Trims the oldest leases, as the caller knows them. */
+  trim: (asked: AskedTrim): Play => ({
+    name: `trim ${JSON.stringify(asked)}`,
     async on(store, ids) {
-      const { through } = await store.readArchived(name);
-      const oldest = await store.exportLeases(name, { afterLedgerId: through, limit: leaseCount });
-      const leases = oldest
-        .filter((_, index) => index % spared > 0)
-        .map((lease) => ({
-          lastLedgerId: lastLedgerIdOf(lease),
-          reportedAtMs: lease.progress?.reportedAtMs ?? null,
-        }));
+      const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
+      const { through } = await store.readRetention(name);
+      const oldest = await store.exportLeases(name, { afterLedgerId: 0, limit: leaseCount });
       const last = oldest.at(-1);
-      return await store.cutLedger(name, {
+      const leases = oldest.map((lease) => ({
+        lastLedgerId: lastLedgerIdOf(lease),
+        reportedAtMs: isReportMissed && lease === last ? null : (lease.progress?.reportedAtMs ?? null),
+      }));
+      const known = { none: leases, oldest: leases.slice(1), newest: leases.slice(0, -1) }[missing];
+      return await store.trimLedger(name, {
         storeId: idFor(ids[name], isForeign),
-        archivedThrough: atLeastZero(through + stale),
+        trimmedThrough: atLeastZero(through + stale),
         through: last === undefined ? through : lastLedgerIdOf(last),
-        leases,
+        leasedAtMs: leaseCount,
+        leases: known,
       });
     },
   }),
-  archived: (name: Name): Play => ({
-    name: `archived ${name}`,
-    async on(store) {
-      const { storeId, through } = await store.readArchived(name);
-      return { hasRecord: storeId !== undefined, through };
-    },
+  keep: (name: Name, days: number): Play => ({
+    name: `keep ${name} for ${days} days`,
+    on: (store) => store.setRetention(name, days),
   }),
+  retention: (name: Name): Play => ({ name: `retention of ${name}`, on: (store) => store.readRetention(name) }),
   read: (name: Name): Play => ({ name: `read ${name}`, on: (store) => store.readNamespace(name) }),
 };
 
@@ -220,11 +222,12 @@ const asked: fc.Arbitrary<AskedLease> = fc.record({
   who: fc.nat(3),
 });
 
-const askedCut: fc.Arbitrary<AskedCut> = fc.record({
+const askedTrim: fc.Arbitrary<AskedTrim> = fc.record({
   name,
   isForeign: seldom,
   leaseCount: fc.integer({ min: 1, max: 6 }),
-  spared: fc.integer({ min: 1, max: 4 }),
+  missing: fc.constantFrom("none", "none", "none", "none", "none", "oldest", "newest"),
+  isReportMissed: fc.constantFrom(false, false, false, true),
   stale: fc.constantFrom(0, 0, 0, 0, 0, -1, 1),
 });
 
@@ -245,8 +248,9 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
       .tuple(name, fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)), fc.integer({ min: 1, max: 5 }))
       .map((parts) => play.list(...parts)),
   },
-  { weight: 4, arbitrary: askedCut.map(play.cut) },
-  { weight: 1, arbitrary: name.map(play.archived) },
+  { weight: 5, arbitrary: askedTrim.map(play.trim) },
+  { weight: 1, arbitrary: fc.tuple(name, fc.constantFrom(0, 8, 90)).map((parts) => play.keep(...parts)) },
+  { weight: 1, arbitrary: name.map(play.retention) },
   { weight: 3, arbitrary: name.map(play.read) },
   { weight: 3, arbitrary: fc.tuple(name, floor).map((parts) => play.touch(...parts)) },
   { weight: 2, arbitrary: made.map(play.init) },
@@ -282,7 +286,7 @@ export const scriptOfRefusals: readonly Play[] = [
   play.init("main"),
   play.read("none"),
   play.lease({ runCount: 2 }),
-  play.cut({ name: "main", isForeign: false, leaseCount: 1, spared: 2, stale: 0 }),
+  play.trim({ name: "main", isForeign: false, leaseCount: 1, missing: "none", isReportMissed: false, stale: 0 }),
   play.report("main", 2, 2, 5),
   play.report("main", 3, 1, 5),
   play.lease({ floor: 3 }),

@@ -75,13 +75,13 @@ describe("keys that another hand has touched", () => {
     expect(await contents()).toEqual(before);
   });
 
-  test("the mark lies below a ledger that was cut: store_went_back as before, since the newest lease is never cut", async () => {
+  test("the mark lies below a ledger that was trimmed: store_went_back as before, since the newest lease is never trimmed", async () => {
     await inHand.lease();
     const [oldest] = await store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 1 });
     expect(oldest).toMatchObject({ firstRun: 1, runCount: 5 });
     const { storeId } = inHand;
     const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
-    await store.cutLedger(NAMESPACE, { storeId, archivedThrough: 0, through: 5, leases });
+    await store.trimLedger(NAMESPACE, { storeId, trimmedThrough: 0, through: 5, leasedAtMs: 0, leases });
     await edit("c", "5");
     await expect(inHand.lease()).rejects.toMatchObject({ code: "store_went_back" });
   });

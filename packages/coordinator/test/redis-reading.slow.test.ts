@@ -31,18 +31,18 @@ beforeEach(async ({ skip, onTestFinished }) => {
 describe("before the first answer all is asked that is asked at all", () => {
   const callNumber = encodeCallNumber({ version: 0, run: 3, sequence: 5 });
   const reads: [string, number, () => Promise<unknown>, unknown][] = [
-    ["one run", 2, () => coordinator.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
-    ["a page", 2, () => coordinator.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
+    ["one run", 1, () => coordinator.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
+    ["a page", 1, () => coordinator.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
     ["a lease by time", 1, () => store.firstLeaseSince(NAMESPACE, 0), { firstRun: 1 }],
     [
       "a call number",
-      3,
+      2,
       () => coordinator.inspect(NAMESPACE, callNumber, { withNeighbours: false }),
       { verdict: "unreported", run: 3 },
     ],
     [
       "a call number of the future",
-      3,
+      2,
       () => coordinator.inspect(NAMESPACE, encodeCallNumber({ version: 0, run: 9, sequence: 0 })),
       { verdict: "never_leased", reason: "above_mark" },
     ],

@@ -39,7 +39,7 @@ const READING: Partial<Record<ScriptName, readonly Parameter[]>> = {
 };
 const WRITING: Partial<Record<ScriptName, readonly Parameter[]>> = {
   report: [namespace, 1, free("nonce"), 1, 0],
-  cut: [namespace, 1, free(STORE_ID), 0, 5, 5, 0],
+  trim: [namespace, 1, free(STORE_ID), 0, 5, 0, 5, 0],
   import: [namespace, 5, 5, 1, free("{}"), free("nonce"), 0, 1, 0, 1],
 };
 const OTHERS = { ...READING, ...WRITING };
@@ -62,11 +62,10 @@ async function call(name: ScriptName, words: readonly (string | number)[]): Prom
 }
 
 function keysFor(name: ScriptName): readonly string[] {
-  const { record, ledger, holders, reports, archived } = keys;
+  const { record, ledger, holders, reports, retention } = keys;
   if (name === "read") return [record];
-  if (name === "archived") return [record, archived];
   if (name === "report") return [record, ledger, reports];
-  if (name === "cut") return [record, ledger, reports, archived];
+  if (name === "trim") return [record, ledger, reports, retention];
   if (name in OTHERS) return [record, ledger, holders, reports];
   return [record, ledger, holders, "aside-1", "aside-2", "aside-3"];
 }
@@ -158,7 +157,7 @@ async function putText(key: string): Promise<void> {
 const NAMES_OF_STEPS = ["lease", "touch", "claim", "confirm", "seal", "advance"] as const;
 const NAMES_OF_READING = ["lease-at", "lease-since", "leases-below", "leases-after"] as const;
 const OF_A_NAMESPACE = [...NAMES_OF_STEPS, "read", "report", "lease-at", "lease-since", "leases-below"] as const;
-const OF_A_RECORD = [...OF_A_NAMESPACE, "archived", "cut"] as const;
+const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
 
 type Hand = readonly [what: string, refusal: RegExp, names: readonly ScriptName[], change: () => Promise<unknown>];
 
@@ -174,7 +173,7 @@ const HANDS: readonly Hand[] = [
   [
     "the ledger is a text",
     /^CORRUPT /,
-    [...NAMES_OF_STEPS, ...NAMES_OF_READING, "report", "cut", "import"],
+    [...NAMES_OF_STEPS, ...NAMES_OF_READING, "report", "trim", "import"],
     () => putText(keys.ledger),
   ],
   [
@@ -186,15 +185,15 @@ const HANDS: readonly Hand[] = [
   [
     "the reports are a text",
     /^CORRUPT /,
-    [...NAMES_OF_READING, "report", "cut", "import"],
+    [...NAMES_OF_READING, "report", "trim", "import"],
     () => putText(keys.reports),
   ],
-  ["what is archived is a text", /^CORRUPT /, ["archived", "cut"], () => putText(keys.archived)],
+  ["the retention is a text", /^CORRUPT /, ["trim"], () => putText(keys.retention)],
   [
-    "what is archived is no number",
-    /^CORRUPT \S+ how much is archived/,
-    ["archived", "cut"],
-    () => redis.hset(keys.archived, "through", "x"),
+    "where it was trimmed is no number",
+    /^CORRUPT \S+ where it was trimmed/,
+    ["trim"],
+    () => redis.hset(keys.retention, "through", "x"),
   ],
   [
     "an entry of the ledger is none of ours",
@@ -209,12 +208,12 @@ const HANDS: readonly Hand[] = [
   [
     "a report is cut short",
     /^CORRUPT \S+ a report/,
-    [...NAMES_OF_READING, "cut"],
+    [...NAMES_OF_READING, "trim"],
     () => redis.hset(keys.reports, "0", "short"),
   ],
-  ["the store is another", /^FOREIGN /, [...NAMES_OF_STEPS, "cut"], () => edit("sid", storeIdFrom(2))],
-  ["the store has moved", /^MOVED /, ["touch", "lease", "cut"], () => seal("moved")],
-  ["the store is one of two copies", /^FORKED /, ["touch", "lease", "cut"], () => seal("forked")],
+  ["the store is another", /^FOREIGN /, [...NAMES_OF_STEPS, "trim"], () => edit("sid", storeIdFrom(2))],
+  ["the store has moved", /^MOVED /, ["touch", "lease", "trim"], () => seal("moved")],
+  ["the store is one of two copies", /^FORKED /, ["touch", "lease", "trim"], () => seal("forked")],
 ];
 
 async function seal(text: string): Promise<void> {

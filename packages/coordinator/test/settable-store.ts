@@ -7,7 +7,7 @@ import type { FoundServer } from "../src/guard/found.js";
 import { type KeptFields, keptFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
 import { notInitialised, refused } from "../src/refusals.js";
-import type { ArchivedPart, Finding, NamespaceRecord, Outcome, StepCommand, Store } from "../src/store.js";
+import type { Finding, NamespaceRecord, Outcome, Retention, StepCommand, Store } from "../src/store.js";
 import { namespaceRecordIn, recordAfter } from "../src/stores/namespace-record.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
@@ -97,10 +97,11 @@ export class SettableStore implements Store {
   importLeases = keepsNoLedger;
   describeNamespace = keepsNoLedger;
   readDescription = keepsNoLedger;
-  async readArchived(): Promise<ArchivedPart> {
-    return { storeId: undefined, through: 0 };
+  async readRetention(): Promise<Retention> {
+    return { days: 0, through: 0, leasedAtMs: 0 };
   }
-  cutLedger = keepsNoLedger;
+  setRetention = keepsNoLedger;
+  trimLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];
   }

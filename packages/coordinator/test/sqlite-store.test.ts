@@ -89,9 +89,9 @@ describe("opening", () => {
   test("refuses a schema of another release", async () => {
     await (await openedNew()).store.close();
     const database = new DatabaseSync(path);
-    database.exec("PRAGMA user_version = 4");
+    database.exec("PRAGMA user_version = 5");
     database.close();
-    expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 3"));
+    expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 4"));
   });
 
   testUnmutated("refuses a second opening, in this process and in another, until the first is closed", async () => {
@@ -283,14 +283,15 @@ describe("a copy that an operator accepts", () => {
     const { store, storeId, commands, lease } = await copied();
     const sqlite = store as SqliteStore;
     expect(sqlite.restarts.get(NAMESPACE)).toBe("no_mark");
-    const cut = { storeId, archivedThrough: 0, through: 0, leases: [] };
+    const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
     for (const change of [
       () => lease(),
       () => store.step(NAMESPACE, commands.touch()),
       () => store.report(NAMESPACE, 5, reportCommand()),
       () => store.importLeases(NAMESPACE, []),
       () => store.describeNamespace(NAMESPACE, {}),
-      () => store.cutLedger(NAMESPACE, cut),
+      () => store.setRetention(NAMESPACE, 90),
+      () => store.trimLedger(NAMESPACE, trim),
     ]) {
       await expect(change()).rejects.toMatchObject(isCopied);
     }
@@ -330,12 +331,8 @@ test("a record that was edited is refused by each that reads it", async () => {
   database.exec("UPDATE namespaces SET c = '9'");
   database.close();
   const edited = opened(false);
-  const cut = { storeId, archivedThrough: 0, through: 0, leases: [] };
-  for (const read of [
-    () => edited.readNamespace(NAMESPACE),
-    () => edited.readArchived(NAMESPACE),
-    () => edited.cutLedger(NAMESPACE, cut),
-  ]) {
+  const trim = { storeId, trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+  for (const read of [() => edited.readNamespace(NAMESPACE), () => edited.trimLedger(NAMESPACE, trim)]) {
     await expect(read()).rejects.toMatchObject({ code: "store_corrupt" });
   }
 });

@@ -77,7 +77,7 @@ describe.each(STORES.slice(1))("the %s store, beside the memory store", (_, open
     );
     expect([...refusals].sort()).toEqual([
       "claim_raced",
-      // A cut of the newest lease.
+      // A trim of the newest lease.
       "internal_error",
       "line_reached",
       "namespace_already_initialised",

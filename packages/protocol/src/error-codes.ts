@@ -18,6 +18,7 @@ export type ErrorCode =
   | "namespace_not_initialised"
   | "namespace_already_initialised"
   | "run_not_leased"
+  | "lease_trimmed"
   | "not_the_holder"
   | "report_too_late"
   | "run_beyond_mark"
@@ -52,7 +53,6 @@ export type ErrorCode =
   | "store_locked"
   | "store_missing"
   | "store_unavailable"
-  | "ledger_archive_unavailable"
   | "too_many_streams"
   | "shutting_down"
   | "internal_error";
@@ -80,6 +80,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   namespace_not_initialised: { httpStatus: 404, retry: "never" },
   namespace_already_initialised: { httpStatus: 409, retry: "never" },
   run_not_leased: { httpStatus: 404, retry: "never" },
+  lease_trimmed: { httpStatus: 410, retry: "never" },
   not_the_holder: { httpStatus: 409, retry: "never" },
   report_too_late: { httpStatus: 409, retry: "never" },
   run_beyond_mark: { httpStatus: 400, retry: "never" },
@@ -117,7 +118,6 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   store_locked: { httpStatus: 503, retry: "never" },
   store_missing: { httpStatus: 503, retry: "never" },
   store_unavailable: { httpStatus: 503, retry: "later" },
-  ledger_archive_unavailable: { httpStatus: 503, retry: "later" },
   too_many_streams: { httpStatus: 503, retry: "later" },
   shutting_down: { httpStatus: 503, retry: "later" },
   internal_error: { httpStatus: 500, retry: "never" },

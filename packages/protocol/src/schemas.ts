@@ -30,6 +30,7 @@ import type {
   RunAnswer,
   RunsAnswer,
   StatusAnswer,
+  TrimmedLeases,
 } from "./wire.js";
 import {
   ERROR_RULES,
@@ -197,10 +198,13 @@ export const runsQuerySchema = z.strictObject({
   limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
 });
 
+const trimmedSchema = z.object({ upToRun: ledgerIdSchema, lastLeasedAtMs: timeMs }) satisfies z.ZodType<TrimmedLeases>;
+
 export const runsAnswerSchema = z.object({
   namespace: z.string(),
   leases: z.array(ledgerEntrySchema).readonly(),
   nextCursor: z.string().nullable(),
+  trimmed: trimmedSchema.nullable(),
 }) satisfies z.ZodType<RunsAnswer>;
 
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberFields, z.ZodType>;
@@ -246,6 +250,7 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     hints,
     ...callNumberFields,
   }),
+  z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
   z.object({
     ...inspected,
     verdict: z.enum(["reported", "unreported"]),

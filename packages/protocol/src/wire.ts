@@ -174,12 +174,22 @@ export interface RunAnswer {
   readonly lease: LedgerEntry;
 }
 
+/** Leases that a coordinator trimmed from the store: they are in the files of its `--ledger-dir`. */
+export interface TrimmedLeases {
+  /** Ledger id up to which the store holds no lease any more. */
+  readonly upToRun: number;
+  /** When the newest of them was leased. */
+  readonly lastLeasedAtMs: number;
+}
+
 export interface RunsAnswer {
   readonly namespace: string;
   /** Newest first. A page may be short, even empty, although more follow. */
   readonly leases: readonly LedgerEntry[];
   /** Give it back as `cursor` for the next page; null at the end. */
   readonly nextCursor: string | null;
+  /** At the end, what was trimmed of the leases asked for; null before the end, and when nothing was. */
+  readonly trimmed: TrimmedLeases | null;
 }
 
 export interface CallNumberFields {
@@ -215,7 +225,7 @@ export interface LeaseNeighbours {
   readonly explanation: string;
 }
 
-/** The five answers to "what is this call number?". */
+/** The six answers to "what is this call number?". */
 export type InspectAnswer = {
   readonly namespace: string;
   readonly callNumber: string;
@@ -235,6 +245,8 @@ export type InspectAnswer = {
       readonly reason: "above_mark" | "below_first_run" | "skipped";
       readonly hints: readonly CallNumberHint[];
     } & CallNumberFields)
+  /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
+  | ({ readonly verdict: "trimmed"; readonly trimmed: TrimmedLeases } & CallNumberFields)
   | ({
       /** `reported`: within what its holder reported. `unreported`: leased, but past what the holder reported. */
       readonly verdict: "reported" | "unreported";

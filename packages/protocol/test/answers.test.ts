@@ -127,9 +127,11 @@ const settings = {
 };
 const session = { isNeeded: true, session: { tokenId: "0a1b2c3d", namespaces: ["main"], endsInMs: 5 }, commands };
 
+const trimmed = { upToRun: 98, lastLeasedAtMs: atMs };
+
 const ANSWERS: readonly [string, z.ZodType, object][] = [
   ["run", runAnswerSchema, { namespace: "main", version: 1, run: 99, state: "unreported", lastSequence: 3, lease }],
-  ["runs", runsAnswerSchema, { namespace: "main", leases: [lease], nextCursor: "98" }],
+  ["runs", runsAnswerSchema, { namespace: "main", leases: [lease], nextCursor: null, trimmed }],
   ["status", statusAnswerSchema, status],
   ["error", errorAnswerSchema, { code: "overloaded", message: "later", retryAfterMs: 250 }],
   ["capacity", capacityAnswerSchema, capacity],
@@ -151,6 +153,7 @@ const INSPECTED: readonly object[] = [
   neverLeased("above_mark"),
   neverLeased("below_first_run"),
   neverLeased("skipped"),
+  { ...inspected, ...fields, verdict: "trimmed", trimmed },
   { ...known, verdict: "reported", neighbours: null },
   { ...known, verdict: "unreported", neighbours: { previous: lease, next: null, explanation: "none" } },
 ];

@@ -133,7 +133,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   },
   runsAnswer: {
     schema: wire.runsAnswerSchema,
-    valid: { namespace: "main", leases: [{ ...entry, progress }], nextCursor: "1" },
+    valid: {
+      namespace: "main",
+      leases: [{ ...entry, progress }],
+      nextCursor: "1",
+      trimmed: { upToRun: 1, lastLeasedAtMs: 1 },
+    },
   },
   inspectAnswer: {
     schema: wire.inspectAnswerSchema,

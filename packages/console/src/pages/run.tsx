@@ -9,7 +9,7 @@ import { SequenceBar } from "../parts/sequence-bar.js";
 import { addressOf } from "../route.js";
 import { runStateIn } from "../run-state.js";
 import { useAnswer } from "../use-answer.js";
-import { counted, grouped } from "../words.js";
+import { asSentence, counted, grouped } from "../words.js";
 
 export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: string }) {
   const answer = useAnswer<RunAnswer>(pathOf("run", { namespace, run: ledgerId }), namespace);
@@ -24,6 +24,8 @@ export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: 
           Nobody holds this run: it was never leased, or passed over when a doubt was settled.{" "}
           <a href={addressOf(namespace, "runs")}>All runs</a>
         </p>
+      ) : answer.error?.code === "lease_trimmed" ? (
+        <p>{asSentence(answer.error.message)}</p>
       ) : (
         <Answered answer={answer} what="run">
           {(data) => <Details answer={data} />}

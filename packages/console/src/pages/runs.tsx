@@ -26,12 +26,18 @@ export function RunsPage({ route }: { route: Route }) {
       <h1 tabIndex={-1}>Runs</h1>
       <RunFilterForm key={query.toString()} namespace={namespace} filters={filters} />
       <Answered answer={answer} what="list of leases">
-        {({ leases, nextCursor }) => (
+        {({ leases, nextCursor, trimmed }) => (
           <>
-            {leases.length === 0 ? (
+            {leases.length === 0 && trimmed === null ? (
               <Nothing isFiltered={isFiltered} hasMore={nextCursor !== null} namespace={namespace} />
             ) : (
               <LeasesTable namespace={namespace} leases={leases} />
+            )}
+            {trimmed !== null && (
+              <p class="quiet">
+                Older leases, the last of {dateAndTime(trimmed.lastLeasedAtMs)}, were trimmed from the store: they are
+                in the files of <code>--ledger-dir</code>.
+              </p>
             )}
             {(cursor !== "" || nextCursor !== null) && (
               <nav class="pager" aria-label="Pages of the list">

@@ -13,6 +13,7 @@ const VERDICTS: Readonly<Record<InspectAnswer["verdict"], readonly [NoticeKind, 
   malformed: ["warning", "Malformed"],
   other_version: ["warning", "Of another version"],
   never_leased: ["warning", "Never leased"],
+  trimmed: ["notice", "Leased long ago"],
   reported: ["good", "Leased, and reported as made"],
   unreported: ["notice", "Leased, but not reported"],
 };

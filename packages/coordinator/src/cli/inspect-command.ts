@@ -204,7 +204,7 @@ function whoOrWhyNot(answer: InspectAnswer): string {
     const { name, host, pid } = answer.lease.holder;
     return `${name} on ${host}, pid ${pid} ${labelsInWords(answer.lease.holder)}`;
   }
-  const [hint] = answer.hints;
+  const [hint] = "hints" in answer ? answer.hints : [];
   return hint === undefined ? answer.explanation : hintInWords(hint);
 }
 

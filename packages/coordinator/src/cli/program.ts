@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   "advance-version": async () => (await import("./advance-version-command.js")).advanceVersionCommand(),
   doctor: async () => (await import("./doctor-command.js")).doctorCommand(),
   backup: async () => (await import("./backup-command.js")).backupCommand(),
+  retention: async () => (await import("./retention-command.js")).retentionCommand(),
   token: async () => (await import("./token-command.js")).tokenCommand(),
   move: async () => (await import("./move-command.js")).moveCommand(),
   schemes: async () => (await import("./schemes-command.js")).schemesCommand(),

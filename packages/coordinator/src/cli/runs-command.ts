@@ -8,6 +8,7 @@ import {
   pathOf,
   type RunAnswer,
   type RunsAnswer,
+  type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { lastLedgerIdOf } from "../lease-identity.js";
@@ -20,7 +21,7 @@ import { commandIo } from "./command-io.js";
 import { failureOf } from "./failure.js";
 import { type FilterOptions, filterOptions, filterQuery, LEDGER_ID_MAX } from "./ledger-filter-options.js";
 import { checked, checkedOption, coordinatorOption, everyOption, namespaceOption, wholeNumber } from "./options.js";
-import { instant, jsonLine, labelsInWords, print, printJson, printPainted } from "./print.js";
+import { grouped, instant, jsonLine, labelsInWords, print, printJson, printPainted } from "./print.js";
 import { shownFields } from "./shown-fields.js";
 import { type Column, nameCell, type Table } from "./table.js";
 import { terminalTable } from "./terminal-table.js";
@@ -88,18 +89,26 @@ async function showRun(run: number, { json, ...asked }: Options, command: Comman
 }
 
 async function list({ limit, json, ...asked }: Options): Promise<void> {
-  const leases = await newestLeases(asked, filterQuery(asked), limit);
-  if (json) printJson(leases);
-  else if (leases.length === 0) print("no leases");
-  else printPainted(leaseTable().linesOf(leases).join("\n"));
+  const { leases, trimmed } = await newestLeases(asked, filterQuery(asked), limit);
+  if (json) return printJson(leases);
+  if (leases.length > 0) printPainted(leaseTable().linesOf(leases).join("\n"));
+  else if (trimmed === null) print("no leases");
+  if (trimmed !== null) print(trimmedInWords(trimmed));
 }
 
 type Asked = Pick<Options, "coordinator" | "tokenFile" | "namespace">;
 
+interface NewestLeases {
+  readonly leases: readonly LedgerEntry[];
+  /** What was trimmed of older ones, where fewer were there than asked for. */
+  readonly trimmed: TrimmedLeases | null;
+}
+
 /** Newest first. Follows the cursor until there are enough: a filtered page may be short although more follow. */
-async function newestLeases(asked: Asked, filter: URLSearchParams, limit: number): Promise<LedgerEntry[]> {
+async function newestLeases(asked: Asked, filter: URLSearchParams, limit: number): Promise<NewestLeases> {
   const leases: LedgerEntry[] = [];
   let cursor: string | null = null;
+  let trimmed: TrimmedLeases | null = null;
   do {
     const query = new URLSearchParams(filter);
     query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
@@ -114,9 +123,9 @@ async function newestLeases(asked: Asked, filter: URLSearchParams, limit: number
         "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
       );
     }
-    cursor = page.nextCursor;
+    ({ nextCursor: cursor, trimmed } = page);
   } while (cursor !== null && leases.length < limit);
-  return leases;
+  return { leases, trimmed };
 }
 
 /**
@@ -159,12 +168,12 @@ interface Known {
 
 /** Up to a lease that was there first: what comes while pages are read lies above it. */
 async function leasesAbove(after: number, asked: Asked & FilterOptions, limit: number): Promise<Known> {
-  const [newest] = await newestLeases(asked, new URLSearchParams(), 1);
+  const [newest] = (await newestLeases(asked, new URLSearchParams(), 1)).leases;
   const upTo = newest === undefined ? after : lastLedgerIdOf(newest);
   if (upTo <= after) return { leases: [], upTo: after };
   const filter = filterQuery({ ...asked, fromRun: Math.max(after + 1, asked.fromRun ?? 0), toRun: upTo });
-  const leases = await newestLeases(asked, filter, limit);
-  return { leases: leases.reverse(), upTo };
+  const { leases } = await newestLeases(asked, filter, limit);
+  return { leases: leases.toReversed(), upTo };
 }
 
 const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
@@ -225,4 +234,8 @@ function stateInWords({ state, lease: { progress } }: RunAnswer): string {
   if (progress === null) return state;
   const at = instant(progress.reportedAtMs);
   return state === "burnt" ? `burnt: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
+}
+
+function trimmedInWords({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {
+  return `leases up to run ${grouped(upToRun)}, the last of ${instant(lastLeasedAtMs)}, were trimmed: they are in the files of --ledger-dir`;
 }

@@ -7,7 +7,6 @@ import { z } from "zod";
 import { holdsToken } from "../tokens-in-text.js";
 import { commandContextOf } from "./command-context.js";
 import { withoutPasswords } from "./hidden-passwords.js";
-import { keepDaysOption, keepLeasesOption, ledgerFolderOption } from "./ledger-option.js";
 import {
   acceptOption,
   checkedOption,
@@ -64,9 +63,11 @@ function settings(): readonly Option[] {
       "info; on a terminal, warnings as text and no JSON",
     ),
     witnessFolderOption(),
-    ledgerFolderOption(),
-    keepLeasesOption(),
-    keepDaysOption(),
+    checkedOption(
+      "--ledger-dir <path>",
+      "where leases go that are trimmed from the store (see retention); must exist",
+      z.string().min(1),
+    ),
     acceptOption(),
     switchOption(
       "allow-network-file-system",

@@ -15,13 +15,14 @@ import { filledLine } from "../filled-json.js";
 import { createServer } from "../http/server.js";
 import { SILENT_LOG } from "../log.js";
 import { RecentEvents } from "../recent-events.js";
+import { LedgerFiles } from "../retention/ledger-files.js";
+import { LedgerTrimmer } from "../retention/ledger-trimmer.js";
 import { visibleJson, visibleLines } from "../shown-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
 import { announcement } from "./init-command.js";
-import { type LedgerOptions, ledgerArchiveOf, ledgerRotationOf } from "./ledger-option.js";
 import { LogDestination } from "./log-destination.js";
 import { RELEASE } from "./release.js";
 import { type LimitOptions, limitsOf } from "./serve-limits.js";
@@ -31,7 +32,7 @@ import { terminalLog } from "./terminal-log.js";
 import { untilStopped } from "./until-stopped.js";
 import { memoryOf } from "./witness-option.js";
 
-export interface ServeOptions extends LedgerOptions, AdmissionOptions, LimitOptions, TlsOptions {
+export interface ServeOptions extends AdmissionOptions, LimitOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
@@ -40,6 +41,7 @@ export interface ServeOptions extends LedgerOptions, AdmissionOptions, LimitOpti
   readonly create?: boolean;
   readonly json?: boolean;
   readonly witnessFolder: string;
+  readonly ledgerDir?: string;
   readonly accept: readonly string[];
   readonly allowNetworkFileSystem?: boolean;
   readonly publicInspect?: boolean;
@@ -71,7 +73,6 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const { host, port, namespace } = options;
   mustKeepStrangersOut(options);
   const tlsPaths = tlsPathsOf(options);
-  const ledgerArchive = ledgerArchiveOf(options);
   const limits = limitsOf(options);
   const address = parseStoreUrl(options.store);
   const create = options.create ?? stderr.isTTY ?? false;
@@ -117,7 +118,6 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       witnessOf: memory.witnessOf,
       remembered: memory.namespaces(),
       overrides: options.accept,
-      ledgerArchive,
       startLoops: (name) => limits.startLoops(name),
     });
     const namespaces = await welcome(coordinator, opened, address, namespace, say);
@@ -148,13 +148,15 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
     coordinator.startTouching();
-    const rotation = ledgerRotationOf(options, { store: opened.store, archive: ledgerArchive, log: events });
-    rotation?.start();
+    const { ledgerDir } = options;
+    const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
+    const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
+    trimmer.start();
     const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
     unfollowTls?.();
-    await rotation?.stop();
+    await trimmer.stop();
     recent.close();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");

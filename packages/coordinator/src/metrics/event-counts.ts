@@ -66,8 +66,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   alarm: (counts, { name, severity }, namespace) => counts.alarm(namespace, name, severity),
   alarm_ended: (counts, { name }, namespace) => counts.alarm(namespace, name, null),
   log_lines_lost: (counts, { lineCount }) => counts.logLinesLost.inc(amount(lineCount)),
-  rotation: (counts, _, namespace) => counts.rotations.inc({ namespace }, 1),
-  rotation_failed: (counts, _, namespace) => counts.rotationFailures.inc({ namespace }, 1),
+  ledger_trimmed: (counts, { leaseCount }, namespace) => counts.leasesTrimmed.inc({ namespace }, amount(leaseCount)),
+  ledger_trim_failed: (counts, _, namespace) => counts.trimFailures.inc({ namespace }, 1),
 };
 
 export class EventCounts {
@@ -87,8 +87,8 @@ export class EventCounts {
   readonly preflightFailures: Counter;
   readonly alarms: Gauge;
   readonly logLinesLost: Counter;
-  readonly rotations: Counter;
-  readonly rotationFailures: Counter;
+  readonly leasesTrimmed: Counter;
+  readonly trimFailures: Counter;
   readonly #spareRuns = new Map<string, SpareRuns>();
   readonly #known = new Set<string>();
 
@@ -121,12 +121,12 @@ export class EventCounts {
     this.preflightFailures = counter("preflight_failures_total", "Looks at the store's servers that failed.");
     this.alarms = gauge("alarms", "1 for an alarm that is raised.", "namespace", "name", "severity");
     this.logLinesLost = counter("log_lines_lost_total", "Lines that the log could not take.");
-    this.rotations = counter("rotations_total", "Rotations of the ledger.", "namespace");
-    this.rotationFailures = counter("rotation_failures_total", "Rotations of the ledger that failed.", "namespace");
+    this.leasesTrimmed = counter("leases_trimmed_total", "Leases trimmed from the store.", "namespace");
+    this.trimFailures = counter("ledger_trim_failures_total", "Trims of the ledger that failed.", "namespace");
     this.#spareGauges(gauge);
     for (const effect of ["refuses", "warns"]) this.findings.set({ effect }, 0);
     this.#zeroRefusals(NO_NAMESPACE);
-    this.rotationFailures.inc({ namespace: NO_NAMESPACE }, 0);
+    this.trimFailures.inc({ namespace: NO_NAMESPACE }, 0);
   }
 
   /** An event, and what it adds. Most add nothing. */
@@ -141,8 +141,8 @@ export class EventCounts {
   know(namespace: string): void {
     if (this.#known.has(namespace)) return;
     this.#known.add(namespace);
-    const perNamespace = [this.leases, this.runsLeased, this.epochChanges, this.rotations];
-    for (const counter of [...perNamespace, this.rotationFailures]) counter.inc({ namespace }, 0);
+    const perNamespace = [this.leases, this.runsLeased, this.epochChanges, this.leasesTrimmed];
+    for (const counter of [...perNamespace, this.trimFailures]) counter.inc({ namespace }, 0);
     for (const code of RECOVERABLE) this.jumps.inc({ namespace, code }, 0);
     for (const code of DOUBTS) this.doubts.inc({ namespace, code }, 0);
     for (const reason of BURN_REASONS) this.runsBurnt.inc({ namespace, reason }, 0);

@@ -62,15 +62,16 @@ export async function copyLedger(
 }
 
 /**
- * Notes in the target how much of the ledger is archived. The files stay where they are: their folder is named by the UUID of the
+ * Carries over for how long leases stay, and how far they were trimmed. The files stay where they are: they are named by the UUID of the
  * store id, which a move keeps.
- * @throws CoordinatorError as `Store.cutLedger`.
+ * @throws CoordinatorError as `Store.trimLedger`.
  */
-export async function copyArchivedPart({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
-  const { through } = await source.readArchived(namespace);
-  const { through: archivedThrough } = await target.readArchived(namespace);
-  if (archivedThrough >= through) return;
-  await target.cutLedger(namespace, { storeId, archivedThrough, through, leases: [] });
+export async function copyRetention({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {
+  const { days, through, leasedAtMs } = await source.readRetention(namespace);
+  const there = await target.readRetention(namespace);
+  if (there.days !== days) await target.setRetention(namespace, days);
+  if (there.through >= through) return;
+  await target.trimLedger(namespace, { storeId, trimmedThrough: there.through, through, leasedAtMs, leases: [] });
 }
 
 /** The pages of a ledger, oldest first; none is empty. */

@@ -4,7 +4,7 @@
  * same command goes on wherever it was killed:
  *
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete
- *   2 the ledger is copied, and compared, into a place that has no record; what of it is in archive files stays there
+ *   2 the ledger is copied, and compared, into a place that has no record; its retention, too, and how far it was trimmed
  *   3 the target's record is made on the clock line of the new store, to be claimed by a coordinator
  *   4 the labels are carried over: words for people, and nothing waits for them
  */
@@ -16,7 +16,7 @@ import { freshNonce } from "../fresh-nonce.js";
 import { mustCount } from "../guard/judge.js";
 import { movedSeal } from "../guard/moved-seal.js";
 import type { NamespaceRecord, RecoverStep } from "../store.js";
-import { compareLedgers, copyArchivedPart, copyLedger } from "./ledger-copy.js";
+import { compareLedgers, copyLedger, copyRetention } from "./ledger-copy.js";
 import { ledgersOf, type MoveOptions, planMove } from "./move-plan.js";
 import { openGuard } from "./open-guard.js";
 
@@ -46,7 +46,7 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await targetMustBeFit(options, storeId);
     await sealSource(options, storeId);
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
-    await copyArchivedPart(ledgersOf(options), storeId);
+    await copyRetention(ledgersOf(options), storeId);
     leaseCount = await mustBeWhole(options);
     await makeRecord(options, storeId);
   }

@@ -11,22 +11,21 @@ import { isRefusal } from "../guard/refusal.js";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
 import type {
-  ArchivedPart,
-  CutAnswer,
   Finding,
   LeaseStep,
-  LedgerCut,
+  LedgerTrim,
   NamespaceRecord,
   Outcome,
   RecordAfter,
   ReportCommand,
+  Retention,
   StepCommand,
   Store,
 } from "../store.js";
-import { decideCut, storeIdIn } from "./cut-decision.js";
 import { leasesToAppend } from "./import-decision.js";
 import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
+import { decideTrim } from "./trim-decision.js";
 
 interface KeptLease extends LedgerRange {
   entry: LedgerEntry;
@@ -38,8 +37,7 @@ interface KeptNamespace {
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
   labels?: Holder["labels"];
-  /** Ledger id up to which it stands in the archive. */
-  readonly archivedThrough: number;
+  readonly retention: Retention;
 }
 
 export interface MemoryStoreOptions {
@@ -65,14 +63,15 @@ export class MemoryStore implements Store {
   async step(namespace: string, command: StepCommand): Promise<Outcome> {
     const kept = this.#namespaces.get(namespace);
     const nowMs = this.#now();
+    const ledgerMark = kept?.ledger.at(-1)?.lastLedgerId ?? 0;
     const situation = {
       namespace,
       keys: {
         record: kept?.fields === undefined ? "none" : "hash",
         fields: kept?.fields ?? {},
         expires: false,
-        ledger: kept === undefined ? "none" : "stream",
-        ledgerMark: kept?.ledger.at(-1)?.lastLedgerId ?? 0,
+        ledger: ledgerMark === 0 ? "none" : "stream",
+        ledgerMark,
         holders: "none",
       },
       server: { timeMs: nowMs, role: "master", epoch: this.#epoch, connectedReplicas: 0 },
@@ -82,8 +81,8 @@ export class MemoryStore implements Store {
     const written = decide(situation, command);
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
-    const { ledger = [], archivedThrough = 0 } = kept ?? {};
-    this.#namespaces.set(namespace, { ...kept, fields: keptFields(record), ledger, archivedThrough });
+    const { ledger, ...beside } = kept ?? nothingKept();
+    this.#namespaces.set(namespace, { ...beside, fields: keptFields(record), ledger });
     const after = recordAfter(record, command.nonce);
     if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, after, runCount)));
     const { nonce, epoch, generation } = after;
@@ -165,22 +164,33 @@ export class MemoryStore implements Store {
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
   }
 
-  async readArchived(namespace: string): Promise<ArchivedPart> {
-    const { fields, archivedThrough: through } = this.#namespaces.get(namespace) ?? nothingKept();
-    return { storeId: storeIdIn(fields, namespace), through };
+  async readRetention(namespace: string): Promise<Retention> {
+    return (this.#namespaces.get(namespace) ?? nothingKept()).retention;
   }
 
-  async cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
+  async setRetention(namespace: string, days: number): Promise<void> {
     const kept = this.#namespaces.get(namespace) ?? nothingKept();
-    const { fields, ledger, archivedThrough } = kept;
-    const found = { namespace, fields, archivedThrough, newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0 };
-    if (!decideCut(found, cut)) return { isCut: false, archivedThrough, leaseCount: 0 };
-    const reportedAtMs = new Map(cut.leases.map((lease) => [lease.lastLedgerId, lease.reportedAtMs]));
-    const left = ledger.filter(
-      ({ lastLedgerId, entry }) => reportedAtMs.get(lastLedgerId) !== (entry.progress?.reportedAtMs ?? null),
-    );
-    this.#namespaces.set(namespace, { ...kept, ledger: left, archivedThrough: cut.through });
-    return { isCut: true, archivedThrough: cut.through, leaseCount: ledger.length - left.length };
+    this.#namespaces.set(namespace, { ...kept, retention: { ...kept.retention, days } });
+  }
+
+  async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
+    const { through, leasedAtMs } = trim;
+    const kept = this.#namespaces.get(namespace) ?? nothingKept();
+    const { fields, ledger, retention } = kept;
+    const end = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > through);
+    const found = {
+      namespace,
+      fields,
+      trimmedThrough: retention.through,
+      newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
+      leases: ledger
+        .slice(0, end)
+        .map(({ lastLedgerId, entry }) => ({ lastLedgerId, reportedAtMs: entry.progress?.reportedAtMs ?? null })),
+    };
+    if (!decideTrim(found, trim)) return false;
+    const trimmed = { ...retention, through, leasedAtMs };
+    this.#namespaces.set(namespace, { ...kept, ledger: ledger.slice(end), retention: trimmed });
+    return true;
   }
 
   async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
@@ -207,7 +217,7 @@ export class MemoryStore implements Store {
 }
 
 function nothingKept(): KeptNamespace {
-  return { fields: undefined, ledger: [], archivedThrough: 0 };
+  return { fields: undefined, ledger: [], retention: { days: 0, through: 0, leasedAtMs: 0 } };
 }
 
 function leasedEntry(

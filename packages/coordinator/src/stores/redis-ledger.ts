@@ -5,9 +5,9 @@
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { lastLedgerIdOf } from "../lease-identity.js";
-import type { LedgerCut } from "../store.js";
+import type { LedgerTrim, Retention } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
-import { wordsIn } from "./redis-answer.js";
+import { wholeIn, wordsIn } from "./redis-answer.js";
 
 export interface NamespaceKeys {
   readonly record: string;
@@ -15,7 +15,7 @@ export interface NamespaceKeys {
   readonly holders: string;
   readonly reports: string;
   readonly labels: string;
-  readonly archived: string;
+  readonly retention: string;
 }
 
 /** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
@@ -27,7 +27,7 @@ export function keysOf(prefix: string, namespace: string): NamespaceKeys {
     holders: key("holders"),
     reports: key("reports"),
     labels: key("labels"),
-    archived: key("archived"),
+    retention: key("retention"),
   };
 }
 
@@ -77,19 +77,23 @@ export function importParametersOf(lease: LedgerEntry): readonly (string | numbe
   return [...granted, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
 }
 
-/** A cut as lua/cut.lua takes it, behind the namespace. */
-export function cutParametersOf({
-  storeId,
-  archivedThrough,
-  through,
-  leases,
-}: LedgerCut): readonly (string | number)[] {
-  return [
-    storeId,
-    archivedThrough,
-    through,
-    ...leases.flatMap(({ lastLedgerId, reportedAtMs }) => [lastLedgerId, reportedAtMs ?? "-"]),
-  ];
+/** A trim as lua/trim.lua takes it, behind the namespace and the most leases. */
+export function trimParametersOf(trim: LedgerTrim): readonly (string | number)[] {
+  const { storeId, trimmedThrough, through, leasedAtMs, leases } = trim;
+  const named = leases.flatMap(({ lastLedgerId, reportedAtMs }) => [lastLedgerId, reportedAtMs ?? "-"]);
+  return [storeId, trimmedThrough, through, leasedAtMs, ...named];
+}
+
+/** The fields of the retention, in the order in which `retentionIn` reads them. */
+export const RETENTION_FIELDS = ["days", "through", "leasedAtMs"] as const;
+
+/** @throws CoordinatorError `store_corrupt` for what is none. */
+export function retentionIn(fields: readonly (string | null)[]): Retention {
+  const [days, through, leasedAtMs] = fields.map((field) => wholeIn(field ?? "0"));
+  if (days === undefined || through === undefined || leasedAtMs === undefined) {
+    throw corrupt("the retention of its leases is no whole number");
+  }
+  return { days, through, leasedAtMs };
 }
 
 export function stateNumber(state: Progress["state"]): number {

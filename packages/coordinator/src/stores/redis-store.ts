@@ -8,32 +8,33 @@ import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import { leaseHoldsRun } from "../lease-identity.js";
 import {
-  type ArchivedPart,
-  type CutAnswer,
   type Finding,
-  LEDGER_CUT_LEASES_MAX,
-  type LedgerCut,
+  LEDGER_TRIM_LEASES_MAX,
+  type LedgerTrim,
   type NamespaceRecord,
   type Outcome,
   type ReportCommand,
+  type Retention,
   type StepCommand,
   type Store,
 } from "../store.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./redis-address.js";
-import { recordIn, wholeIn, wordsIn } from "./redis-answer.js";
+import { recordIn } from "./redis-answer.js";
 import { clusterLookUp } from "./redis-cluster.js";
 import type { RedisConnection } from "./redis-connection.js";
 import { strayAnswer } from "./redis-errors.js";
 import type { ServerUse } from "./redis-facts.js";
 import { inspectServers } from "./redis-inspection.js";
 import {
-  cutParametersOf,
   importParametersOf,
   keysOf,
   leasesIn,
   type NamespaceKeys,
+  RETENTION_FIELDS,
+  retentionIn,
   stateNumber,
+  trimParametersOf,
 } from "./redis-ledger.js";
 import { type LookUp, PURPOSES, RedisRoute } from "./redis-route.js";
 import type { ScriptName } from "./redis-scripts.js";
@@ -203,26 +204,23 @@ export class RedisStore implements Store {
     return labelsIn(text ?? "{}", namespace);
   }
 
-  async readArchived(namespace: string): Promise<ArchivedPart> {
-    const { record, archived } = this.#keys(namespace);
-    return await this.#route.use(record, "reads", async (connection) => {
-      const words = wordsIn(await connection.run("archived", [record, archived], [namespace], { namespace }));
-      const through = wholeIn(words?.[1]);
-      if (words?.[0] === undefined || through === undefined) throw strayAnswer(connection.server);
-      return { storeId: words[0] === "" ? undefined : words[0], through };
-    });
+  async readRetention(namespace: string): Promise<Retention> {
+    const { retention } = this.#keys(namespace);
+    return retentionIn(await this.#ask(namespace, retention, (redis) => redis.hmget(retention, ...RETENTION_FIELDS)));
   }
 
-  async cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
-    const { record, ledger, reports, archived } = this.#keys(namespace);
-    const parameters = [namespace, LEDGER_CUT_LEASES_MAX, ...cutParametersOf(cut)];
+  async setRetention(namespace: string, days: number): Promise<void> {
+    const { retention } = this.#keys(namespace);
+    await this.#ask(namespace, retention, (redis) => redis.hset(retention, { days }));
+  }
+
+  async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
+    const { record, ledger, reports, retention } = this.#keys(namespace);
+    const parameters = [namespace, LEDGER_TRIM_LEASES_MAX, ...trimParametersOf(trim)];
     return await this.#route.use(record, "reads", async (connection) => {
-      const keys = [record, ledger, reports, archived];
-      const words = wordsIn(await connection.run("cut", keys, parameters, { namespace }));
-      const archivedThrough = wholeIn(words?.[1]);
-      const leaseCount = wholeIn(words?.[2]);
-      if (archivedThrough === undefined || leaseCount === undefined) throw strayAnswer(connection.server);
-      return { isCut: words?.[0] === "1", archivedThrough, leaseCount };
+      const answer = await connection.run("trim", [record, ledger, reports, retention], parameters, { namespace });
+      if (answer !== 0 && answer !== 1) throw strayAnswer(connection.server);
+      return answer === 1;
     });
   }
 

@@ -2,7 +2,7 @@
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
-import type { LedgerCut } from "../store.js";
+import type { LedgerTrim, Retention, TrimmableLease } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";
 
@@ -22,11 +22,17 @@ const STATEMENTS = {
   since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
   setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
     WHERE namespace_id = ? AND last_ledger_id = ?`,
-  archived: "SELECT through FROM archived WHERE namespace_id = ?",
-  setArchived:
-    "INSERT INTO archived (namespace_id, through) VALUES (?, ?) ON CONFLICT DO UPDATE SET through = excluded.through",
-  remove: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id = ? AND progress_at_ms IS ?",
+  retention: `SELECT days, through, leased_at_ms AS "leasedAtMs" FROM retention WHERE namespace_id = ?`,
+  setDays: "INSERT INTO retention (namespace_id, days) VALUES (?, ?) ON CONFLICT DO UPDATE SET days = excluded.days",
+  setTrimmed: `INSERT INTO retention (namespace_id, through, leased_at_ms) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET through = excluded.through, leased_at_ms = excluded.leased_at_ms`,
+  upTo: `SELECT last_ledger_id AS "lastLedgerId", progress_at_ms AS "reportedAtMs" FROM leases
+    WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id LIMIT ?`,
+  removeUpTo: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id <= ?",
 } as const;
+
+/** All leases stay, and none was trimmed. */
+export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
 
 interface LeaseRow {
   readonly last_ledger_id: number;
@@ -107,21 +113,23 @@ export class SqliteLedger {
     return row && entriesOf([row])[0];
   }
 
-  /** Ledger id up to which it stands in the archive; 0 for none of it. */
-  archivedThrough(namespaceId: number): number {
-    const row = this.#statements.archived.get(namespaceId) as { through: number } | undefined;
-    return row?.through ?? 0;
+  retention(namespaceId: number): Retention {
+    const row = this.#statements.retention.get(namespaceId) as unknown as Retention | undefined;
+    return row === undefined ? NO_RETENTION : { ...row };
   }
 
-  /** Answers how many leases it has let go of. */
-  cut(namespaceId: number, { through, leases }: LedgerCut): number {
-    const { setArchived, remove } = this.#statements;
-    setArchived.run(namespaceId, through);
-    return leases.reduce(
-      (count, { lastLedgerId, reportedAtMs }) =>
-        count + Number(remove.run(namespaceId, lastLedgerId, reportedAtMs).changes),
-      0,
-    );
+  setRetention(namespaceId: number, days: number): void {
+    this.#statements.setDays.run(namespaceId, days);
+  }
+
+  /** The oldest leases whose last run lies at a ledger id or below it. */
+  upTo(namespaceId: number, ledgerId: number, limit: number): readonly TrimmableLease[] {
+    return this.#statements.upTo.all(namespaceId, ledgerId, limit) as unknown as TrimmableLease[];
+  }
+
+  trim(namespaceId: number, { through, leasedAtMs }: LedgerTrim): void {
+    this.#statements.setTrimmed.run(namespaceId, through, leasedAtMs);
+    this.#statements.removeUpTo.run(namespaceId, through);
   }
 
   /** Writes down a lease of another store, with what was reported on it. */

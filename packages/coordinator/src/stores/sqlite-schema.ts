@@ -6,12 +6,12 @@ import { syncFolderOf } from "./sqlite-private-file.js";
 
 /** "CALL": tells our files from those of other programs that use SQLite. */
 const APPLICATION_ID = 0x43414c4c;
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
 /**
  * A namespace keeps its record as the guard writes it, field by field, under its checksum. A ledger entry holds the last ledger id
- * of its lease, so that the lease of a run is the first entry at or after it. Up to the ledger id in `archived` the ledger stands in
- * archive files.
+ * of its lease, so that the lease of a run is the first entry at or after it. Up to the ledger id `through` of its retention the ledger
+ * was trimmed.
  */
 const SCHEMA = `
   CREATE TABLE namespaces (
@@ -36,9 +36,11 @@ const SCHEMA = `
     progress_at_ms INTEGER,
     PRIMARY KEY (namespace_id, last_ledger_id)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE archived (
+  CREATE TABLE retention (
     namespace_id INTEGER PRIMARY KEY REFERENCES namespaces,
-    through INTEGER NOT NULL
+    days INTEGER NOT NULL DEFAULT 0,
+    through INTEGER NOT NULL DEFAULT 0,
+    leased_at_ms INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX leases_by_time ON leases (namespace_id, leased_at_ms, last_ledger_id);
   ${IDENTITY_SCHEMA}

@@ -13,19 +13,18 @@ import type { FoundKeys } from "../guard/found.js";
 import type { GuardRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { notLeased, refused } from "../refusals.js";
-import type {
-  ArchivedPart,
-  CutAnswer,
-  Finding,
-  LeaseStep,
-  LedgerCut,
-  NamespaceRecord,
-  Outcome,
-  ReportCommand,
-  StepCommand,
-  Store,
+import {
+  type Finding,
+  LEDGER_TRIM_LEASES_MAX,
+  type LeaseStep,
+  type LedgerTrim,
+  type NamespaceRecord,
+  type Outcome,
+  type ReportCommand,
+  type Retention,
+  type StepCommand,
+  type Store,
 } from "../store.js";
-import { decideCut, storeIdIn } from "./cut-decision.js";
 import { leasesToAppend } from "./import-decision.js";
 import { labelsIn, labelsText } from "./kept-labels.js";
 import { holderJsonOf } from "./ledger-entry.js";
@@ -35,7 +34,7 @@ import { unusable } from "./sqlite-faults.js";
 import { openSqliteFile, type SqliteFile } from "./sqlite-file.js";
 import { keepIdentity } from "./sqlite-file-identity.js";
 import { SqliteLabels } from "./sqlite-labels.js";
-import { SqliteLedger } from "./sqlite-ledger.js";
+import { NO_RETENTION, SqliteLedger } from "./sqlite-ledger.js";
 import { SqliteLife } from "./sqlite-life.js";
 import { type Machine, thisMachine } from "./sqlite-machine.js";
 import { sqliteFindings } from "./sqlite-preflight.js";
@@ -43,6 +42,7 @@ import { fileModeOf } from "./sqlite-private-file.js";
 import { hasRecord, SqliteRecords } from "./sqlite-records.js";
 import { openRestartMarker, type RestartMarker } from "./sqlite-restart-marker.js";
 import { SqliteTurns } from "./sqlite-turns.js";
+import { decideTrim } from "./trim-decision.js";
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -229,23 +229,34 @@ export class SqliteStore implements Store {
     return this.#turns.read(() => labelsIn(this.#labels.of(this.#records.of(namespace).id) ?? "{}", namespace));
   }
 
-  async readArchived(namespace: string): Promise<ArchivedPart> {
+  async readRetention(namespace: string): Promise<Retention> {
     return this.#turns.read(() => {
       const standing = this.#records.ifThere(namespace);
-      const through = standing === undefined ? 0 : this.#ledger.archivedThrough(standing.id);
-      return { storeId: storeIdIn(standing?.fields, namespace), through };
+      return standing === undefined ? NO_RETENTION : this.#ledger.retention(standing.id);
     });
   }
 
-  cutLedger(namespace: string, cut: LedgerCut): Promise<CutAnswer> {
+  setRetention(namespace: string, days: number): Promise<void> {
     return this.#turns.add(() => {
       this.#mustNotBeCopy();
-      const standing = this.#records.ifThere(namespace);
-      const archivedThrough = standing === undefined ? 0 : this.#ledger.archivedThrough(standing.id);
-      const newestLedgerId = standing === undefined ? 0 : this.#ledger.mark(standing.id);
-      const isCut = decideCut({ namespace, fields: standing?.fields, archivedThrough, newestLedgerId }, cut);
-      if (!isCut || standing === undefined) return { isCut: false, archivedThrough, leaseCount: 0 };
-      return { isCut: true, archivedThrough: cut.through, leaseCount: this.#ledger.cut(standing.id, cut) };
+      this.#ledger.setRetention(this.#records.idOf(namespace), days);
+    });
+  }
+
+  trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
+    return this.#turns.add(() => {
+      this.#mustNotBeCopy();
+      const { id, fields } = this.#records.ifThere(namespace) ?? { id: undefined, fields: undefined };
+      const found = {
+        namespace,
+        fields,
+        trimmedThrough: id === undefined ? 0 : this.#ledger.retention(id).through,
+        newestLedgerId: id === undefined ? 0 : this.#ledger.mark(id),
+        leases: id === undefined ? [] : this.#ledger.upTo(id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
+      };
+      if (!decideTrim(found, trim)) return false;
+      this.#ledger.trim(this.#records.idOf(namespace), trim);
+      return true;
     });
   }
 
@@ -276,12 +287,13 @@ export class SqliteStore implements Store {
   #found(namespace: string): FoundKeys {
     const standing = this.#records.ifThere(namespace);
     const isThere = standing !== undefined;
+    const ledgerMark = isThere ? this.#ledger.mark(standing.id) : 0;
     return {
       record: isThere && hasRecord(standing.fields) ? "hash" : "none",
       fields: isThere ? standing.fields : {},
       expires: false,
-      ledger: isThere ? "stream" : "none",
-      ledgerMark: isThere ? this.#ledger.mark(standing.id) : 0,
+      ledger: ledgerMark === 0 ? "none" : "stream",
+      ledgerMark,
       holders: "hash",
     };
   }

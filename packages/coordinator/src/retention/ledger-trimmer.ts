@@ -1,0 +1,160 @@
+/**
+ * Trims the ledgers of all namespaces that have a retention: at the start, and then each minute. A step appends the oldest leases to a
+ * file, and only when they are on the disk does the store let go of them: killed in between, they are in both, and are written again.
+ * Knows stores only as a port.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { GAP_MS } from "../guard/bounds.js";
+import { PHASES } from "../guard/record.js";
+import { lastLedgerIdOf } from "../lease-identity.js";
+import type { Log } from "../log.js";
+import { LEDGER_TRIM_LEASES_MAX, type Store } from "../store.js";
+import type { LedgerFiles } from "./ledger-files.js";
+
+/** What looks back at the newest leases looks at a week of them; two clocks may differ by some minutes. */
+export const RETENTION_DAYS_MIN = 8;
+export const RETENTION_DAYS_MAX = 36_500;
+
+const DAY_MS = 24 * 3_600_000;
+const EVERY_MS = 60_000;
+
+export interface LedgerTrimmerOptions {
+  readonly store: Store;
+  /** Undefined: nothing is trimmed, and a warning says so. */
+  readonly files: Pick<LedgerFiles, "append"> | undefined;
+  readonly log: Log;
+  /** The clock, in milliseconds. */
+  readonly now?: () => number;
+  /** How often it looks, ms. Default 60,000. */
+  readonly everyMs?: number;
+}
+
+/** What one step trimmed. */
+interface Trimmed {
+  readonly leaseCount: number;
+  readonly throughLedgerId: number;
+}
+
+export class LedgerTrimmer {
+  readonly #options: LedgerTrimmerOptions;
+  readonly #warned = new Set<string>();
+  /** Leases that were written and not trimmed, by namespace: a store that refuses every trim must not fill the disk. */
+  readonly #written = new Map<string, string>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #inFlight: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: LedgerTrimmerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const look = () => {
+      this.#inFlight ??= this.trimAll().finally(() => {
+        this.#inFlight = undefined;
+      });
+    };
+    this.#timer ??= setInterval(look, this.#options.everyMs ?? EVERY_MS);
+    look();
+  }
+
+  /** Waits for the step in flight. The store is the caller's to close. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#isStopped = true;
+    await this.#inFlight;
+  }
+
+  /** Trims what is due, in one namespace after the other. Never rejects for what the outside world does: it is logged. */
+  async trimAll(): Promise<void> {
+    const { store } = this.#options;
+    const namespaces = await this.#logged(undefined, () => store.listNamespaces());
+    for (const namespace of namespaces ?? []) await this.#trimNamespace(namespace);
+  }
+
+  async #trimNamespace(namespace: string): Promise<void> {
+    let [leaseCount, throughLedgerId] = [0, 0];
+    for (let isDone = false; !isDone && !this.#isStopped; ) {
+      const trimmed = await this.#logged(namespace, () => this.#trimOldest(namespace));
+      if (trimmed !== undefined) {
+        leaseCount += trimmed.leaseCount;
+        ({ throughLedgerId } = trimmed);
+      }
+      isDone = trimmed === undefined || trimmed.leaseCount < LEDGER_TRIM_LEASES_MAX;
+      await turn();
+    }
+    if (leaseCount > 0) this.#options.log.info({ namespace, leaseCount, throughLedgerId }, "ledger_trimmed");
+  }
+
+  /** One step. Undefined when nothing was due, or another coordinator or a report came in between. */
+  async #trimOldest(namespace: string): Promise<Trimmed | undefined> {
+    const { store, files, now = Date.now } = this.#options;
+    const { phase, changedAtMs, storeId } = await store.readNamespace(namespace);
+    const nowMs = now();
+    // A touch comes every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use look old.
+    if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
+    const { days, ...known } = await store.readRetention(namespace);
+    if (days === 0) return undefined;
+    if (files === undefined) return this.#warn(namespace, days);
+    const due = await this.#due(namespace, nowMs - days * DAY_MS);
+    const last = due.at(-1);
+    if (last === undefined) return undefined;
+    const leases = due.map((lease) => ({
+      lastLedgerId: lastLedgerIdOf(lease),
+      reportedAtMs: lease.progress?.reportedAtMs ?? null,
+    }));
+    const identity = JSON.stringify([storeId, leases]);
+    if (this.#written.get(namespace) !== identity) {
+      await files.append(namespace, storeId, due);
+      this.#written.set(namespace, identity);
+    }
+    const through = lastLedgerIdOf(last);
+    // A lease of a clock that was ahead has a later time than those behind it.
+    const leasedAtMs = Math.max(known.leasedAtMs, ...due.map((lease) => lease.leasedAtMs));
+    const trim = { storeId, trimmedThrough: known.through, through, leasedAtMs, leases };
+    if (!(await store.trimLedger(namespace, trim))) return undefined;
+    this.#written.delete(namespace);
+    return { leaseCount: due.length, throughLedgerId: through };
+  }
+
+  /** The oldest leases, up to the first that stays. Never the newest: the guard reads it. */
+  async #due(namespace: string, beforeMs: number): Promise<readonly LedgerEntry[]> {
+    const page = { afterLedgerId: 0, limit: LEDGER_TRIM_LEASES_MAX + 1 };
+    const oldest = (await this.#options.store.exportLeases(namespace, page)).slice(0, -1);
+    const firstToStay = oldest.findIndex((lease) => !isDue(lease, beforeMs));
+    return firstToStay < 0 ? oldest : oldest.slice(0, firstToStay);
+  }
+
+  #warn(namespace: string, days: number): undefined {
+    if (this.#warned.has(namespace)) return;
+    this.#warned.add(namespace);
+    this.#options.log.warn({ namespace, days, reason: "this coordinator has no --ledger-dir" }, "ledger_not_trimmed");
+  }
+
+  /** Undefined for what failed outside: it is tried again a minute later. */
+  async #logged<T>(namespace: string | undefined, act: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await act();
+    } catch (error) {
+      const { code, message, syscall } = error as NodeJS.ErrnoException;
+      if (!(error instanceof CoordinatorError) && syscall === undefined) throw error;
+      this.#options.log.warn({ namespace, code, reason: message }, "ledger_trim_failed");
+      return undefined;
+    }
+  }
+}
+
+/** One that its holder still reports on stays, however old: its reports must find it. */
+function isDue(lease: LedgerEntry, beforeMs: number): boolean {
+  const { leasedAtMs, progress } = lease;
+  if (leasedAtMs >= beforeMs) return false;
+  return progress === null || progress.reportedAtMs < beforeMs || hasEnded(lease);
+}
+
+/** Whether nobody mints from any of its runs any more: its holder will report nothing new. */
+function hasEnded({ progress, runCount, firstRun }: LedgerEntry): boolean {
+  if (progress === null || progress.state === "open") return false;
+  return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
+}

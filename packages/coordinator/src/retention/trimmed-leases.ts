@@ -1,0 +1,48 @@
+/** What is known of runs whose leases were trimmed from the store: when the last of them were leased. Knows the store only as a port. */
+import { runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { notLeased } from "../refusals.js";
+import type { NamespaceRecord, ReportCommand, Retention, Store } from "../store.js";
+
+export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
+  return { upToRun: through, lastLeasedAtMs: leasedAtMs };
+}
+
+/** Whether the lease of a run that has none in the store may have been trimmed. A run below the first one was never leased here. */
+export function isTrimmed(
+  { through }: Retention,
+  { firstVersion, firstRun }: Pick<NamespaceRecord, "firstVersion" | "firstRun">,
+  ledgerId: number,
+): boolean {
+  // A store that a namespace was moved to begins in a later version, and took over what the earlier one had trimmed.
+  return ledgerId <= through && (firstVersion > 0 || ledgerId >= firstRun);
+}
+
+/** The error for a run that has no lease in the store. */
+export async function withoutLease(store: Store, namespace: string, ledgerId: number): Promise<CoordinatorError> {
+  const [retention, record] = await Promise.all([store.readRetention(namespace), store.readNamespace(namespace)]);
+  if (!isTrimmed(retention, record, ledgerId)) return notLeased(namespace, ledgerId);
+  return new CoordinatorError(
+    "lease_trimmed",
+    `run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" was trimmed: leased at or before ` +
+      `${new Date(retention.leasedAtMs).toISOString()}, or skipped. Search the files of --ledger-dir`,
+  );
+}
+
+/** @throws CoordinatorError as `Store.report`; `report_too_late`: nothing is changed. */
+export async function reportInTime(
+  store: Store,
+  namespace: string,
+  ledgerId: number,
+  command: ReportCommand,
+): Promise<void> {
+  try {
+    await store.report(namespace, ledgerId, command);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError && error.code === "run_not_leased")) throw error;
+    const cause = await withoutLease(store, namespace, ledgerId);
+    if (cause.code !== "lease_trimmed") throw error;
+    const what = `the report on run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
+    throw new CoordinatorError("report_too_late", `${what}. Nothing was changed`, { cause });
+  }
+}

@@ -1,0 +1,310 @@
+/** The contract of a store's retention: it trims exactly the leases that the caller knows, and never what the guard reads. */
+import { isDeepStrictEqual } from "node:util";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, inject, test } from "vitest";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { sized } from "../../../test/size-of-run.js";
+import { MOVED_SEAL } from "../src/guard/moved-seal.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/store.js";
+import { keysOf } from "../src/stores/redis-ledger.js";
+import { RedisStore } from "../src/stores/redis-store.js";
+import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
+import { type Play, randomScript } from "./random-scripts.js";
+import { withNamespace } from "./store-in-hand.js";
+import { HAS_REDIS, redisAddressForTest, STORES } from "./stores-for-test.js";
+
+const GUARD_SCRIPTS = sized(8, 25);
+const GUARD_STEPS = 40;
+/** The line rises once a second, first so long after a script began: until then two clocks see the same line. */
+const RISE_AFTER_MS = 500;
+const SAME_LINE_MS = 350;
+
+const toRemove: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const remove of toRemove.splice(0)) await remove();
+});
+
+describe.each(STORES)("the %s store", (_, open) => {
+  /** Leases of two runs each, so that the last runs are 2, 4, 6, …; the third is reported on. */
+  async function leased(leaseCount: number) {
+    const { store, remove, reopen } = await open();
+    toRemove.push(remove);
+    const inHand = await withNamespace(store);
+    for (let count = 0; count < leaseCount; count++) await inHand.lease({ runCount: 2 });
+    await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
+    const leases = await ledgerOf(store);
+    const { storeId } = inHand;
+    /** With `ids` as the leases that the caller knows; by default all. */
+    const trim = (trimmedThrough: number, through: number, ids = upTo(through)) =>
+      store.trimLedger(NAMESPACE, {
+        storeId,
+        trimmedThrough,
+        through,
+        leasedAtMs: through,
+        leases: named(leases, ids),
+      });
+    const upTo = (ledgerId: number) => leases.map(lastLedgerIdOf).filter((id) => id > trimmed && id <= ledgerId);
+    let trimmed = 0;
+    const isTrimmed = async (through: number) => {
+      expect(await trim(trimmed, through)).toBe(true);
+      trimmed = through;
+    };
+    return { ...inHand, leases, trim, isTrimmed, reopen };
+  }
+
+  test("keeps all leases, unless it is told for how many days", async () => {
+    const { store } = await leased(3);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    await store.setRetention(NAMESPACE, 90);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
+    await store.setRetention(NAMESPACE, 0);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect(await store.readRetention("other")).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+  });
+
+  test("trims the oldest leases, and knows up to where", async () => {
+    const { store, leases, isTrimmed } = await leased(8);
+    await store.setRetention(NAMESPACE, 90);
+    await isTrimmed(10);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 10, leasedAtMs: 10 });
+    expect(await ledgerOf(store)).toEqual(leases.slice(5));
+    for (const run of [1, 3, 5, 10]) expect(await store.findLease(NAMESPACE, run)).toBeUndefined();
+    expect(await store.findLease(NAMESPACE, 11)).toEqual(leases[5]);
+    await isTrimmed(12);
+    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
+  });
+
+  test("trims the reports, too, and keeps those on the leases next to them", async () => {
+    const { store, isTrimmed } = await leased(8);
+    await store.report(NAMESPACE, 8, reportCommand({ lastSequence: 4 }));
+    await isTrimmed(6);
+    expect((await store.findLease(NAMESPACE, 8))?.progress).toMatchObject({ run: 8, lastSequence: 4 });
+    await expect(store.report(NAMESPACE, 6, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
+    await store.report(NAMESPACE, 8, reportCommand({ lastSequence: 9 }));
+    expect((await store.findLease(NAMESPACE, 8))?.progress).toMatchObject({ lastSequence: 9 });
+  });
+
+  test("trims nothing when a lease was reported on meanwhile", async () => {
+    const { store, trim } = await leased(8);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    for (const run of [6, 4]) {
+      await store.report(NAMESPACE, run, reportCommand({ lastSequence: 99 }));
+      const before = await ledgerOf(store);
+      expect(await trim(0, 8)).toBe(false);
+      expect(await ledgerOf(store)).toEqual(before);
+    }
+    expect(await trim(0, 2)).toBe(true);
+  });
+
+  test("trims nothing when another coordinator has trimmed meanwhile", async () => {
+    const { store, trim, isTrimmed } = await leased(8);
+    await isTrimmed(4);
+    const before = await ledgerOf(store);
+    for (const known of [0, 5]) expect(await trim(known, 6)).toBe(false);
+    expect(await ledgerOf(store)).toEqual(before);
+    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
+  });
+
+  test.each([[[2, 6]], [[4, 6]], [[2, 4]], [[]], [[2, 3, 6]]])(
+    "trims nothing when it holds other leases than the caller knows: %j",
+    async (ids) => {
+      const { store, leases, trim } = await leased(8);
+      expect(await trim(0, 6, ids)).toBe(false);
+      expect(await ledgerOf(store)).toEqual(leases);
+      expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 0 });
+    },
+  );
+
+  test("never trims the newest lease, which the guard reads", async () => {
+    const { store, trim, leases } = await leased(4);
+    for (const through of [8, 9]) await expect(trim(0, through)).rejects.toThrow(/newest lease is never trimmed/);
+    await expect(trim(0, 4, [2, 6])).rejects.toThrow(/broken invariant/);
+    await expect(trim(5, 4)).rejects.toThrow(/broken invariant/);
+    const many = (count: number) => Array.from({ length: count }, () => 2);
+    await expect(trim(0, 4, many(LEDGER_TRIM_LEASES_MAX + 1))).rejects.toThrow(/broken invariant/);
+    expect(await trim(0, 4, many(LEDGER_TRIM_LEASES_MAX))).toBe(false);
+    expect(await ledgerOf(store)).toEqual(leases);
+    expect(await trim(0, 0)).toBe(true);
+    expect(await trim(0, 7)).toBe(true);
+    expect((await ledgerOf(store)).map(lastLedgerIdOf)).toEqual([8]);
+  });
+
+  test("trims as many leases as one step may", async () => {
+    const { store, isTrimmed } = await leased(LEDGER_TRIM_LEASES_MAX + 2);
+    await isTrimmed(2 * LEDGER_TRIM_LEASES_MAX);
+    expect(await ledgerOf(store)).toHaveLength(2);
+  });
+
+  test("trims nothing of a namespace that it does not hold", async () => {
+    const { store, storeId } = await leased(4);
+    const asked = { storeId, trimmedThrough: 5, through: 6, leasedAtMs: 0, leases: [] };
+    expect(await store.trimLedger("other", asked)).toBe(false);
+    expect(await store.readRetention("other")).toMatchObject({ through: 0 });
+  });
+
+  test("trims nothing of another store, and nothing that is sealed", async () => {
+    const { store, commands, leases, trim } = await leased(4);
+    const asked = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
+    const other = storeIdFrom(1);
+    await expect(store.trimLedger(NAMESPACE, { ...asked, storeId: other })).rejects.toMatchObject({
+      code: "store_replaced",
+    });
+    await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+    await expect(trim(0, 2)).rejects.toMatchObject({ code: "store_forked" });
+    expect(await ledgerOf(store)).toEqual(leases);
+  });
+
+  test("trims nothing that was moved to another place", async () => {
+    const { store, commands, leases, trim } = await leased(4);
+    await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
+    await expect(trim(0, 2)).rejects.toMatchObject({ code: "store_moved" });
+    expect(await ledgerOf(store)).toEqual(leases);
+  });
+
+  test("takes over the retention of another store before it has a record, and is made after it", async () => {
+    const { leases } = await leased(8);
+    const { store, remove } = await open();
+    toRemove.push(remove);
+    const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 6, leasedAtMs: 7, leases: [] };
+    for (const name of [NAMESPACE, "empty"]) {
+      if (name === NAMESPACE) await store.importLeases(name, leases.slice(3));
+      await store.setRetention(name, 90);
+      expect(await store.trimLedger(name, trim)).toBe(true);
+      expect(await store.readRetention(name)).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+    }
+    expect(await ledgerOf(store)).toEqual(leases.slice(3));
+    expect(await store.listNamespaces()).toEqual([]);
+    await store.step("empty", commandsFor(storeIdFrom(1)).init());
+    expect(await store.readRetention("empty")).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+  });
+
+  test("finds the first lease of a time or later among those that are left", async () => {
+    const { store, leases, isTrimmed } = await leased(8);
+    await isTrimmed(12);
+    const left = await ledgerOf(store);
+    expect(left.map(lastLedgerIdOf)).toEqual([14, 16]);
+    for (const { leasedAtMs } of leases) {
+      const expected = left.find((lease) => lease.leasedAtMs >= leasedAtMs);
+      expect(await store.firstLeaseSince(NAMESPACE, leasedAtMs)).toEqual(expected);
+    }
+  });
+
+  test(`decides ${GUARD_SCRIPTS} scripts of steps as a store that was never trimmed does`, async () => {
+    let comparedCount = 0;
+    await fc.assert(
+      fc.asyncProperty(randomScript(GUARD_STEPS), async (script) => {
+        const [whole, trimmed] = [await open(), await open()];
+        try {
+          const startMs = Date.now();
+          const line = { initialisedAtMs: startMs + RISE_AFTER_MS - 90_000_000_000, rate: 1 };
+          const ids = {
+            main: storeIdFrom(1, line),
+            end: storeIdFrom(2 ** 30 - 300, line),
+            none: storeIdFrom(9),
+          };
+          for (const { store } of [whole, trimmed]) {
+            for (const name of ["main", "end"] as const) await store.step(name, commandsFor(ids[name]).init());
+          }
+          for (const play of script.filter(isOfGuard)) {
+            const expected = await refusalOr(play, whole.store, ids);
+            const answer = await refusalOr(play, trimmed.store, ids);
+            // Only on a slow machine: the line may have risen between the two.
+            if (Date.now() - startMs > SAME_LINE_MS && !isDeepStrictEqual(answer, expected)) break;
+            expect(answer, play.name).toEqual(expected);
+            comparedCount++;
+            for (const name of ["main", "end"] as const) await trimAllButNewest(trimmed.store, name, ids[name]);
+          }
+        } finally {
+          await whole.remove();
+          await trimmed.remove();
+        }
+      }),
+      { seed: inject("seed"), numRuns: GUARD_SCRIPTS, endOnFailure: true },
+    );
+    expect(comparedCount).toBeGreaterThan(GUARD_SCRIPTS);
+  });
+});
+
+test.runIf(HAS_REDIS).each(["record", "ledger", "reports", "retention"] as const)(
+  "the Redis store trims nothing where the %s is of another type",
+  async (name) => {
+    const address = redisAddressForTest();
+    const store = await RedisStore.open(address);
+    const redis = new Redis(sharedRedis().url);
+    toRemove.push(async () => {
+      await store.close();
+      redis.disconnect();
+    });
+    const keys = keysOf(address.keyPrefix, NAMESPACE);
+    await redis.set(keys[name], "x");
+    const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 0, leasedAtMs: 0, leases: [] };
+    await expect(store.trimLedger(NAMESPACE, trim)).rejects.toMatchObject({ code: "store_corrupt" });
+    expect(await redis.keys(`${address.keyPrefix}*`)).toEqual([keys[name]]);
+  },
+);
+
+test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what was trimmed", async () => {
+  const address = redisAddressForTest();
+  const store = await RedisStore.open(address);
+  const redis = new Redis(sharedRedis().url);
+  toRemove.push(async () => {
+    await store.close();
+    redis.disconnect();
+  });
+  const { lease, storeId } = await withNamespace(store);
+  for (let run = 1; run <= 400; run++) {
+    await lease();
+    await store.report(NAMESPACE, run, reportCommand({ state: "closed" }));
+  }
+  const leases = await ledgerOf(store);
+  const ids = leases.map(lastLedgerIdOf).slice(0, 399);
+  const trim = { storeId, trimmedThrough: 0, through: 399, leasedAtMs: 0, leases: named(leases, ids) };
+  expect(await store.trimLedger(NAMESPACE, trim)).toBe(true);
+  const keys = keysOf(address.keyPrefix, NAMESPACE);
+  expect(await redis.xlen(keys.ledger)).toBe(1);
+  expect(await redis.hkeys(keys.reports)).toEqual(["3"]);
+  expect((await redis.hgetBuffer(keys.reports, "3"))?.length).toBe(11);
+});
+
+function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
+  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+}
+
+function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
+  return ids.map((lastLedgerId) => {
+    const lease = leases.find((one) => lastLedgerIdOf(one) === lastLedgerId);
+    return { lastLedgerId, reportedAtMs: lease?.progress?.reportedAtMs ?? null };
+  });
+}
+
+async function trimAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
+  const { through: trimmedThrough } = await store.readRetention(name);
+  const allButNewest = (await store.exportLeases(name, { afterLedgerId: 0, limit: 500 })).slice(0, -1);
+  const last = allButNewest.at(-1);
+  if (last === undefined) return;
+  const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));
+  const trim = { storeId, trimmedThrough, through: lastLedgerIdOf(last), leasedAtMs: last.leasedAtMs, leases };
+  await store.trimLedger(name, trim).catch((error: { code?: string }) => {
+    if (!["store_moved", "store_forked"].includes(error.code ?? "")) throw error;
+  });
+}
+
+/** Reports and looks at the ledger differ, as they should. */
+function isOfGuard({ name }: Play): boolean {
+  return !/^(report|find|list|trim|keep|retention)/.test(name);
+}
+
+async function refusalOr(play: Play, store: Store, ids: Parameters<Play["on"]>[1]): Promise<unknown> {
+  const told = await play.on(store, ids).catch((error: { code?: string; generation?: number }) => {
+    if (error.code === undefined) throw error;
+    return { code: error.code, hasGeneration: error.generation !== undefined };
+  });
+  const isTime = (key: string, value: unknown) =>
+    key.endsWith("AtMs") || (key === "generation" && Number(value) > 1e12);
+  return JSON.parse(JSON.stringify(told ?? null, (key, value) => (isTime(key, value) ? "a time" : value)));
+}

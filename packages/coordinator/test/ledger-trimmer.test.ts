@@ -1,0 +1,394 @@
+/** What trims a ledger: each lease is in the store or in a file, whatever fails, and what is read says so. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { encodeCallNumber } from "@callnumber/protocol/codec";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { folderForTest } from "../../../test/processes/command.js";
+import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
+import { FORKED_SEAL } from "../src/guard/record.js";
+import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { LedgerFiles } from "../src/retention/ledger-files.js";
+import { LEDGER_TRIM_LEASES_MAX } from "../src/store.js";
+import { MemoryStore } from "../src/stores/memory-store.js";
+import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
+import { recentStoreId, recover } from "./steps-for-move.js";
+import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
+import { DAY_MS, leasesInFiles, ledgerOf, RETENTION_DAYS, storeWith, trimmed, trimmerOf } from "./trims.js";
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = await folderForTest();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** Leases of one run each, so that runs and ledger ids are the same. */
+async function leased(leaseCount: number, store = new MemoryStore()): Promise<StoreInHand> {
+  const own = await withNamespace(store);
+  for (let count = 0; count < leaseCount; count++) await own.lease();
+  await store.setRetention(NAMESPACE, RETENTION_DAYS);
+  return own;
+}
+
+/** What the memory store would be after a restore of what it is now. */
+async function copyOf({ store, storeId }: StoreInHand): Promise<MemoryStore> {
+  const copy = new MemoryStore();
+  await copy.importLeases(NAMESPACE, await ledgerOf(store));
+  await recover(copy, storeId);
+  await inHand(copy, { storeId }).jump();
+  await copy.setRetention(NAMESPACE, RETENTION_DAYS);
+  return copy;
+}
+
+function runsIn(leases: readonly LedgerEntry[]): readonly number[] {
+  return leases.map(lastLedgerIdOf);
+}
+
+describe("a trim", () => {
+  test("moves all old leases but the newest into a file of the namespace and store", async () => {
+    const { store, storeId } = await leased(5);
+    const whole = await ledgerOf(store);
+    expect(await trimmed(store, directory)).toEqual([
+      { event: "ledger_trimmed", fields: { namespace: NAMESPACE, leaseCount: 4, throughLedgerId: 4 } },
+    ]);
+    expect(runsIn(await ledgerOf(store))).toEqual([5]);
+    expect(leasesInFiles(directory)).toEqual(whole.slice(0, 4));
+    const [name = "", ...others] = await readdir(directory);
+    expect(others).toEqual([]);
+    expect(name).toMatch(new RegExp(`^main\\.${storeId.split(".")[0]}\\.[0-9a-f]{16}\\.ndjson$`));
+    expect(await trimmed(store, directory)).toEqual([]);
+  });
+
+  test("appends to the same file as long as its process runs", async () => {
+    const { store, lease } = await leased(3);
+    const { trimmer } = trimmerOf(store, directory);
+    await trimmer.trimAll();
+    await lease();
+    await trimmer.trimAll();
+    expect(await readdir(directory)).toHaveLength(1);
+    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3]);
+  });
+
+  test("is done in steps, and logged once", async () => {
+    const leaseCount = 2 * LEDGER_TRIM_LEASES_MAX + 7;
+    const { store } = await leased(leaseCount);
+    const trims = vi.spyOn(store, "trimLedger");
+    expect(await trimmed(store, directory)).toMatchObject([{ fields: { leaseCount: leaseCount - 1 } }]);
+    expect(trims).toHaveBeenCalledTimes(3);
+    expect(runsIn(leasesInFiles(directory))).toEqual(Array.from({ length: leaseCount - 1 }, (_, index) => index + 1));
+  });
+
+  test("leaves what is younger than the retention, or has none", async () => {
+    const { store } = await leased(5);
+    const whole = await ledgerOf(store);
+    const now = () => Date.now() + (RETENTION_DAYS - 1) * DAY_MS;
+    expect(await trimmed(store, directory, { now })).toEqual([]);
+    await store.setRetention(NAMESPACE, 0);
+    expect(await trimmed(store, directory)).toEqual([]);
+    expect(await ledgerOf(store)).toEqual(whole);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  test("stops at the first lease that its holder still reports on, and goes on when that has ended", async () => {
+    let nowMs = Date.now();
+    const now = () => nowMs;
+    const { store } = await leased(6, new MemoryStore({ now }));
+    await store.report(NAMESPACE, 2, reportCommand({ state: "open" }));
+    nowMs += (RETENTION_DAYS - 1) * DAY_MS;
+    await store.report(NAMESPACE, 4, reportCommand({ state: "open" }));
+    await store.report(NAMESPACE, 5, reportCommand({ state: "closed" }));
+    nowMs += 2 * DAY_MS;
+    await trimmed(store, directory, { now });
+    expect(runsIn(await ledgerOf(store))).toEqual([4, 5, 6]);
+    await store.report(NAMESPACE, 4, reportCommand({ state: "exhausted" }));
+    await trimmed(store, directory, { now });
+    expect(runsIn(await ledgerOf(store))).toEqual([6]);
+    expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("takes the latest time of the leases, where a clock was ahead once", async () => {
+    const [store, storeId] = [new MemoryStore(), recentStoreId()];
+    const times = [1_000, 3_000, 2_000, 4_000];
+    const leases = times.map((leasedAtMs, index) => ({
+      version: 0,
+      firstRun: index + 1,
+      runCount: 1,
+      leasedAtMs,
+      holder,
+      coordinator: "c",
+      nonce: LEASE_NONCE,
+      progress: null,
+    }));
+    await store.importLeases(NAMESPACE, leases);
+    await recover(store, storeId, { floor: 4 });
+    await inHand(store, { storeId }).jump();
+    await store.setRetention(NAMESPACE, RETENTION_DAYS);
+    await trimmed(store, directory);
+    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 3, leasedAtMs: 3_000 });
+  });
+
+  test("runs at the start, and stops when told", async () => {
+    const { store } = await leased(3);
+    const { trimmer, events } = trimmerOf(store, directory, { everyMs: 5 });
+    trimmer.start();
+    await expect.poll(() => events.length).toBe(1);
+    await trimmer.stop();
+    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2]);
+  });
+
+  test("by two coordinators at once loses no lease", async () => {
+    const own = await leased(1_200);
+    const whole = await ledgerOf(own.store);
+    const trimmers = [trimmerOf(own.store, directory), trimmerOf(own.store, directory)];
+    await Promise.all(trimmers.map(({ trimmer }) => trimmer.trimAll()));
+    await trimmed(own.store, directory);
+    expect(runsIn(await ledgerOf(own.store))).toEqual([1_200]);
+    expect([...new Set(runsIn(leasesInFiles(directory)))].sort((one, other) => one - other)).toEqual(
+      runsIn(whole.slice(0, -1)),
+    );
+  });
+
+  test("of a store that was restored writes its leases again", async () => {
+    const own = await leased(5);
+    const restored = await copyOf(own);
+    await trimmed(own.store, directory);
+    await trimmed(restored, directory);
+    expect([...runsIn(leasesInFiles(directory))].sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    expect(await restored.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
+  });
+});
+
+describe("nothing is trimmed", () => {
+  test("without a directory, which is logged once for a namespace with a retention", async () => {
+    const { store } = await leased(5);
+    await withNamespace(store, { namespace: "other" });
+    const { trimmer, events } = trimmerOf(store, undefined);
+    for (let count = 0; count < 3; count++) await trimmer.trimAll();
+    expect(events).toEqual([
+      {
+        event: "ledger_not_trimmed",
+        fields: { namespace: NAMESPACE, days: RETENTION_DAYS, reason: expect.any(String) },
+      },
+    ]);
+    expect(await ledgerOf(store)).toHaveLength(5);
+  });
+
+  test("into a directory that is not there, which is never made; leasing goes on, and so does trimming later", async () => {
+    const { store, lease } = await leased(5);
+    const missing = join(directory, "disk");
+    const { trimmer, events } = trimmerOf(store, missing);
+    await trimmer.trimAll();
+    expect(events).toMatchObject([{ event: "ledger_trim_failed", fields: { namespace: NAMESPACE, code: "ENOENT" } }]);
+    expect(existsSync(missing)).toBe(false);
+    expect(await ledgerOf(store)).toHaveLength(5);
+    await lease();
+    await mkdir(missing);
+    await trimmer.trimAll();
+    expect(runsIn(leasesInFiles(missing))).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test.each([
+    ["ahead", 1],
+    ["behind", -1],
+  ])("by a clock that is a hundred days %s", async (_, sign) => {
+    const { store } = await leased(5);
+    const now = () => Date.now() + sign * 100 * DAY_MS;
+    expect(await trimmed(store, directory, { now, isClockWrong: true })).toEqual([]);
+    expect(await ledgerOf(store)).toHaveLength(5);
+  });
+
+  test("of a namespace that is sealed or recovering", async () => {
+    const { store, commands } = await leased(5);
+    await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
+    expect(await trimmed(store, directory)).toEqual([]);
+    await store.step(NAMESPACE, commands.recover());
+    expect(await trimmed(store, directory)).toEqual([]);
+    expect(await ledgerOf(store)).toHaveLength(5);
+  });
+
+  test("when a report comes between the reading and the trim; the next one writes what was reported", async () => {
+    const { store } = await leased(5);
+    const reported = storeWith(store, {
+      trimLedger: async (namespace, trim) => {
+        await store.report(NAMESPACE, 2, reportCommand({ lastSequence: 77, state: "closed" }));
+        return await store.trimLedger(namespace, trim);
+      },
+    });
+    await trimmed(reported, directory);
+    expect(await ledgerOf(store)).toHaveLength(5);
+    await trimmed(store, directory);
+    expect(runsIn(await ledgerOf(store))).toEqual([5]);
+    expect(leasesInFiles(directory)).toContainEqual(
+      expect.objectContaining({ firstRun: 2, progress: expect.objectContaining({ lastSequence: 77 }) }),
+    );
+  });
+
+  test("by a store that refuses every trim, and the file does not grow", async () => {
+    const { store } = await leased(5);
+    const refusing = storeWith(store, {
+      trimLedger: async () => {
+        throw new CoordinatorError("store_unavailable", "its ACL does not let this user do that");
+      },
+    });
+    const { trimmer, events } = trimmerOf(refusing, directory);
+    for (let count = 0; count < 3; count++) await trimmer.trimAll();
+    expect(events).toMatchObject(
+      Array.from({ length: 3 }, () => ({ event: "ledger_trim_failed", fields: { code: "store_unavailable" } })),
+    );
+    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe("a file of leases", () => {
+  const lease = { firstRun: 1, nonce: "n" } as LedgerEntry;
+
+  test("is synced, and a new one with its directory, before it counts as written", async () => {
+    const synced = await syncedPlaces();
+    const files = new LedgerFiles(directory);
+    for (let count = 0; count < 2; count++) await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
+    const [name = ""] = await readdir(directory);
+    expect(synced()).toEqual([name, directory, name]);
+  });
+
+  test("that fails within a line is never appended to again, and what it held before stays", async () => {
+    const files = new LedgerFiles(directory);
+    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
+    const [first = ""] = await readdir(directory);
+    await failingOnce(async (append) => {
+      await append('{"firstRun":');
+      throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+    });
+    await expect(files.append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toMatchObject({ code: "ENOSPC" });
+    expect(await readFile(join(directory, first), "utf8")).toBe(`${JSON.stringify(lease)}\n`);
+    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
+    expect(await readdir(directory)).toHaveLength(2);
+    expect(leasesInFiles(directory)).toEqual([lease, lease]);
+  });
+
+  test("that could not be begun is removed", async () => {
+    await failingOnce(async () => {
+      throw Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
+    });
+    await expect(new LedgerFiles(directory).append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toThrow();
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  test("that was moved away is begun again", async () => {
+    const files = new LedgerFiles(directory);
+    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
+    const [name = ""] = await readdir(directory);
+    await rm(join(directory, name));
+    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
+    expect(leasesInFiles(directory)).toEqual([lease]);
+  });
+});
+
+describe("a run whose lease was trimmed", () => {
+  const numberOf = (run: number) => encodeCallNumber({ version: 0, run, sequence: 3 });
+
+  async function coordinatorOfTrimmed() {
+    const own = await leased(6);
+    await trimmed(own.store, directory);
+    const { leasedAtMs } = await own.store.readRetention(NAMESPACE);
+    const part = { upToRun: 5, lastLeasedAtMs: leasedAtMs };
+    return { ...own, part, coordinator: new Coordinator({ store: own.store, name: "test" }) };
+  }
+
+  test("is inspected as leased at or before that time, and may exist", async () => {
+    const { coordinator, part } = await coordinatorOfTrimmed();
+    for (const run of [1, 5]) {
+      const answer = await coordinator.inspect(NAMESPACE, numberOf(run));
+      expect(answer).toMatchObject({ verdict: "trimmed", trimmed: part });
+      expect(answer.explanation).toContain(`at or before ${new Date(part.lastLeasedAtMs).toISOString()}`);
+      expect(answer.explanation).toContain("--ledger-dir");
+      expect(await coordinator.canExist(NAMESPACE, numberOf(run))).toBe(true);
+    }
+    expect(await coordinator.inspect(NAMESPACE, numberOf(6))).toMatchObject({ verdict: "unreported" });
+    expect(await coordinator.inspect(NAMESPACE, numberOf(7))).toMatchObject({ reason: "above_mark" });
+    expect(await coordinator.inspect(NAMESPACE, numberOf(0))).toMatchObject({ reason: "below_first_run" });
+  });
+
+  test("is inspected so also when it is trimmed while it is looked for", async () => {
+    const { store } = await leased(6);
+    const racing = storeWith(store, {
+      findLease: async (...asked) => {
+        await trimmed(store, directory);
+        return await store.findLease(...asked);
+      },
+    });
+    const coordinator = new Coordinator({ store: racing, name: "test" });
+    expect(await coordinator.inspect(NAMESPACE, numberOf(2))).toMatchObject({ verdict: "trimmed" });
+  });
+
+  test("has an error of its own, and another one than a run that was never leased", async () => {
+    const { coordinator } = await coordinatorOfTrimmed();
+    const error = await coordinator.run(NAMESPACE, 5).catch((one: CoordinatorError) => one);
+    expect(error).toMatchObject({ code: "lease_trimmed", message: expect.stringContaining("--ledger-dir") });
+    expect((error as CoordinatorError).message.length).toBeLessThanOrEqual(200);
+    for (const run of [0, 7])
+      await expect(coordinator.run(NAMESPACE, run)).rejects.toMatchObject({ code: "run_not_leased" });
+  });
+
+  test("is reported on too late, and nothing is changed", async () => {
+    const { coordinator, store } = await coordinatorOfTrimmed();
+    const before = await ledgerOf(store);
+    const report = (run: number) =>
+      coordinator.report(NAMESPACE, run, { nonce: LEASE_NONCE, lastSequence: 1, state: "open" });
+    await expect(report(5)).rejects.toMatchObject({ code: "report_too_late" });
+    await expect(report(7)).rejects.toMatchObject({ code: "run_not_leased" });
+    expect(await ledgerOf(store)).toEqual(before);
+    await report(6);
+  });
+
+  test("ends the list of leases, unless none that old was asked for", async () => {
+    const { coordinator, lease, part } = await coordinatorOfTrimmed();
+    await lease();
+    const runs = (query: object) => coordinator.runs(NAMESPACE, { limit: 2, ...query });
+    const first = await runs({});
+    expect(first).toMatchObject({ leases: [{ firstRun: 7 }, { firstRun: 6 }], nextCursor: "6", trimmed: null });
+    expect(await runs({ cursor: "6" })).toMatchObject({ leases: [], nextCursor: null, trimmed: part });
+    expect(await runs({ limit: 3 })).toMatchObject({ nextCursor: null, trimmed: part });
+    expect(await runs({ limit: 3, fromRun: 5 })).toMatchObject({ trimmed: part });
+    expect(await runs({ limit: 3, fromRun: 6 })).toMatchObject({ trimmed: null });
+    expect(await runs({ limit: 3, leasedFromMs: part.lastLeasedAtMs })).toMatchObject({ trimmed: part });
+    expect(await runs({ limit: 3, leasedFromMs: part.lastLeasedAtMs + 60_000 })).toMatchObject({ trimmed: null });
+  });
+});
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+async function handlePrototype(): Promise<Handle> {
+  const handle = await open(import.meta.filename, "r");
+  await handle.close();
+  return Object.getPrototypeOf(handle) as Handle;
+}
+
+async function failingOnce(act: (append: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
+  const prototype = await handlePrototype();
+  const { appendFile } = prototype;
+  vi.spyOn(prototype, "appendFile").mockImplementationOnce(function (this: Handle) {
+    return act((text) => appendFile.call(this, text));
+  });
+}
+
+/** Returns what tells the names of the files and directories that were synced since. */
+async function syncedPlaces(): Promise<() => readonly string[]> {
+  const prototype = await handlePrototype();
+  const { sync } = prototype;
+  const inodes: number[] = [];
+  vi.spyOn(prototype, "sync").mockImplementation(async function (this: Handle) {
+    inodes.push((await this.stat()).ino);
+    await sync.call(this);
+  });
+  const nameOf = (inode: number) =>
+    [directory, ...readdirSync(directory)].find(
+      (name) => statSync(join(directory, name === directory ? "" : name)).ino === inode,
+    ) ?? "";
+  return () => inodes.map(nameOf);
+}

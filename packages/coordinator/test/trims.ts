@@ -1,0 +1,82 @@
+/** Trimmers for tests: at a later day than ours, until which coordinators have touched the store; and what is in their files. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
+import { expect } from "vitest";
+import { LedgerFiles } from "../src/retention/ledger-files.js";
+import { LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
+import type { Store } from "../src/store.js";
+import { NAMESPACE } from "./commands-for-test.js";
+
+export const DAY_MS = 24 * 3_600_000;
+export const RETENTION_DAYS = 8;
+
+export interface LoggedEvent {
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+interface TrimmerForTest {
+  readonly trimmer: LedgerTrimmer;
+  /** In their order, from the first one on. */
+  readonly events: LoggedEvent[];
+}
+
+/** By default, all leases that are made now are older than the retention. */
+export function trimmerOf(
+  store: Store,
+  directory: string | undefined,
+  own: Partial<LedgerTrimmerOptions> & { readonly isClockWrong?: boolean } = {},
+): TrimmerForTest {
+  const events: LoggedEvent[] = [];
+  const log = (fields: object, event: string) => void events.push({ event, fields: { ...fields } });
+  const { now = () => Date.now() + 2 * RETENTION_DAYS * DAY_MS, isClockWrong = false, ...options } = own;
+  const trimmer = new LedgerTrimmer({
+    store: isClockWrong ? store : touchedUntil(store, now),
+    files: directory === undefined ? undefined : new LedgerFiles(directory),
+    log: { debug: log, info: log, warn: log, error: log },
+    now,
+    ...options,
+  });
+  return { trimmer, events };
+}
+
+function touchedUntil(store: Store, now: () => number): Store {
+  return storeWith(store, {
+    readNamespace: async (namespace) => ({ ...(await store.readNamespace(namespace)), changedAtMs: now() }),
+  });
+}
+
+/** The store, but for some of its methods. */
+export function storeWith(store: Store, own: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(_, name: keyof Store) {
+      const value = own[name] ?? store[name];
+      return typeof value === "function" ? value.bind(store) : value;
+    },
+  });
+}
+
+/** Trims what is due, and fails if that failed. Returns the events. */
+export async function trimmed(...parameters: Parameters<typeof trimmerOf>): Promise<readonly LoggedEvent[]> {
+  const { trimmer, events } = trimmerOf(...parameters);
+  await trimmer.trimAll();
+  expect(events.filter(({ event }) => event !== "ledger_trimmed")).toEqual([]);
+  return events;
+}
+
+/** Each line of each file, a lease each. */
+export function leasesInFiles(directory: string): readonly LedgerEntry[] {
+  return linesInFiles(directory).map((line) => JSON.parse(line) as LedgerEntry);
+}
+
+export function linesInFiles(directory: string): readonly string[] {
+  return readdirSync(directory)
+    .sort()
+    .flatMap((name) => readFileSync(join(directory, name), "utf8").split("\n"))
+    .filter((line) => line !== "");
+}
+
+export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
+  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+}
