@@ -131,12 +131,14 @@ test("somebody wrote into the store what acts on a terminal, and is long: no com
   const before = output().stdout.length;
   const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
   const wish = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
-  const refused = await fetch(`${url}/v1/namespaces/main/leases`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(wish),
-  });
-  const told = await refused.text();
+  const refusal = async (): Promise<string> => {
+    const headers = { "content-type": "application/json" };
+    const lease = { method: "POST", headers, body: JSON.stringify(wish) };
+    return await (await fetch(`${url}/v1/namespaces/main/leases`, lease)).text();
+  };
+  let told = await refusal();
+  // On a busy machine so long an answer may come too late.
+  while (told.includes("store_unavailable")) told = await refusal();
   expect(told).toContain("store_unknown_schema");
   expect(told).toContain("Use the release that wrote it");
   expect(told.length).toBeLessThan(2_000);
