@@ -69,7 +69,7 @@ describe("help", () => {
       [...help.matchAll(/^ {2}([a-z-]+) .*\[options\]/gm)].map(([, name]) => name as string);
     const commands = commandsIn(stdout);
     const ofSchemes = commandsIn((await callnumber(["schemes", "--help"])).stdout);
-    expect([commands.length, ofSchemes.length]).toEqual([15, 5]);
+    expect([commands.length, ofSchemes.length]).toEqual([16, 5]);
     const found = new Set<string>();
     for (const command of [...commands, ...ofSchemes.map((name) => `schemes ${name}`)]) {
       const help = await callnumber([...command.split(" "), "--help"]);
