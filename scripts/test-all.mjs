@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "callnumber-test-all-"));
 const beganMs = Date.now();
 const isGood = [
   vitest("tests", { CALLNUMBER_TEST_ALL: "1" }),
-  vitest("long", SHORT, ["--config", "vitest.long.config.ts", ...LONG_RUNS]),
+  vitest("long", SHORT, ["--config", "vitest.long.config.ts", "--maxWorkers=2", ...LONG_RUNS]),
   ran("node", ["scripts/shown-output.mjs"]),
 ];
 const reports = ["tests", "long"].map(reportNamed);
