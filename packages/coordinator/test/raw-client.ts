@@ -5,8 +5,6 @@ import { setTimeout as pause } from "node:timers/promises";
 export interface Place {
   readonly host: string;
   readonly port: number;
-  /** Which address of this machine asks. Default: the system's choice. */
-  readonly from?: string;
 }
 
 /** Sent one after the other; a number is a pause in milliseconds. */
@@ -66,9 +64,8 @@ export async function sendBytes(place: Place, bytes: Bytes, { thenEnd, waitMs }:
 }
 
 /** Resolves to a connection whose errors are nobody's. */
-export async function opened({ host, port, from }: Place): Promise<Socket> {
-  const local = from === undefined ? {} : { localAddress: from };
-  const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, ...local });
+export async function opened({ host, port }: Place): Promise<Socket> {
+  const socket = connect({ host, port, noDelay: true, allowHalfOpen: true });
   await new Promise<void>((resolve) => {
     socket.once("connect", () => resolve());
     socket.once("close", () => resolve());

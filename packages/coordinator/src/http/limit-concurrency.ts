@@ -28,15 +28,12 @@ export function limitConcurrency(app: TypedApp, limits: ConcurrencyLimits): void
   // When the body is there: a client that sends it slowly would hold a slot.
   app.addHook("preHandler", (request, reply, done) => {
     const { access = "public", slots = KIND_OF[access] } = request.routeOptions.config;
-    if (slots === "none") {
-      done();
-      return;
-    }
     try {
-      whenClosed(reply.raw, limits[slots].take(askerOf(request)));
-      done();
+      if (slots !== "none") whenClosed(reply.raw, limits[slots].take(askerOf(request)));
     } catch (error) {
       done(error as Error);
+      return;
     }
+    done();
   });
 }
