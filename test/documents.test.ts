@@ -8,7 +8,7 @@ import { withReport } from "../bench/report-in-document.js";
 import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/event-suppressor.js";
 import { folderForTest, REPOSITORY } from "./processes/command.js";
 
-const documents = ["", "docs", "docs/decisions", "examples/mbox-importer"].flatMap((folder) =>
+const documents = ["", "docs", "docs/adr", "examples/mbox-importer"].flatMap((folder) =>
   readdirSync(join(REPOSITORY, folder))
     .filter((name) => name.endsWith(".md"))
     .map((name) => join(folder, name)),

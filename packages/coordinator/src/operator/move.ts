@@ -1,6 +1,6 @@
 /**
  * Move: a namespace goes on in another store, as a store of its own with the next version of the call numbers. What the old store
- * leases after that, also one that forgot the move, is no number of the new one (docs/decisions/0013). In this order, so that the
+ * leases after that, also one that forgot the move, is no number of the new one (docs/adr/0013). In this order, so that the
  * same command goes on wherever it was killed:
  *
  *   1 the source is sealed, with the new place and store id, and the quorum has the seal: the ledger is complete
