@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import { serveParent } from "../dist/importing/importing-process.js";
+import { serveParent } from "../dist/importing/worker.js";
 
 serveParent();

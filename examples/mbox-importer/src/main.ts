@@ -3,14 +3,14 @@
  * stdout holds the summary, stderr everything else.
  */
 import { parseCommandLine } from "./command-line.js";
+import { type ErrorFacts, errorFactsOf } from "./errors.js";
 import { HELP_TEXT } from "./help-text.js";
-import { type ErrorFacts, errorFactsOf } from "./importer-error.js";
 import { Import } from "./importing/import.js";
 import type { Summary } from "./importing/summary.js";
+import { summaryText } from "./importing/summary-text.js";
 import { ignoreClosedPipes } from "./report/closed-pipe.js";
 import { printable } from "./report/printable.js";
-import { progressView } from "./report/progress.js";
-import { summaryText } from "./report/summary-text.js";
+import { progressView } from "./terminal.js";
 
 /** 128 + the signal's number, as shells have it. */
 const SIGNAL_STATUSES = { SIGINT: 130, SIGTERM: 143 } as const;

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { listMaildir, readMaildirMessage } from "../src/maildir/maildir.js";
-import { openMailSource } from "../src/sources/mail-source.js";
+import { listMaildir, readMaildirMessage } from "../src/sources/maildir.js";
+import { openMailSource } from "../src/sources/source.js";
 import { rowsOf, runImporter, startCoordinator, temporaryFolder } from "./importing.js";
 
 const letter = (subject: string) => `Subject: ${subject}\n\nFrom here on, text. >From is not quoted in a maildir.\n`;

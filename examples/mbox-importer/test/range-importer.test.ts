@@ -5,9 +5,9 @@ import { beforeEach, expect, it } from "vitest";
 import { Archive } from "../src/archive/archive.js";
 import type { NumberSource } from "../src/importing/number-pocket.js";
 import { RangeImporter } from "../src/importing/range-importer.js";
-import { openMailSource } from "../src/sources/mail-source.js";
 import { planRanges } from "../src/sources/plan.js";
 import type { Range } from "../src/sources/range.js";
+import { openMailSource } from "../src/sources/source.js";
 import { rowsOf, temporaryFolder, tinyMbox } from "./importing.js";
 
 let folder: string;

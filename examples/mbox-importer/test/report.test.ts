@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Summary } from "../src/importing/summary.js";
+import { summaryText } from "../src/importing/summary-text.js";
 import { printable } from "../src/report/printable.js";
-import { progressView } from "../src/report/progress.js";
-import { summaryText } from "../src/report/summary-text.js";
+import { progressView } from "../src/terminal.js";
 
 const SUMMARY: Summary = {
   outcome: "complete",

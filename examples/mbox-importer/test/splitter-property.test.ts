@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { unquoteFromLines } from "../src/mbox/quoting.js";
-import { splitMbox } from "../src/mbox/splitter.js";
+import { splitMbox } from "../src/sources/mbox.js";
 
 /** A line that has every chance to be taken for something else. */
 const line = fc.oneof(

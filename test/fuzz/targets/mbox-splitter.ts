@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LineReader } from "../../../examples/mbox-importer/src/mbox/line-reader.js";
 import { unquoteFromLines } from "../../../examples/mbox-importer/src/mbox/quoting.js";
-import { type MboxPart, splitMbox } from "../../../examples/mbox-importer/src/mbox/splitter.js";
+import { type MboxPart, splitMbox } from "../../../examples/mbox-importer/src/sources/mbox.js";
 import { type Draw, drawsOf } from "../draw.js";
 import { mutated } from "../mutation.js";
 import type { FuzzTarget } from "../target.js";

@@ -1,5 +1,5 @@
 /** What can go wrong with an archive, in words, and what to do. */
-import { ImporterError } from "../importer-error.js";
+import { ImporterError } from "../errors.js";
 
 const SQLITE_BUSY = 5;
 const SQLITE_FULL = 13;

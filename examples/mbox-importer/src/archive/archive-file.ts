@@ -2,7 +2,7 @@
  * Opens the SQLite file of an archive, makes the tables where there are none, and refuses files that are something else.
  */
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { ImporterError } from "../importer-error.js";
+import { ImporterError } from "../errors.js";
 import { unusableArchive } from "./archive-errors.js";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "./schema.js";
 

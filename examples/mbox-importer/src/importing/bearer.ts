@@ -1,7 +1,7 @@
 /** The token that an importing process bears: one that was handed over, or what stands in a file, read for each request. */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import process from "node:process";
-import { ImporterError } from "../importer-error.js";
+import { ImporterError } from "../errors.js";
 import { READ_WITHOUT_WAITING } from "../read-flags.js";
 
 /** What RFC 6750 lets a token have. */

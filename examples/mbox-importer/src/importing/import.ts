@@ -5,13 +5,13 @@
 import { resolve } from "node:path";
 import { Archive } from "../archive/archive.js";
 import type { ArchiveCounts } from "../archive/counts.js";
-import { type ErrorFacts, errorFactsOf } from "../importer-error.js";
-import { type MailSource, openMailSource } from "../sources/mail-source.js";
+import { type ErrorFacts, errorFactsOf } from "../errors.js";
 import { planRanges, type ScannedSource } from "../sources/plan.js";
 import { bytesOf } from "../sources/range.js";
-import { Crew } from "./crew.js";
+import { type MailSource, openMailSource } from "../sources/source.js";
 import type { Summary } from "./summary.js";
 import { Tally } from "./tally.js";
+import { Crew } from "./worker-pool.js";
 
 export interface ImportSettings {
   readonly sources: readonly string[];

@@ -3,7 +3,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { errorFromFacts, ImporterError } from "../importer-error.js";
+import { errorFromFacts, ImporterError } from "../errors.js";
 import type { Range } from "../sources/range.js";
 import type { FromProcess, ProcessSettings, RunCounts, ToProcess } from "./process-messages.js";
 import type { RangeResult } from "./range-importer.js";

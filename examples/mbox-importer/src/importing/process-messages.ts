@@ -1,5 +1,5 @@
 /** What the parent and its processes say to each other. Positions, counts and words; never the bytes of a message. */
-import type { ErrorFacts } from "../importer-error.js";
+import type { ErrorFacts } from "../errors.js";
 import type { Range } from "../sources/range.js";
 import type { BearerSettings } from "./bearer.js";
 import type { RangeResult } from "./range-importer.js";

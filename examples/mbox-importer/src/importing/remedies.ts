@@ -1,7 +1,7 @@
 /** What a person can do about an error of the client. Beyond this table: docs/errors.md has a heading for each code. */
 import { ClientError } from "@callnumber/client";
 import type { ClientErrorCode } from "@callnumber/protocol/wire";
-import { ImporterError } from "../importer-error.js";
+import { ImporterError } from "../errors.js";
 
 const AGAIN = "then give the same command again: it goes on where it stopped";
 

@@ -1,6 +1,6 @@
 /** What an import did, and what stands in the archive afterwards: the same facts as text and as JSON. */
 import type { ArchiveCounts } from "../archive/counts.js";
-import type { ErrorFacts } from "../importer-error.js";
+import type { ErrorFacts } from "../errors.js";
 import type { ScannedSource } from "../sources/plan.js";
 import type { Problem } from "../sources/range.js";
 

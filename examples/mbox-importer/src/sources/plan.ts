@@ -3,11 +3,11 @@
  * Reads positions, never keeps a message.
  */
 import { createReadStream } from "node:fs";
-import type { MaildirMessage } from "../maildir/maildir.js";
-import { type MboxPart, splitMbox } from "../mbox/splitter.js";
 import { Gathering, RangeSizes } from "./gathering.js";
-import type { MailSource } from "./mail-source.js";
+import type { MaildirMessage } from "./maildir.js";
+import { type MboxPart, splitMbox } from "./mbox.js";
 import type { Numbered, Problem, Range } from "./range.js";
+import type { MailSource } from "./source.js";
 
 const CHUNK_BYTES = 256 * 1024;
 

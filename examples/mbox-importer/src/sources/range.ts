@@ -2,8 +2,8 @@
  * A range of whole messages: what the parent hands to a process, as positions only. Small enough for a message between
  * processes and for one transaction.
  */
-import type { MaildirMessage } from "../maildir/maildir.js";
-import type { MboxPart } from "../mbox/splitter.js";
+import type { MaildirMessage } from "./maildir.js";
+import type { MboxPart } from "./mbox.js";
 
 export type Numbered<T> = T & {
   /** Position in its source, from 1; 0 for text before the first separator. */

@@ -3,10 +3,10 @@
  * A message that can't be read is named, and the others follow.
  */
 import { open } from "node:fs/promises";
-import { readMaildirMessage } from "../maildir/maildir.js";
 import { startsWithFrom } from "../mbox/separator.js";
-import type { MboxPart } from "../mbox/splitter.js";
 import { beginsWithHeaderField } from "../message/header-field.js";
+import { readMaildirMessage } from "./maildir.js";
+import type { MboxPart } from "./mbox.js";
 import type { Problem, Range } from "./range.js";
 
 /** SQLite keeps no row above 10^9 bytes; the rest of the row needs a little of it. */

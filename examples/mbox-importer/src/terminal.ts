@@ -1,7 +1,7 @@
 /** Progress for people, on stderr: a bar that redraws itself on a terminal, else a plain line now and then. */
-import type { Progress } from "../importing/import.js";
-import { withoutTokens } from "../without-tokens.js";
-import { printable } from "./printable.js";
+import type { Progress } from "./importing/import.js";
+import { printable } from "./report/printable.js";
+import { withoutTokens } from "./without-tokens.js";
 
 export interface ProgressView {
   show(progress: Progress): void;

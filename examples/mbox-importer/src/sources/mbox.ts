@@ -10,9 +10,10 @@
  *
  * The blank line before the next separator, or at the file's end, belongs to the format and not to the message.
  */
+
+import { type Line, LineReader } from "../mbox/line-reader.js";
+import { isSeparator } from "../mbox/separator.js";
 import { beginsWithHeaderField } from "../message/header-field.js";
-import { type Line, LineReader } from "./line-reader.js";
-import { isSeparator } from "./separator.js";
 
 /**
  * `message`: begins with a separator · `preamble`: text before the first separator · `unseparated`: the text of a file

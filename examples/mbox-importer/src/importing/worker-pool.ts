@@ -4,7 +4,7 @@
  *
  * When one fails or dies, the others finish what they have in hand and end.
  */
-import { ImporterError } from "../importer-error.js";
+import { ImporterError } from "../errors.js";
 import type { Range } from "../sources/range.js";
 import { ImportingChild } from "./importing-child.js";
 import type { ProcessSettings } from "./process-messages.js";

@@ -6,7 +6,7 @@
 import { basename } from "node:path";
 import { createClient } from "@callnumber/client";
 import { Archive } from "../archive/archive.js";
-import { errorFactsOf } from "../importer-error.js";
+import { errorFactsOf } from "../errors.js";
 import { printable } from "../report/printable.js";
 import type { Range } from "../sources/range.js";
 import { bearerOf } from "./bearer.js";

@@ -2,8 +2,8 @@
  * What a path on the command line is: an mbox or a maildir. Decided before anything is numbered.
  */
 import { realpath, stat } from "node:fs/promises";
-import { ImporterError } from "../importer-error.js";
-import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "../maildir/maildir.js";
+import { ImporterError } from "../errors.js";
+import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =

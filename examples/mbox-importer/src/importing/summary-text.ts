@@ -1,6 +1,7 @@
 /** The summary as text for people. The same facts as JSON are the summary itself. */
-import type { Summary } from "../importing/summary.js";
-import { printable } from "./printable.js";
+
+import { printable } from "../report/printable.js";
+import type { Summary } from "./summary.js";
 
 const PROBLEMS_SHOWN_MAX = 20;
 const SOURCES_SHOWN_MAX = 50;

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type MboxPart, splitMbox } from "../src/mbox/splitter.js";
+import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
 import { LIST_COUNTS, LIST_PATHS, NASTY_COUNTS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
 
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
