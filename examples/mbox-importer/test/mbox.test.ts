@@ -1,15 +1,15 @@
-import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
-import { LIST_COUNTS, LIST_PATHS, NASTY_COUNTS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
+import { MESSAGE_COUNTS, skipWithoutSharedMail } from "./importing.js";
 
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
 
 async function partsOf(bytes: Buffer, chunkBytes = bytes.length + 1): Promise<MboxPart[]> {
   async function* chunks() {
-    // Each chunk in the same memory, as a reader with one buffer would hand them over.
+    // All chunks in the same memory, as a reader with one buffer passes them.
     const memory = Buffer.alloc(chunkBytes);
     for (let start = 0; start < bytes.length; start += chunkBytes) {
       const length = bytes.copy(memory, 0, start, start + chunkBytes);
@@ -36,10 +36,6 @@ function expectNothingLost(parts: readonly MboxPart[], bytes: Buffer): void {
     expect(offset <= contentOffset && contentOffset <= contentEnd && contentEnd <= end).toBe(true);
     expect(bytes.toString("latin1", contentEnd, end)).toMatch(/^(?:\r?\n)?$/);
   }
-}
-
-function messagesIn(parts: readonly MboxPart[]): number {
-  return parts.filter(({ kind }) => kind === "message" || kind === "unseparated").length;
 }
 
 describe("a separator", () => {
@@ -72,7 +68,7 @@ describe("a separator", () => {
     ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
     ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
     ["one that goes on far to the right", `From a@b Mon Jan  5 10:00:00 2015${" ".repeat(1000)}, he wrote:`],
-  ])("is not seen in %s", async (_, line) => {
+  ])("is not found in %s", async (_, line) => {
     expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\ny\n`)).toEqual([["message", `S: 1\n\nx\n\n${line}\ny\n`]]);
   });
 
@@ -121,26 +117,48 @@ describe("the parts of an mbox", () => {
     expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);
   });
 
-  for (const path of NASTY_PATHS) {
-    it(`of ${basename(path)} are counted, and nothing is lost`, async (ctx) => {
+  it.for(Object.entries(MESSAGE_COUNTS).map(([path, count]) => [basename(path), count, path] as const))(
+    "of %s are %i messages, and no byte is lost",
+    async ([, count, path], ctx) => {
       skipWithoutSharedMail(ctx);
       const bytes = await readFile(path);
       const whole = await partsOf(bytes);
-      expect(messagesIn(whole)).toBe(NASTY_COUNTS[basename(path) as keyof typeof NASTY_COUNTS]);
+      expect(whole.filter(({ kind }) => kind === "message" || kind === "unseparated").length).toBe(count);
       expectNothingLost(whole, bytes);
-      for (const chunkBytes of [1, 2, 7, 64, 4096]) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
-    });
-  }
+      const chunkSizes = bytes.length > 500_000 ? [1021] : [1, 2, 7, 64, 4096];
+      for (const chunkBytes of chunkSizes) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+    },
+  );
 
-  for (const path of LIST_PATHS) {
-    it(`of ${basename(path)} are counted, and nothing is lost`, async (ctx) => {
-      skipWithoutSharedMail(ctx);
-      const bytes = await readFile(path);
-      const streamed: MboxPart[] = [];
-      for await (const part of splitMbox(createReadStream(path))) streamed.push(part);
-      expect(messagesIn(streamed)).toBe(LIST_COUNTS[basename(path) as keyof typeof LIST_COUNTS]);
-      expectNothingLost(streamed, bytes);
-      expect(await partsOf(bytes, 1021)).toEqual(streamed);
-    });
-  }
+  it("are the messages that were written as mboxrd, whatever the size of the chunks", async () => {
+    const property = fc.asyncProperty(
+      fc.array(message, { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 200 }),
+      async (messages, chunkBytes) => {
+        const bytes = asMboxrd(messages);
+        const parts = await partsOf(bytes, chunkBytes);
+        const read = parts.map(({ contentOffset, contentEnd }) => bytes.toString("latin1", contentOffset, contentEnd));
+        expect(read.map((text) => text.replace(/^>(>*From )/gm, "$1"))).toEqual(messages);
+      },
+    );
+    await fc.assert(property, { numRuns: 2000 });
+  });
 });
+
+/** Lines that are easily taken for something else. */
+const line = fc.oneof(
+  fc.constantFrom("", "x", "From", "From ", "From a@b Mon Jan  5 10:00:00 2015", "From here", "Subject: y", "\r", " "),
+  fc.constantFrom(">From a 10:00 2015", ">>From a@b Mon Jan  5 10:00:00 2015\r", "\t10:00:00 2015", "-- "),
+  fc.uint8Array({ maxLength: 30 }).map((bytes) =>
+    Buffer.from(bytes)
+      .toString("latin1")
+      .replace(/[\n\0]/g, "."),
+  ),
+);
+const message = fc.array(line, { maxLength: 12 }).map((lines) => ["Subject: s", ...lines, ""].join("\n"));
+
+/** Every line of `>`s and `From ` gets one more `>`. */
+function asMboxrd(messages: readonly string[]): Buffer {
+  const quoted = messages.map((text) => text.replace(/^(>*From )/gm, ">$1"));
+  return Buffer.from(quoted.map((text) => `${FROM_}${text}\n`).join(""), "latin1");
+}

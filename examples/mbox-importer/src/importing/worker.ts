@@ -1,124 +1,140 @@
 /**
- * A child process that imports: one client, one connection to the archive, one range after the other as the parent hands
- * them out. Ends when the parent says so, and also when the parent is gone.
+ * A process that imports: one client, one connection to the archive, one range after the other as the parent sends them.
+ * Ends when the parent says so, and also when the parent is gone. Started by worker-pool.ts.
  */
-
+import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { createClient } from "@callnumber/client";
+import { type Client, type ClientOptions, createClient } from "@callnumber/client";
 import { Archive } from "../archive/archive.js";
-import { errorFactsOf } from "../errors.js";
-import { printable } from "../report/printable.js";
-import type { Range } from "../sources/range.js";
-import { bearerOf } from "./bearer.js";
-import type { FromProcess, ProcessSettings, RunCounts, ToProcess } from "./process-messages.js";
-import { RangeImporter } from "./range-importer.js";
-import { withRemedy } from "./remedies.js";
+import { type ErrorDetails, errorDetails, ImporterError } from "../errors.js";
+import type { Range } from "../sources/source.js";
+import { printable } from "../terminal.js";
+import { RangeImporter, type RangeResult } from "./range-importer.js";
 
-/** Serves the parent until it says stop. Called by bin/importing-process.js in a process made for it. */
-export function serveParent(): void {
-  // Ctrl-C reaches every process of the terminal. The parent decides what it means.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => {});
-  let importing: ImportingProcess | undefined;
-  const handlers: { [T in ToProcess["type"]]: (message: ToProcess & { type: T }) => unknown } = {
-    start: ({ settings }) => (importing = ImportingProcess.start(settings)),
-    import: ({ range }) => importing?.import(range),
-    stop: () => end(importing),
-  };
-  process.on("message", (message: ToProcess) => handlers[message.type](message as never));
-  process.on("disconnect", () => end(importing));
+export interface WorkerSettings {
+  /** Absolute. */
+  readonly archive: string;
+  readonly coordinator: string;
+  readonly namespace: string;
+  readonly token: string | undefined;
+  /** Has precedence over `token`. Read before each request, so that a token can be rotated during an import. */
+  readonly tokenFile: string | undefined;
+  /** How long to wait for an unreachable coordinator. */
+  readonly waitTimeoutMs: number;
 }
 
-class ImportingProcess {
+/** Messages between parent and worker: positions, counts and texts, never the bytes of a message. */
+export type ToWorker =
+  | { readonly type: "start"; readonly workerNumber: number; readonly settings: WorkerSettings }
+  | { readonly type: "import"; readonly range: Range }
+  | { readonly type: "stop" };
+
+export type FromWorker =
+  | { readonly type: "imported"; readonly result: RangeResult }
+  | { readonly type: "failed"; readonly error: ErrorDetails }
+  | { readonly type: "leased"; readonly runCount: number }
+  | { readonly type: "waiting"; readonly reason: string };
+
+class Worker {
   readonly #archive: Archive;
-  readonly #client;
+  readonly #client: Client;
   readonly #importer: RangeImporter;
-  #runsLeased = 0;
-  #inHand: Promise<void> = Promise.resolve();
-  #stopping = false;
-  #waiting = false;
+  #currentRange: Promise<void> = Promise.resolve();
+  #isStopping = false;
+  #isWaiting = false;
 
-  static start(settings: ProcessSettings): ImportingProcess | undefined {
-    try {
-      return new ImportingProcess(settings);
-    } catch (error) {
-      tell({ type: "failed", error: errorFactsOf(error) });
-      return undefined;
-    }
-  }
-
-  constructor(settings: ProcessSettings) {
-    const { archive, coordinator, namespace, refill, waitTimeoutMs, processNumber } = settings;
-    const bearer = bearerOf(settings);
+  constructor(workerNumber: number, settings: WorkerSettings) {
+    const { archive, coordinator, namespace, token, tokenFile, waitTimeoutMs } = settings;
     this.#archive = new Archive(archive);
-    this.#archive.mustComeFrom({ namespace });
-    const pinned = this.#archive.origin?.storeId;
-    this.#client = createClient({
+    this.#archive.assertOrigin({ namespace });
+    this.#client = newClient({
       coordinator,
       namespace,
       holder: {
         name: "mbox-importer",
-        labels: { archive: printable(basename(archive), 64), process: String(processNumber) },
+        labels: { archive: printable(basename(archive), 64), process: String(workerNumber) },
       },
-      refill,
       waitTimeoutMs,
-      ...bearer,
-      ...(pinned === undefined ? {} : { expectedStoreId: pinned }),
+      token: tokenFile === undefined ? token : () => readFileSync(tokenFile, "utf8"),
+      // Numbers of any other store are rejected before the first one.
+      expectedStoreId: this.#archive.origin?.storeId,
       hooks: {
         onLease: ({ runCount }) => {
-          this.#runsLeased += runCount;
-          this.#waiting = false;
+          this.#isWaiting = false;
+          send({ type: "leased", runCount });
         },
-        onCoordinatorAway: ({ error }) => this.#sayOnce(`${error.code}: ${error.message}`),
+        onCoordinatorAway: ({ error }) => this.#reportWaiting(`${error.code}: ${error.message}`),
       },
     });
     this.#importer = new RangeImporter(this.#archive, this.#client, namespace);
   }
 
   import(range: Range): void {
-    this.#inHand = this.#import(range);
+    this.#currentRange = this.#import(range);
   }
 
-  /** Lets the transaction in hand end, and gives up a range that still waits for numbers. */
+  /** Lets the current transaction end, and gives up a range that still waits for numbers. */
   async stop(): Promise<void> {
-    if (this.#stopping) return;
-    this.#stopping = true;
+    if (this.#isStopping) return;
+    this.#isStopping = true;
     await this.#client.close();
-    await this.#inHand;
+    await this.#currentRange;
     this.#archive.close();
-    await tell({ type: "closed", runs: this.#runs });
   }
 
   async #import(range: Range): Promise<void> {
     try {
-      const result = await this.#importer.import(range);
-      tell({ type: "imported", result, runs: this.#runs });
+      await send({ type: "imported", result: await this.#importer.import(range) });
     } catch (error) {
-      tell({ type: "failed", error: errorFactsOf(withRemedy(error)) });
+      await send({ type: "failed", error: errorDetails(error) });
     }
   }
 
-  /** The client tries again and again; a person wants to hear it once. */
-  #sayOnce(reason: string): void {
-    if (!this.#waiting) tell({ type: "waiting", reason });
-    this.#waiting = true;
-  }
-
-  get #runs(): RunCounts {
-    return { leased: this.#runsLeased, used: this.#importer.runsUsed };
+  /** Once for each outage, however often the client retries. */
+  #reportWaiting(reason: string): void {
+    if (!this.#isWaiting) send({ type: "waiting", reason });
+    this.#isWaiting = true;
   }
 }
 
-async function end(importing: ImportingProcess | undefined): Promise<void> {
-  await importing?.stop();
-  if (process.connected) process.disconnect();
+/** @throws ImporterError `bad_usage` for a setting that only the client checks, as a URL with a password. */
+function newClient(options: ClientOptions): Client {
+  try {
+    return createClient(options);
+  } catch (error) {
+    throw new ImporterError("bad_usage", (error as Error).message, { cause: error });
+  }
 }
 
-/** Resolves when the message is on its way. */
-function tell(message: FromProcess): Promise<void> {
+/** Resolves when the message is sent, or can't be: the parent may be gone. What is stored stays either way. */
+function send(message: FromWorker): Promise<void> {
   return new Promise((resolve) => {
-    // The parent may be gone, or go right now; what is stored stands, and the next import finds it.
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
     else resolve();
   });
 }
+
+let worker: Worker | undefined;
+
+function receive(message: ToWorker): void {
+  if (message.type === "import") worker?.import(message.range);
+  else if (message.type === "stop") void stop();
+  else {
+    try {
+      worker = new Worker(message.workerNumber, message.settings);
+    } catch (error) {
+      send({ type: "failed", error: errorDetails(error) });
+    }
+  }
+}
+
+async function stop(): Promise<void> {
+  await worker?.stop();
+  if (process.connected) process.disconnect();
+}
+
+// Ctrl-C reaches every process of the terminal. The parent decides what it means.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", () => {});
+process.on("message", receive);
+process.on("disconnect", stop);

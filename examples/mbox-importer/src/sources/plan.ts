@@ -1,15 +1,18 @@
 /**
- * Scans the sources and deals them out as ranges, each when it is asked for: only one range is planned ahead.
- * Reads positions, never keeps a message.
+ * Scans the sources and yields ranges, each when it is asked for: only one range is planned ahead.
+ * Reads positions and never keeps a message.
  */
 import { createReadStream } from "node:fs";
-import { Gathering, RangeSizes } from "./gathering.js";
-import type { MaildirMessage } from "./maildir.js";
 import { type MboxPart, splitMbox } from "./mbox.js";
-import type { Numbered, Problem, Range } from "./range.js";
-import type { MailSource } from "./source.js";
+import type { MailSource, Numbered, Problem, Range } from "./source.js";
 
 const CHUNK_BYTES = 256 * 1024;
+/** One transaction, and what a process loses when it is killed. */
+const RANGE_MESSAGE_COUNT_MAX = 64;
+/** A larger message is a range of its own. */
+const RANGE_BYTES_MAX = 1024 * 1024;
+/** The first ranges are small, so that all processes soon have work; each is twice as large as the one before. */
+const FIRST_RANGE_MESSAGE_COUNT = 8;
 
 /** What the scan found in one source. */
 export interface ScannedSource {
@@ -17,7 +20,7 @@ export interface ScannedSource {
   readonly path: string;
   readonly bytes: number;
   readonly messages: number;
-  /** What a person should know about the source as a whole. */
+  /** Remarks about the source as a whole. */
   readonly notices: readonly string[];
 }
 
@@ -26,79 +29,100 @@ export interface PlanListener {
   onProblem(problem: Problem): void;
 }
 
-/** The ranges of all sources, in order. A source that can't be read to its end is named, and the next one follows. */
+/** Yields the ranges of all sources, in order. A source that can't be read to its end is reported; the next one follows. */
 export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
-  const sizes = new RangeSizes();
+  const limit = { messageCount: FIRST_RANGE_MESSAGE_COUNT };
   for (const source of sources) {
-    const scan = new Scan(source);
+    const scan: Scan = { messages: 0, position: 0, notices: [] };
     try {
-      yield* source.kind === "mbox" ? mboxRanges(source, scan, sizes) : maildirRanges(source, scan, sizes);
+      yield* source.kind === "mbox" ? mboxRanges(source, scan, limit) : maildirRanges(source, scan, limit);
     } catch (error) {
+      const place = { source: source.path, number: scan.messages + 1, byteOffset: scan.position };
       const reason = `the source can't be read on from here: ${(error as Error).message}`;
-      listener.onProblem({
-        source: source.path,
-        number: scan.messages + 1,
-        byteOffset: scan.position,
-        reason,
-        stored: false,
-      });
+      listener.onProblem({ ...place, reason, stored: false });
     }
-    listener.onSourceScanned(scan.result());
+    const { kind, path, bytes } = source;
+    listener.onSourceScanned({ kind, path, bytes, messages: scan.messages, notices: scan.notices });
   }
 }
 
-class Scan {
-  messages = 0;
-  position = 0;
-  readonly notices: string[] = [];
-  readonly #source: MailSource;
+interface Scan {
+  messages: number;
+  position: number;
+  readonly notices: string[];
+}
 
-  constructor(source: MailSource) {
-    this.#source = source;
-  }
-
-  result(): ScannedSource {
-    const { kind, path, bytes } = this.#source;
-    return { kind, path, bytes, messages: this.messages, notices: this.notices };
-  }
+interface RangeLimit {
+  messageCount: number;
 }
 
 async function* mboxRanges(
-  source: MailSource & { kind: "mbox" },
+  { path }: MailSource & { kind: "mbox" },
   scan: Scan,
-  sizes: RangeSizes,
+  limit: RangeLimit,
 ): AsyncGenerator<Range, void> {
-  const gathered = new Gathering<Numbered<MboxPart>>(sizes);
-  const rangeOf = (): Range => ({ kind: "mbox", path: source.path, parts: gathered.take() });
+  const batch = new Batch<Numbered<MboxPart>>(limit);
   let hasContent = false;
-  for await (const part of splitMbox(createReadStream(source.path, { highWaterMark: CHUNK_BYTES }))) {
+  for await (const part of splitMbox(createReadStream(path, { highWaterMark: CHUNK_BYTES }))) {
     scan.position = part.end;
     if (part.kind === "blank") continue;
     hasContent = true;
     if (part.kind !== "preamble") scan.messages++;
     if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
     const bytes = part.end - part.offset;
-    if (gathered.isFullFor(bytes)) yield rangeOf();
-    gathered.add({ ...part, number: part.kind === "preamble" ? 0 : scan.messages }, bytes);
+    if (batch.isFullFor(bytes)) yield { kind: "mbox", path, ...batch.take() };
+    batch.add({ ...part, number: part.kind === "preamble" ? 0 : scan.messages }, bytes);
   }
-  if (gathered.count > 0) yield rangeOf();
-  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "holds nothing but blank lines");
+  if (!batch.isEmpty) yield { kind: "mbox", path, ...batch.take() };
+  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
 }
 
 async function* maildirRanges(
-  source: MailSource & { kind: "maildir" },
+  { path, messages, subfolders }: MailSource & { kind: "maildir" },
   scan: Scan,
-  sizes: RangeSizes,
+  limit: RangeLimit,
 ): AsyncGenerator<Range, void> {
-  const gathered = new Gathering<Numbered<MaildirMessage>>(sizes);
-  const rangeOf = (): Range => ({ kind: "maildir", path: source.path, messages: gathered.take() });
-  for (const message of source.messages) {
+  const batch = new Batch<Numbered<(typeof messages)[number]>>(limit);
+  for (const message of messages) {
     scan.messages++;
-    if (gathered.isFullFor(message.bytes)) yield rangeOf();
-    gathered.add({ ...message, number: scan.messages }, message.bytes);
+    if (batch.isFullFor(message.bytes)) yield { kind: "maildir", path, ...batch.take() };
+    batch.add({ ...message, number: scan.messages }, message.bytes);
   }
-  if (gathered.count > 0) yield rangeOf();
+  if (!batch.isEmpty) yield { kind: "maildir", path, ...batch.take() };
   if (scan.messages === 0) scan.notices.push("is empty");
-  for (const name of source.subfolders)
-    scan.notices.push(`holds the maildir ${name}, which is not imported with it: name it too`);
+  for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
+}
+
+/** Collects the items of a range. */
+class Batch<T> {
+  readonly #limit: RangeLimit;
+  #items: T[] = [];
+  #bytes = 0;
+
+  constructor(limit: RangeLimit) {
+    this.#limit = limit;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0;
+  }
+
+  /** Whether an item of `bytes` must wait for the next range. */
+  isFullFor(bytes: number): boolean {
+    const isFull = this.#items.length >= this.#limit.messageCount || this.#bytes + bytes > RANGE_BYTES_MAX;
+    return isFull && !this.isEmpty;
+  }
+
+  add(item: T, bytes: number): void {
+    this.#items.push(item);
+    this.#bytes += bytes;
+  }
+
+  take(): { readonly items: T[]; readonly bytes: number } {
+    const taken = { items: this.#items, bytes: this.#bytes };
+    this.#items = [];
+    this.#bytes = 0;
+    this.#limit.messageCount = Math.min(this.#limit.messageCount * 2, RANGE_MESSAGE_COUNT_MAX);
+    return taken;
+  }
 }

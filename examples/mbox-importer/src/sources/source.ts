@@ -1,9 +1,11 @@
 /**
- * What a path on the command line is: an mbox or a maildir. Decided before anything is numbered.
+ * A source of messages: an mbox or a maildir. To import something else, replace the files of this directory: yield
+ * ranges of positions, and give each message a key that stays the same when it is imported again.
  */
 import { realpath, stat } from "node:fs/promises";
 import { ImporterError } from "../errors.js";
 import { isMaildir, listMaildir, listSubfolders, type MaildirMessage } from "./maildir.js";
+import type { MboxPart } from "./mbox.js";
 
 /** `path` is absolute and without links: the same file has one name, from wherever it is imported. */
 export type MailSource =
@@ -13,44 +15,50 @@ export type MailSource =
       readonly path: string;
       readonly bytes: number;
       readonly messages: readonly MaildirMessage[];
-      /** Folders inside that are maildirs of their own. They are not imported with it. */
+      /** Directories inside that are maildirs of their own. They are not imported with it. */
       readonly subfolders: readonly string[];
     };
 
-/** @throws ImporterError `source_unusable` when the path is neither an mbox nor a maildir, with what it is instead. */
+export type Numbered<T> = T & {
+  /** Position in its source, from 1; 0 for text before the first separator. */
+  readonly number: number;
+};
+
+/** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
+export type Range = { readonly path: string; readonly bytes: number } & (
+  | { readonly kind: "mbox"; readonly items: readonly Numbered<MboxPart>[] }
+  | { readonly kind: "maildir"; readonly items: readonly Numbered<MaildirMessage>[] }
+);
+
+/** A part of a source that has no row in the archive, or a row with a remark. The summary lists it. */
+export interface Problem {
+  readonly source: string;
+  readonly number: number;
+  readonly byteOffset: number;
+  readonly reason: string;
+  readonly stored: boolean;
+}
+
+/** Resolves a path of the command line. @throws ImporterError `source_unusable` with what it is instead of a source. */
 export async function openMailSource(given: string): Promise<MailSource> {
-  const path = await resolved(given);
-  const found = await stat(path);
-  if (found.isFile()) return { kind: "mbox", path, bytes: found.size };
-  if (!found.isDirectory()) {
-    throw unusable(
-      `${given} is neither a file nor a folder`,
-      "Give an mbox file (write a stream into a file first) or a maildir.",
-    );
+  let path: string;
+  try {
+    path = await realpath(given);
+  } catch (error) {
+    const message = `${given} can't be opened: ${(error as Error).message}. Check the path and its permissions.`;
+    throw new ImporterError("source_unusable", message, { cause: error });
+  }
+  const stats = await stat(path);
+  if (stats.isFile()) return { kind: "mbox", path, bytes: stats.size };
+  if (!stats.isDirectory()) {
+    const message = `${given} is neither a file nor a directory. Write a stream into a file first.`;
+    throw new ImporterError("source_unusable", message);
   }
   if (!(await isMaildir(path))) {
-    throw unusable(
-      `${given} is a folder, but no maildir: it has not both cur/ and new/ inside`,
-      "Give the maildir itself, or the mbox files inside the folder one by one.",
-    );
+    const message = `${given} is a directory but not a maildir: cur/ or new/ is missing. Pass the maildir or mbox files inside.`;
+    throw new ImporterError("source_unusable", message);
   }
   const [messages, subfolders] = await Promise.all([listMaildir(path), listSubfolders(path)]);
   const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
   return { kind: "maildir", path, bytes, messages, subfolders };
-}
-
-async function resolved(given: string): Promise<string> {
-  try {
-    return await realpath(given);
-  } catch (error) {
-    throw unusable(
-      `${given} can't be opened: ${(error as Error).message}`,
-      "Check the path and its permissions.",
-      error,
-    );
-  }
-}
-
-function unusable(message: string, remedy: string, cause?: unknown): ImporterError {
-  return new ImporterError("source_unusable", message, remedy, { cause });
 }
