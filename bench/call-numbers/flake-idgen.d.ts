@@ -1,4 +1,4 @@
-/** flake-idgen comes without types. */
+/** flake-idgen has no types. */
 declare module "flake-idgen" {
   export default class FlakeId {
     /** Throws when the sequence of the millisecond is used up. */
