@@ -33,16 +33,6 @@ describe("the archive", () => {
     expect(archive.count()).toBe(2);
   });
 
-  it("leaves out a message that is already stored, and gives its number to the next one", () => {
-    using archive = new Archive(path);
-    using other = new Archive(path);
-    other.store([message("first")], [NUMBERS[3]], ORIGIN);
-    const second = message("second", { byteOffset: 5 });
-    expect(archive.store([message("first"), second], NUMBERS.slice(0, 2), ORIGIN)).toBe(1);
-    expect(archive.find(second)?.callNumber).toBe(NUMBERS[0]);
-    expect(archive.find(message("first"))?.callNumber).toBe(NUMBERS[3]);
-  });
-
   it("stores equal bytes at two places, and other bytes at the same place, as messages of their own", () => {
     using archive = new Archive(path);
     const messages = [message("x"), message("x", { byteOffset: 7 }), message("y"), message("x", { source: "b.mbox" })];

@@ -72,7 +72,7 @@ it("an import sends the token of its file; without one, or with one of another r
     return file;
   };
   const [leaseFile, readFile] = [await createToken("lease"), await createToken("read")];
-  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`, 0, ["--tokens-file", tokensFile]);
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`, "--tokens-file", tokensFile);
   const args = [LETTERS, "--archive", join(directory, "letters.db"), "--coordinator", url];
 
   const without = await runImporter(...args);

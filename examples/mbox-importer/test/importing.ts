@@ -2,32 +2,32 @@
  * Real coordinators and real importers for tests: processes, as a user would start them, each on a port and in a directory of
  * its own, ended with the test. They run what `npx tsc --build` made. And messages and archives to import.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
-import { mkdtemp, realpath } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { onTestFinished, type TestContext } from "vitest";
-import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import {
+  callnumberProcess,
+  folderForTest,
+  type ServingProcess,
+  serveProcess,
+} from "../../../test/processes/command.js";
 import type { NewMessage } from "../src/archive/archive.js";
 import type { Summary } from "../src/importing/summary.js";
 
-const CALLNUMBER = fileURLToPath(new URL("../../../packages/coordinator/bin/callnumber.js", import.meta.url));
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
 export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 
 export async function temporaryDirectory(): Promise<string> {
   // Without links, as sources are named.
-  const directory = await realpath(await mkdtemp(join(tmpdir(), "mbox-importer-test-")));
-  onTestFinished(() => removeWithMarkers(directory));
-  return directory;
+  return await realpath(await folderForTest());
 }
 
 /** Runs the demo to its end, with its files in `temporary`. Resolves to its standard output; rejects when it fails. */
@@ -36,40 +36,17 @@ export async function demo(temporary: string, ...args: readonly string[]): Promi
   return (await promisify(execFile)(process.execPath, [DEMO, ...args], { env })).stdout;
 }
 
-export interface RunningCoordinator {
-  readonly url: string;
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
-/** A coordinator on an embedded store, made where there is none; or on any other store that is there already. */
-export async function startCoordinator(
-  storeUrl: string,
-  port = 0,
-  more: readonly string[] = [],
-): Promise<RunningCoordinator> {
+/** A coordinator on an embedded store, created where there is none; or on any other store that exists. */
+export function startCoordinator(storeUrl: string, ...options: readonly string[]): Promise<ServingProcess> {
   const create = storeUrl.startsWith("sqlite:") ? ["--create"] : [];
-  const args = ["serve", "--store", storeUrl, ...create, "--port", String(port), "--log-level", "silent", ...more];
-  const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "ignore", "pipe"] });
-  onTestFinished(() => ended(child, "SIGKILL"));
-  const lines: string[] = [];
-  for await (const line of createInterface({ input: child.stderr })) {
-    lines.push(line);
-    const url = /listening on (http:\/\/[\d.]+:(\d+))/.exec(line);
-    if (url === null) continue;
-    child.stderr.resume();
-    return { url: url[1] as string, port: Number(url[2]), stop: () => ended(child, "SIGTERM") };
-  }
-  throw new Error(`the coordinator did not listen: ${lines.join("\n")}`);
+  return serveProcess(storeUrl, ...create, "--log-level", "silent", ...options);
 }
 
-/** Runs `callnumber` and expects it to end well. */
+/** Runs `callnumber` and expects it to succeed. */
 export async function callnumber(...args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  const [out, err] = [textOf(child.stdout), textOf(child.stderr)];
-  const [status] = await once(child, "exit");
-  if (status !== 0) throw new Error(`callnumber ${args.join(" ")} ended with ${status}: ${await err}`);
-  return await out;
+  const { code, stdout, stderr } = await callnumberProcess(args);
+  if (code !== 0) throw new Error(`callnumber ${args.join(" ")} exited with ${code}: ${stderr}`);
+  return stdout;
 }
 
 export interface EndedImporter {
@@ -91,7 +68,10 @@ export interface RunningImporter {
 
 export function startImporter(...args: readonly string[]): RunningImporter {
   const child = spawn(process.execPath, [MBOX_IMPORTER, ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => ended(child, "SIGKILL"));
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await finished;
+  });
   const lines: string[] = [];
   const workerPids: number[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => {
@@ -151,13 +131,6 @@ export function tinyMbox(count: number): Buffer {
     (_, index) => `From a Mon Jan  5 10:00:00 2015\nSubject: ${index + 1}\n\n\n`,
   );
   return Buffer.from(messages.join(""));
-}
-
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.kill(signal);
-  await exited;
 }
 
 async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {

@@ -5,7 +5,6 @@ import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, it } from "vitest";
 import {
   pause,
-  type RunningCoordinator,
   rowsOf,
   runImporter,
   startCoordinator,
@@ -22,7 +21,7 @@ const STORED_BEFORE = 200;
 describe("an import that is interrupted", () => {
   let archive: string;
   let args: string[];
-  let coordinator: RunningCoordinator;
+  let coordinator: Awaited<ReturnType<typeof startCoordinator>>;
   let storeUrl: string;
 
   async function begin(): Promise<void> {
@@ -119,7 +118,7 @@ describe("an import that is interrupted", () => {
 
     const waiting = startImporter(...args, "--wait", "3600");
     await waiting.prints(/waits for the coordinator: coordinator_unreachable/);
-    await startCoordinator(storeUrl, coordinator.port);
+    await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
     const { status, summary } = await waiting.ended;
     expect(status).toBe(0);
     expect(summary?.messages.stored).toBe(MESSAGE_COUNT);

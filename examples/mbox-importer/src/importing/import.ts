@@ -45,7 +45,8 @@ export async function importMail(
     onImported: ({ bytes }, result) => {
       tally.add(bytes, result);
       // A source may grow while it is imported.
-      listener.onProgress(Math.min(tally.bytes / bytesTotal, 1), tally.messageCount);
+      const share = tally.bytes < bytesTotal ? tally.bytes / bytesTotal : 1;
+      listener.onProgress(share, tally.messageCount);
     },
   });
   signal.addEventListener("abort", () => pool.stop());
