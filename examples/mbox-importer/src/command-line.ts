@@ -64,30 +64,25 @@ const settingsSchema = z.object({
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
 });
 
-/** The token is only read from here: every user of the machine can read a command line. */
-export interface Environment {
-  readonly CALLNUMBER_COORDINATOR?: string | undefined;
-  readonly CALLNUMBER_NAMESPACE?: string | undefined;
-  readonly CALLNUMBER_TOKEN?: string | undefined;
-  readonly CALLNUMBER_TOKEN_FILE?: string | undefined;
-}
-
 export interface CommandLine {
   readonly json: boolean;
   /** Undefined with `--help`. */
   readonly settings: ImportSettings | undefined;
 }
 
-/** Parses and checks the arguments. @throws ImporterError `bad_usage`. */
-export function parseCommandLine(args: readonly string[], environment: Environment): CommandLine {
+/**
+ * Parses and checks the arguments. The token itself is only read from the environment: every user can read a command line.
+ * @throws ImporterError `bad_usage`.
+ */
+export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
   const { values, positionals } = parse(args);
   const { help, json, ...given } = values;
   if (help) return { json, settings: undefined };
   const options = {
     ...given,
-    coordinator: given.coordinator ?? environment.CALLNUMBER_COORDINATOR ?? DEFAULT_COORDINATOR,
-    namespace: given.namespace ?? environment.CALLNUMBER_NAMESPACE ?? DEFAULT_NAMESPACE,
-    "token-file": given["token-file"] ?? environment.CALLNUMBER_TOKEN_FILE,
+    coordinator: given.coordinator ?? environment["CALLNUMBER_COORDINATOR"] ?? DEFAULT_COORDINATOR,
+    namespace: given.namespace ?? environment["CALLNUMBER_NAMESPACE"] ?? DEFAULT_NAMESPACE,
+    "token-file": given["token-file"] ?? environment["CALLNUMBER_TOKEN_FILE"],
   };
   const checked = settingsSchema.safeParse(options);
   if (!checked.success) {
@@ -98,7 +93,7 @@ export function parseCommandLine(args: readonly string[], environment: Environme
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
   const { wait, "token-file": tokenFile, ...settings } = checked.data;
-  const token = environment.CALLNUMBER_TOKEN;
+  const token = environment["CALLNUMBER_TOKEN"];
   return { json, settings: { ...settings, token, tokenFile, sources: positionals, waitTimeoutMs: wait * 1000 } };
 }
 

@@ -3,8 +3,8 @@
  * Reads positions and never keeps a message.
  */
 import { createReadStream } from "node:fs";
-import { type MboxPart, splitMbox } from "./mbox.js";
-import type { MailSource, Numbered, Problem, Range } from "./source.js";
+import { splitMbox } from "./mbox.js";
+import type { MaildirItem, MailSource, MboxItem, Problem, Range } from "./source.js";
 
 const CHUNK_BYTES = 256 * 1024;
 /** One transaction, and what a process loses when it is killed. */
@@ -31,18 +31,33 @@ export interface PlanListener {
 
 /** Yields the ranges of all sources, in order. A source that can't be read to its end is reported; the next one follows. */
 export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
-  const limit = { messageCount: FIRST_RANGE_MESSAGE_COUNT };
+  let messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
   for (const source of sources) {
+    const { kind, path } = source;
     const scan: Scan = { messages: 0, position: 0, notices: [] };
+    let items: (MboxItem | MaildirItem)[] = [];
+    let bytes = 0;
+    const takeRange = () => {
+      const range = { kind, path, bytes, items } as Range;
+      items = [];
+      bytes = 0;
+      messageCountMax = Math.min(messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
+      return range;
+    };
     try {
-      yield* source.kind === "mbox" ? mboxRanges(source, scan, limit) : maildirRanges(source, scan, limit);
+      for await (const item of source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan)) {
+        const isFull = items.length >= messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+        if (isFull && items.length > 0) yield takeRange();
+        items.push(item);
+        bytes += item.bytes;
+      }
     } catch (error) {
-      const place = { source: source.path, number: scan.messages + 1, byteOffset: scan.position };
+      const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
       const reason = `the source can't be read on from here: ${(error as Error).message}`;
       listener.onProblem({ ...place, reason, stored: false });
     }
-    const { kind, path, bytes } = source;
-    listener.onSourceScanned({ kind, path, bytes, messages: scan.messages, notices: scan.notices });
+    if (items.length > 0) yield takeRange();
+    listener.onSourceScanned({ kind, path, bytes: source.bytes, messages: scan.messages, notices: scan.notices });
   }
 }
 
@@ -52,16 +67,7 @@ interface Scan {
   readonly notices: string[];
 }
 
-interface RangeLimit {
-  messageCount: number;
-}
-
-async function* mboxRanges(
-  { path }: MailSource & { kind: "mbox" },
-  scan: Scan,
-  limit: RangeLimit,
-): AsyncGenerator<Range, void> {
-  const batch = new Batch<Numbered<MboxPart>>(limit);
+async function* scanMbox({ path }: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
   let hasContent = false;
   for await (const part of splitMbox(createReadStream(path, { highWaterMark: CHUNK_BYTES }))) {
     scan.position = part.end;
@@ -69,60 +75,14 @@ async function* mboxRanges(
     hasContent = true;
     if (part.kind !== "preamble") scan.messages++;
     if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
-    const bytes = part.end - part.offset;
-    if (batch.isFullFor(bytes)) yield { kind: "mbox", path, ...batch.take() };
-    batch.add({ ...part, number: part.kind === "preamble" ? 0 : scan.messages }, bytes);
+    const number = part.kind === "preamble" ? 0 : scan.messages;
+    yield { ...part, number, bytes: part.end - part.offset };
   }
-  if (!batch.isEmpty) yield { kind: "mbox", path, ...batch.take() };
   if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
 }
 
-async function* maildirRanges(
-  { path, messages, subfolders }: MailSource & { kind: "maildir" },
-  scan: Scan,
-  limit: RangeLimit,
-): AsyncGenerator<Range, void> {
-  const batch = new Batch<Numbered<(typeof messages)[number]>>(limit);
-  for (const message of messages) {
-    scan.messages++;
-    if (batch.isFullFor(message.bytes)) yield { kind: "maildir", path, ...batch.take() };
-    batch.add({ ...message, number: scan.messages }, message.bytes);
-  }
-  if (!batch.isEmpty) yield { kind: "maildir", path, ...batch.take() };
+function* scanMaildir({ messages, subfolders }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
+  for (const message of messages) yield { ...message, number: ++scan.messages };
   if (scan.messages === 0) scan.notices.push("is empty");
   for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
-}
-
-/** Collects the items of a range. */
-class Batch<T> {
-  readonly #limit: RangeLimit;
-  #items: T[] = [];
-  #bytes = 0;
-
-  constructor(limit: RangeLimit) {
-    this.#limit = limit;
-  }
-
-  get isEmpty(): boolean {
-    return this.#items.length === 0;
-  }
-
-  /** Whether an item of `bytes` must wait for the next range. */
-  isFullFor(bytes: number): boolean {
-    const isFull = this.#items.length >= this.#limit.messageCount || this.#bytes + bytes > RANGE_BYTES_MAX;
-    return isFull && !this.isEmpty;
-  }
-
-  add(item: T, bytes: number): void {
-    this.#items.push(item);
-    this.#bytes += bytes;
-  }
-
-  take(): { readonly items: T[]; readonly bytes: number } {
-    const taken = { items: this.#items, bytes: this.#bytes };
-    this.#items = [];
-    this.#bytes = 0;
-    this.#limit.messageCount = Math.min(this.#limit.messageCount * 2, RANGE_MESSAGE_COUNT_MAX);
-    return taken;
-  }
 }

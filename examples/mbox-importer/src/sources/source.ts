@@ -19,15 +19,19 @@ export type MailSource =
       readonly subfolders: readonly string[];
     };
 
-export type Numbered<T> = T & {
+interface Numbered {
   /** Position in its source, from 1; 0 for text before the first separator. */
   readonly number: number;
-};
+  readonly bytes: number;
+}
+
+export type MboxItem = MboxPart & Numbered;
+export type MaildirItem = MaildirMessage & Numbered;
 
 /** Whole messages of one source, as positions: small enough for a message between processes and for one transaction. */
 export type Range = { readonly path: string; readonly bytes: number } & (
-  | { readonly kind: "mbox"; readonly items: readonly Numbered<MboxPart>[] }
-  | { readonly kind: "maildir"; readonly items: readonly Numbered<MaildirMessage>[] }
+  | { readonly kind: "mbox"; readonly items: readonly MboxItem[] }
+  | { readonly kind: "maildir"; readonly items: readonly MaildirItem[] }
 );
 
 /** A part of a source that has no row in the archive, or a row with a remark. The summary lists it. */
