@@ -51,7 +51,6 @@ export async function callnumber(...args: readonly string[]): Promise<string> {
 
 export interface EndedImporter {
   readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
   /** What `--json` printed; undefined when it was killed, or rejected before it began. */
   readonly summary: Summary | undefined;
   readonly stderr: string;
@@ -80,10 +79,10 @@ export function startImporter(...args: readonly string[]): RunningImporter {
     if (pid !== undefined) workerPids.push(Number(pid));
   });
   const stdout = textOf(child.stdout);
-  const finished = once(child, "close").then(async ([status, signal]): Promise<EndedImporter> => {
+  const finished = once(child, "close").then(async ([status]): Promise<EndedImporter> => {
     const json = await stdout;
     const summary = json === "" ? undefined : (JSON.parse(json) as Summary);
-    return { status, signal, summary, stderr: lines.join("\n") };
+    return { status, summary, stderr: lines.join("\n") };
   });
   const prints = async (pattern: RegExp) => {
     while (!lines.some((line) => pattern.test(line))) await pause();
