@@ -81,7 +81,7 @@ function peers(): readonly Maker[] {
   let hashidsCount = 0;
   return [
     oneByOne("hyperid", () => nextHyperid(), { package: "hyperid", setting: "default" }),
-    oneByOne("hyperid, maxInt", () => nextHyperidMaxInt(), {
+    oneByOne("hyperid with maxInt", () => nextHyperidMaxInt(), {
       package: "hyperid",
       setting: `maxInt ${HYPERID_MAX_INT.toLocaleString("en-US")}`,
     }),
