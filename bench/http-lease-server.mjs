@@ -13,11 +13,11 @@ import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.j
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
 // What the coordinator itself uses, in the same version.
-const require = createRequire(new URL("../packages/coordinator/package.json", import.meta.url));
-const { fastify } = require("fastify");
-const { serializerCompiler, validatorCompiler } = require("fastify-type-provider-zod");
-const { pino } = require("pino");
-const { z } = require("zod");
+const ofCoordinator = createRequire(new URL("../packages/coordinator/package.json", import.meta.url));
+const { fastify } = ofCoordinator("fastify");
+const { serializerCompiler, validatorCompiler } = ofCoordinator("fastify-type-provider-zod");
+const { pino } = ofCoordinator("pino");
+const { z } = ofCoordinator("zod");
 
 const NAME = "bench";
 const HOST = "127.0.0.1";
