@@ -10,7 +10,7 @@ import { isRefusal } from "../packages/coordinator/src/guard/refusal.js";
 import { holderJsonOf } from "../packages/coordinator/src/stores/ledger-entry.js";
 import { keysOf } from "../packages/coordinator/src/stores/redis-ledger.js";
 
-export const HOLDER_COUNT = 20;
+const HOLDER_COUNT = 20;
 const DAY_MS = 24 * 3_600_000;
 const SPAN_MS = 90 * DAY_MS;
 /** One script; a longer one would be taken for a hang. */
@@ -19,11 +19,6 @@ const CHUNK_LEASES = 20_000;
 export function holderOf(index: number) {
   const labels = { archive: "lists", step: "import" };
   return { name: `importer-${index}`, host: `mail-${index}.example.org`, pid: 4_000 + index, labels };
-}
-
-/** The nonce of the lease of a run that was filled in. */
-export function nonceOfFilled(run: number): string {
-  return `nonce${String(run).padStart(11, "0")}`;
 }
 
 /** A call number out of a run that is leased in a ledger of so many leases. */

@@ -1,27 +1,24 @@
 /**
- * Callers of the HTTP lease benchmark: keep-alive connections with one request under way on each, written and read by hand, so
- * that the callers' own work takes as little as possible of a machine that they share with the server.
+ * Callers of the HTTP lease benchmark: keep-alive connections with one request in flight on each, written and read by hand, so that
+ * the callers take as little as possible of a machine that they share with the server.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { Lease } from "@callnumber/protocol/wire";
-import { ledgerIdOf, ROUTES } from "@callnumber/protocol/wire";
+import { type Lease, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 
-export interface CallsMeasured {
-  readonly leaseCount: number;
-  readonly durationMs: number;
-  /** Of each call, ms. */
-  readonly latenciesMs: readonly number[];
+export interface Callers {
+  /** Resolves to the latency of each call, in milliseconds. @throws Error at the first response that is no lease. */
+  callFor(durationMs: number): Promise<number[]>;
+  close(): void;
 }
 
-/** Calls for `durationMs` over `callerCount` connections. @throws Error at the first answer that is no lease. */
-export async function callFor(
+export async function connectCallers(
   serverUrl: string,
-  { namespace, callerCount, durationMs }: { namespace: string; callerCount: number; durationMs: number },
-): Promise<{ readonly run: () => Promise<CallsMeasured>; readonly end: () => void }> {
+  { namespace, callerCount }: { readonly namespace: string; readonly callerCount: number },
+): Promise<Callers> {
   const { hostname, port, host } = new URL(serverUrl);
-  const path = ROUTES.leases.replace(/:namespace|\{namespace\}/, namespace);
+  const path = pathOf("leases", { namespace });
   const head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: `;
   const callers = await Promise.all(
     Array.from({ length: callerCount }, async (_, index) => {
@@ -31,14 +28,12 @@ export async function callFor(
     }),
   );
   return {
-    async run() {
-      const startMs = performance.now();
-      const latencies = await Promise.all(callers.map((caller) => caller.callUntil(startMs + durationMs)));
-      const latenciesMs = latencies.flat();
-      return { leaseCount: latenciesMs.length, durationMs: performance.now() - startMs, latenciesMs };
+    async callFor(durationMs) {
+      const endMs = performance.now() + durationMs;
+      return (await Promise.all(callers.map((caller) => caller.callUntil(endMs)))).flat();
     },
-    end() {
-      for (const caller of callers) caller.end();
+    close() {
+      for (const caller of callers) caller.close();
     },
   };
 }
@@ -49,12 +44,12 @@ class Caller {
   readonly #socket: Socket;
   readonly #head: string;
   readonly #holder: string;
-  readonly #nonceStart = randomBytes(12).toString("base64url");
+  readonly #noncePrefix = randomBytes(12).toString("base64url");
   #calls = 0;
-  /** What a real importer proves: the last run it holds. */
-  #held = '"lastRun":null,"receipt":null';
+  /** What a real importer proves: the last run that it was leased. */
+  #proof = '"lastRun":null,"receipt":null';
   #received = "";
-  #onAnswer: (answer: string) => void = () => {};
+  #onResponse: (response: string) => void = () => {};
 
   constructor(socket: Socket, head: string, index: number) {
     this.#socket = socket;
@@ -62,50 +57,49 @@ class Caller {
     const labels = { archive: "bench" };
     this.#holder = JSON.stringify({ name: `importer-${index}`, host: "bench-host", pid: 1000 + index, labels });
     socket.setEncoding("latin1");
-    socket.on("data", (part: string) => this.#hear(part));
+    socket.on("data", (chunk: string) => this.#receive(chunk));
   }
 
   async callUntil(endMs: number): Promise<number[]> {
     const latenciesMs: number[] = [];
-    for (let nowMs = performance.now(); nowMs < endMs; ) {
-      this.#keep(await this.#call());
-      const answeredMs = performance.now();
-      latenciesMs.push(answeredMs - nowMs);
-      nowMs = answeredMs;
+    for (let startedAtMs = performance.now(); startedAtMs < endMs; ) {
+      this.#remember(await this.#call());
+      const nowMs = performance.now();
+      latenciesMs.push(nowMs - startedAtMs);
+      startedAtMs = nowMs;
     }
     return latenciesMs;
   }
 
-  end(): void {
+  close(): void {
     this.#socket.destroy();
   }
 
   #call(): Promise<string> {
-    const nonce = `${this.#nonceStart}-${++this.#calls}`;
-    const body = `{"runCount":1,"nonce":"${nonce}","holder":${this.#holder},${this.#held},"sentAtMs":${Date.now()}}`;
+    const nonce = `${this.#noncePrefix}-${++this.#calls}`;
+    const body = `{"runCount":1,"nonce":"${nonce}","holder":${this.#holder},${this.#proof},"sentAtMs":${Date.now()}}`;
     return new Promise((resolve, reject) => {
-      this.#onAnswer = resolve;
+      this.#onResponse = resolve;
       this.#socket.once("close", () => reject(new Error("the server closed the connection")));
       this.#socket.write(`${this.#head}${body.length}${END_OF_HEAD}${body}`);
     }).finally(() => this.#socket.removeAllListeners("close")) as Promise<string>;
   }
 
-  #hear(part: string): void {
-    this.#received += part;
+  #receive(chunk: string): void {
+    this.#received += chunk;
     const headEnd = this.#received.indexOf(END_OF_HEAD);
     if (headEnd < 0) return;
     const [, bodyLength] = /content-length: (\d+)/i.exec(this.#received.slice(0, headEnd)) ?? [];
-    const end = headEnd + END_OF_HEAD.length + Number(bodyLength);
-    if (this.#received.length < end) return;
-    const answer = this.#received;
+    if (this.#received.length < headEnd + END_OF_HEAD.length + Number(bodyLength)) return;
+    const response = this.#received;
     this.#received = "";
-    this.#onAnswer(answer);
+    this.#onResponse(response);
   }
 
-  #keep(answer: string): void {
-    if (!answer.startsWith("HTTP/1.1 201")) throw new Error(`no lease: ${answer}`);
-    const lease = JSON.parse(answer.slice(answer.indexOf(END_OF_HEAD))) as Lease;
+  #remember(response: string): void {
+    if (!response.startsWith("HTTP/1.1 201")) throw new Error(`not a lease: ${response}`);
+    const lease = JSON.parse(response.slice(response.indexOf(END_OF_HEAD))) as Lease;
     const lastRun = ledgerIdOf(lease.version, lease.firstRun + lease.runCount - 1);
-    this.#held = `"lastRun":${lastRun},"receipt":"${lease.receipt}"`;
+    this.#proof = `"lastRun":${lastRun},"receipt":"${lease.receipt}"`;
   }
 }

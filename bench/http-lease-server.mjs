@@ -1,26 +1,32 @@
 /**
- * A server of the HTTP lease benchmark, as a process of its own. Its settings come as JSON in the first parameter: `kind`
- * (`node-http`, `constant`, `constant-logged`, `coordinator`), and for a coordinator `storeUrl`, `witnessFolder` and `markerFolder`. Its log goes to standard output, as
- * that of `serve` does. Whatever message comes, it answers with the CPU time that it has used.
+ * A server of the HTTP lease benchmark, as a process of its own. The first argument is JSON: `kind` (`node-http`, `fastify`,
+ * `fastify-logged`, `coordinator`), and for a coordinator `storeUrl` and `checkpointDirectory`. The log goes to standard output, as
+ * that of `serve` does. Replies to every message of its parent with the CPU time that it has used.
  */
-import { createServer as createBareServer } from "node:http";
+import { createServer as createNodeServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
+import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
 import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.js";
-import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
-const { pino } = createRequire(new URL("../packages/coordinator/package.json", import.meta.url))("pino");
+// What the coordinator itself uses, in the same version.
+const ofCoordinator = createRequire(new URL("../packages/coordinator/package.json", import.meta.url));
+const { fastify } = ofCoordinator("fastify");
+const { serializerCompiler, validatorCompiler } = ofCoordinator("fastify-type-provider-zod");
+const { pino } = ofCoordinator("pino");
+const { z } = ofCoordinator("zod");
 
 const NAME = "bench";
 const HOST = "127.0.0.1";
-const { kind, storeUrl, witnessFolder, markerFolder } = JSON.parse(process.argv[2]);
+const { kind, storeUrl, checkpointDirectory } = JSON.parse(process.argv[2]);
 
 const SERVERS = {
-  "node-http": listenBare,
-  constant: listenConstant,
-  "constant-logged": listenConstantLogged,
+  "node-http": listenNodeHttp,
+  fastify: () => listenFastify(() => {}),
+  "fastify-logged": () => listenFastify(logLease(newLog())),
   coordinator: listenCoordinator,
 };
 
@@ -28,13 +34,13 @@ process.on("message", () => process.send({ cpuUsage: process.cpuUsage() }));
 process.once("disconnect", () => process.exit(0));
 process.send({ url: await SERVERS[kind]() });
 
-/** The least that Node can do: the body is read and parsed, the answer serialised. */
-function listenBare() {
-  const server = createBareServer((request, response) => {
-    const parts = [];
-    request.on("data", (part) => parts.push(part));
+/** The least that Node can do: the body is read and parsed, the response serialized. */
+function listenNodeHttp() {
+  const server = createNodeServer((request, response) => {
+    const chunks = [];
+    request.on("data", (chunk) => chunks.push(chunk));
     request.on("end", () => {
-      const body = JSON.stringify(constantLease(NAME, JSON.parse(Buffer.concat(parts).toString())));
+      const body = JSON.stringify(constantLease(NAME, JSON.parse(Buffer.concat(chunks).toString())));
       response.writeHead(201, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
       response.end(body);
     });
@@ -44,44 +50,38 @@ function listenBare() {
   });
 }
 
-/** The service without rules and store. */
-async function listenConstant() {
-  const coordinator = { name: NAME, lease: async (namespace, request) => constantLease(namespace, request) };
-  return await listen(coordinator, new EventHub(newLog()));
+/** What a team would write that needs this route and nothing else: no hook of ours, the same schemas. */
+async function listenFastify(log) {
+  const app = fastify();
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  const params = z.object({ namespace: namespaceSchema });
+  const schema = { params, body: leaseRequestSchema, response: { 201: leaseSchema } };
+  app.post(ROUTES.leases, { schema }, async (request, reply) => {
+    const lease = constantLease(request.params.namespace, request.body);
+    log(lease, request.body.holder);
+    reply.code(201);
+    return lease;
+  });
+  return await app.listen({ host: HOST, port: 0 });
 }
 
-/** The line of a coordinator, of the same fields. */
-async function listenConstantLogged() {
-  const log = newLog();
-  const lease = async (namespace, request) => {
-    const answer = constantLease(namespace, request);
-    const { storeId, version, firstRun, runCount, leasedAtMs, nonce } = answer;
-    const { holder } = request;
-    const told = { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, holder };
-    log.info({ ...told, spareRunCount: 0, durationMs: 0.123 }, "lease");
-    return answer;
+/** The line that a coordinator logs for a lease, with the same fields. */
+function logLease(log) {
+  return ({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce }, holder) => {
+    const fields = { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, holder };
+    log.info({ ...fields, spareRunCount: 0, durationMs: 0.123 }, "lease");
   };
-  return await listen({ name: NAME, lease }, new EventHub(newLog()));
 }
 
 async function listenCoordinator() {
   const address = parseStoreUrl(storeUrl);
-  const place = placeOf(address);
-  const store = await open(address);
+  const { store } = await openStore(address, { create: false });
   const log = new EventHub(newLog());
-  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place, namespace });
+  const witnessOf = (namespace) => openWitness({ folder: checkpointDirectory, place: placeOf(address), namespace });
   const coordinator = new Coordinator({ store, name: NAME, log, witnessOf });
   coordinator.startTouching();
-  return await listen(coordinator, log);
-}
-
-async function open(address) {
-  if (address.kind !== "sqlite") return (await openStore(address, { create: false })).store;
-  return new SqliteStore({ path: address.path, create: false, machine: { markerFolders: [markerFolder] } });
-}
-
-async function listen(coordinator, events) {
-  const server = await createServer({ coordinator, release: "benchmark", events });
+  const server = await createServer({ coordinator, release: "benchmark", events: log });
   return await server.listen({ host: HOST, port: 0 });
 }
 
@@ -91,16 +91,14 @@ function newLog() {
 }
 
 function constantLease(namespace, { nonce }) {
-  const storeId = "01234567-89ab-cdef-0123-456789abcdef.1.1793491200000.16";
-  const receipt = "constant-receipt-of-a-store-that-is-not---";
   return {
     namespace,
-    storeId,
+    storeId: "01234567-89ab-cdef-0123-456789abcdef.1.1793491200000.16",
     version: 0,
     firstRun: 1,
     runCount: 1,
     leasedAtMs: 1793491200000,
     nonce,
-    receipt: `${receipt}-`,
+    receipt: "constant-receipt-of-a-store-that-is-not----",
   };
 }

@@ -1,93 +1,74 @@
 /**
- * What a lease over HTTP costs the coordinator's process when many ask at once: CPU, beside the same server with nothing behind
- * it, without and with the log line of a lease, and leases a second, beside `INCR` of `redis-benchmark` without pipelining. In turns within each round, each server in a process
- * of its own; what counts is the ratio of a round. Profile a server: CALLNUMBER_BENCH_NODE_FLAGS="--cpu-prof".
+ * What a lease over HTTP costs the coordinator's process with 64 callers: CPU beside a plain Fastify and zod server without any hook of
+ * ours, with and without the same log line, and beside `node:http` alone; and leases a second beside `redis-benchmark INCR`. Each
+ * server is a process of its own.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inject, onTestFinished, test } from "vitest";
-import type { Store } from "../packages/coordinator/src/store.js";
-import { openStore } from "../packages/coordinator/src/stores/open-store.js";
-import { isMemoryBacked, thisMachine } from "../packages/coordinator/src/stores/sqlite-machine.js";
-import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js";
-import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
-import { initBackdated } from "../test/backdated.js";
+import { folderForTest } from "../test/processes/command.js";
 import { environmentFor } from "../test/redis/redis-binary.js";
 import { TESTER_LOGIN } from "../test/redis/shipped-users.js";
 import { type RedisServer, startRedisServer } from "../test/redis/test-redis.js";
-import { callFor } from "./http-lease-callers.js";
-import { machineInWords } from "./machine.js";
-import { quantile, spreadInWords } from "./quantiles.js";
+import { createNamespace, NAMESPACE } from "./coordinators.js";
+import { describeMachine, formatSpread, inRounds, median, quantile, ratios, roundCount, size } from "./harness.js";
+import { connectCallers } from "./http-lease-callers.js";
 import { publish } from "./report.js";
 
 const PROGRAM = fileURLToPath(new URL("./http-lease-server.mjs", import.meta.url));
-const NAMESPACE = "bench";
-/** What we aim at: a lease's CPU, times that of the same server with nothing behind it. */
-const AIM_TIMES_CONSTANT = 1.25;
-const ROUND_COUNT = 7;
+const ROUND_COUNT = roundCount(7);
 const CALLER_COUNT = 64;
-const DURATION_MS = 800;
-const WARM_UP_MS = 4_000;
-const INCR_COUNT = 60_000;
-const NODE_FLAGS = (process.env["CALLNUMBER_BENCH_NODE_FLAGS"] ?? "").split(" ").filter(Boolean);
+const DURATION_MS = size(800, 200);
+const WARM_UP_MS = size(4_000, 200);
+const INCR_COUNT = size(60_000, 5_000);
 
-/** One contender in one round. */
-interface Round {
-  /** User and system, of the server's process. */
+/** One server in one round. */
+interface Load {
+  /** User and system time of the server's process. */
   readonly cpuUs: number;
-  readonly leasesPerS: number;
+  readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-interface Contender {
+interface Server {
   readonly name: string;
-  readonly play: (durationMs: number) => Promise<Round>;
+  readonly load: (durationMs: number) => Promise<Load>;
 }
 
 test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
-  const everysec = await startRedisServer({ config: { appendonly: "yes", appendfsync: "everysec" } });
-  const always = await startRedisServer({ config: { appendonly: "yes", appendfsync: "always" } });
-  const coordinators = [
-    await redis("Redis, appendfsync everysec", everysec.url),
-    await redis("Redis, appendfsync always", always.url),
-    await embedded(),
+  const directory = await folderForTest();
+  const redis = await startRedisServer({ config: { appendonly: "yes", appendfsync: "everysec" } });
+  const start = async (name: string, settings: object) => await startServer(directory, name, settings);
+  const coordinator = async (name: string, storeUrl: string) => {
+    await createNamespace(storeUrl);
+    const checkpointDirectory = await mkdtemp(join(directory, "checkpoint-"));
+    return await start(name, { kind: "coordinator", storeUrl, checkpointDirectory });
+  };
+  const servers = [
+    await start("Fastify and zod", { kind: "fastify" }),
+    await start("Fastify and zod, with the log line", { kind: "fastify-logged" }),
+    await start("node:http alone", { kind: "node-http" }),
+    await coordinator("coordinator on Redis", redis.url),
+    await coordinator("coordinator, embedded store", `sqlite:${join(directory, "store.db")}`),
   ];
-  const contenders = [
-    await server("constant, the same server", { kind: "constant" }),
-    await server("constant, with its log line", { kind: "constant-logged" }),
-    ...coordinators,
-    await server("constant, node:http alone", { kind: "node-http" }),
-  ];
-  for (const { play } of contenders) await play(WARM_UP_MS);
-  const incrsPerS: number[] = [];
-  const rounds = contenders.map((): Round[] => []);
-  for (let round = 0; round < ROUND_COUNT; round++) {
-    incrsPerS.push(incrPerS(everysec));
-    for (const [index, { play }] of contenders.entries()) rounds[index]?.push(await play(DURATION_MS));
-  }
-  const [constant, logged] = rounds as [Round[], Round[]];
-  const rows = contenders.map(({ name }, index) => {
-    const own = rounds[index] as Round[];
-    return [
-      name,
-      spreadInWords(own.map(({ cpuUs }) => cpuUs)),
-      spreadInWords(timesCpu(own, constant)),
-      spreadInWords(timesCpu(own, logged)),
-      spreadInWords(own.map(({ leasesPerS }) => leasesPerS)),
-      spreadInWords(own.map(({ leasesPerS }, round) => leasesPerS / (incrsPerS[round] as number))),
-      spreadInWords(own.map(({ p50Ms }) => p50Ms)),
-      spreadInWords(own.map(({ p99Ms }) => p99Ms)),
-    ];
-  });
-  const reached = coordinators.map((one) => {
-    const own = rounds[contenders.indexOf(one)] as Round[];
-    return `${one.name}: ${spreadInWords(timesCpu(own, constant))}`;
+  for (const { load } of servers) await load(WARM_UP_MS);
+  const incr = async (): Promise<Load> => ({ cpuUs: 0, perSecond: incrPerSecond(redis), p50Ms: 0, p99Ms: 0 });
+  const loads = servers.map((server) => () => server.load(DURATION_MS));
+  const rounds = await inRounds([...loads, incr], ROUND_COUNT);
+  const figures = (index: number, figure: keyof Load) => (rounds[index] ?? []).map((load) => load[figure]);
+  const incrs = figures(servers.length, "perSecond");
+  const rows = servers.map(({ name }, index) => {
+    const cpuUs = figures(index, "cpuUs");
+    const perSecond = figures(index, "perSecond");
+    const timesBases = [0, 1, 2].map((base) => formatSpread(ratios(cpuUs, figures(base, "cpuUs"))));
+    const shareOfIncr = formatSpread(ratios(perSecond, incrs));
+    const latencies = [formatSpread(figures(index, "p50Ms")), formatSpread(figures(index, "p99Ms"))];
+    return [name, formatSpread(cpuUs)].concat(timesBases, formatSpread(perSecond), shareOfIncr, latencies);
   });
   publish({
     bench: "http-lease",
@@ -95,15 +76,16 @@ test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
       {
         heading: `A lease over HTTP, ${CALLER_COUNT} callers`,
         sentences: [
-          `${machineInWords()} ${ROUND_COUNT} rounds of ${DURATION_MS} ms for each server, which is a process of its own; CPU is user and system time of that process. Medians and quartiles, ratios within a round. The log goes to a file, the witness lies on disk, each holder proves its last run. INCR is redis-benchmark -t incr -c ${CALLER_COUNT} without pipelining, on the server with everysec: ${spreadInWords(incrsPerS)} a second.`,
-          `The aim is ${AIM_TIMES_CONSTANT} times the CPU of the constant server. Reached by ${reached.join("; by ")}. The log line alone makes it ${spreadInWords(timesCpu(logged, constant))}.`,
+          `${describeMachine()} ${ROUND_COUNT} rounds of ${DURATION_MS} ms for each server, in turns; CPU is user and system time of its process. Medians and quartiles, ratios within a round. Redis has appendfsync everysec. The log goes to a file, the checkpoint is on disk, each holder proves its last run.`,
+          `INCR is \`redis-benchmark -t incr -c ${CALLER_COUNT}\` without pipelining, on the same Redis: ${formatSpread(incrs)} a second.`,
         ],
         table: {
           columns: [
             "server",
             "CPU, µs a lease",
-            "times constant",
-            "times constant with its log line",
+            "times Fastify",
+            "times Fastify with its log line",
+            "times node:http",
             "leases a second",
             "share of INCR",
             "p50, ms",
@@ -116,52 +98,30 @@ test(`a lease over HTTP, ${CALLER_COUNT} callers`, async () => {
   });
 });
 
-function timesCpu(rounds: readonly Round[], base: readonly Round[]): number[] {
-  return rounds.map(({ cpuUs }, round) => cpuUs / (base[round] as Round).cpuUs);
-}
-
-async function redis(name: string, storeUrl: string): Promise<Contender> {
-  const { store } = await openStore(parseStoreUrl(storeUrl), { create: false });
-  return await coordinator(name, store, { storeUrl });
-}
-
-async function embedded(): Promise<Contender> {
-  const path = join(await folder(), "store.db");
-  const inMemory = thisMachine().markerFolders.find((one) => isMemoryBacked(one, thisMachine()));
-  const markerFolder = await folder(inMemory);
-  const store = new SqliteStore({ path, create: true, machine: { markerFolders: [markerFolder] } });
-  return await coordinator("embedded store", store, { storeUrl: `sqlite:${path}`, markerFolder });
-}
-
-/** On a store that is new, and closed here. */
-async function coordinator(name: string, store: Store, place: object): Promise<Contender> {
-  // Or the clock line would end the load.
-  await initBackdated(store, NAMESPACE);
-  await store.close();
-  return await server(name, { kind: "coordinator", witnessFolder: await folder(), ...place });
-}
-
-async function server(name: string, settings: object): Promise<Contender> {
-  const log = openSync(join(await folder(), "log"), "w");
-  const words = [...NODE_FLAGS, PROGRAM, JSON.stringify(settings)];
-  const child = spawn(process.execPath, words, { stdio: ["ignore", log, "inherit", "ipc"] });
+async function startServer(directory: string, name: string, settings: object): Promise<Server> {
+  const log = openSync(join(await mkdtemp(join(directory, "log-")), "log"), "w");
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(settings)], {
+    stdio: ["ignore", log, "inherit", "ipc"],
+  });
   onTestFinished(async () => {
-    const ended = once(child, "exit");
+    const exited = once(child, "exit");
     child.disconnect();
-    await ended;
+    await exited;
   });
   const [{ url }] = (await once(child, "message")) as [{ url: string }];
-  return { name, play: (durationMs) => play(child, url, durationMs) };
+  return { name, load: (durationMs) => load(child, url, durationMs) };
 }
 
-async function play(child: ChildProcess, url: string, durationMs: number): Promise<Round> {
-  const { run, end } = await callFor(url, { namespace: NAMESPACE, callerCount: CALLER_COUNT, durationMs });
+async function load(child: ChildProcess, url: string, durationMs: number): Promise<Load> {
+  const callers = await connectCallers(url, { namespace: NAMESPACE, callerCount: CALLER_COUNT });
   const before = await cpuUsOf(child);
-  const { leaseCount, durationMs: tookMs, latenciesMs } = await run();
-  const cpuUs = ((await cpuUsOf(child)) - before) / leaseCount;
-  end();
-  const leasesPerS = (leaseCount * 1000) / tookMs;
-  return { cpuUs, leasesPerS, p50Ms: quantile(latenciesMs, 0.5), p99Ms: quantile(latenciesMs, 0.99) };
+  const startedAtMs = performance.now();
+  const latenciesMs = await callers.callFor(durationMs);
+  const tookMs = performance.now() - startedAtMs;
+  const cpuUs = ((await cpuUsOf(child)) - before) / latenciesMs.length;
+  callers.close();
+  const perSecond = (latenciesMs.length * 1000) / tookMs;
+  return { cpuUs, perSecond, p50Ms: median(latenciesMs), p99Ms: quantile(latenciesMs, 0.99) };
 }
 
 async function cpuUsOf(child: ChildProcess): Promise<number> {
@@ -170,22 +130,14 @@ async function cpuUsOf(child: ChildProcess): Promise<number> {
   return cpuUsage.user + cpuUsage.system;
 }
 
-function incrPerS({ host, port }: RedisServer): number {
+function incrPerSecond({ host, port }: RedisServer): number {
   const { binary } = inject("redis");
   if (binary === undefined) throw new Error("redis-benchmark comes with a redis-server, and none is here");
-  const beside = join(dirname(binary.executable), "redis-benchmark");
-  const program = existsSync(beside) ? beside : "redis-benchmark";
+  const sibling = join(dirname(binary.executable), "redis-benchmark");
+  const program = existsSync(sibling) ? sibling : "redis-benchmark";
   const login = ["--user", TESTER_LOGIN.username, "-a", TESTER_LOGIN.password];
-  const words = ["-h", host, "-p", port, "-t", "incr", "-c", CALLER_COUNT, "-n", INCR_COUNT, "--csv"].map(String);
-  const text = execFileSync(program, [...login, ...words], {
-    encoding: "utf8",
-    env: environmentFor(binary.libraryPath),
-  });
-  return Number(/^"INCR","([\d.]+)"/m.exec(text)?.[1]);
-}
-
-async function folder(within = tmpdir()): Promise<string> {
-  const path = await mkdtemp(join(within, "callnumber-bench-"));
-  onTestFinished(() => rm(path, { recursive: true, force: true }));
-  return path;
+  const args = ["-h", host, "-p", port, "-t", "incr", "-c", CALLER_COUNT, "-n", INCR_COUNT, "--csv"].map(String);
+  const env = environmentFor(binary.libraryPath);
+  const output = execFileSync(program, [...login, ...args], { encoding: "utf8", env });
+  return Number(/^"INCR","([\d.]+)"/m.exec(output)?.[1]);
 }

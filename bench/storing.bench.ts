@@ -1,7 +1,6 @@
 /**
- * What call numbers take in a database: as text and as numbers, in the orders in which they can come, on every server that there is.
- * Only sizes are measured, as they don't depend on who else works on this machine. The rows are put in by the server itself, from one
- * table that has them all: each contender gets the same numbers in the same order.
+ * How many bytes call numbers take in a database: as text and as numbers, in the orders in which they can come. The rows are inserted by
+ * the server itself, from one table that has them all: text and number get the same rows in the same order.
  */
 import { callNumbersOfRun, SEQUENCE_COUNT, toNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -9,20 +8,18 @@ import { afterAll, onTestFinished, test } from "vitest";
 import { startMariadb } from "../test/mariadb/test-mariadb.js";
 import { startPostgres } from "../test/postgres/test-postgres.js";
 import type { SqlServer } from "../test/processes/sql-server.js";
-import { machineInWords } from "./machine.js";
-import { figure } from "./quantiles.js";
+import { describeMachine, formatFigure, size } from "./harness.js";
 import { publish } from "./report.js";
 
-const ROW_COUNT = Number(process.env["CALLNUMBER_BENCH_ROWS"] ?? 1_000_000);
-const ROWS_AT_ONCE = 10_000;
-/** As many importers as each have a run of their own at the same time. */
+const ROW_COUNT = size(1_000_000, 2_000);
+const ROWS_PER_INSERT = 10_000;
+/** Importers that work at the same time, each with a run of its own. */
 const IMPORTER_COUNT = 4;
 
-/** How the rows come: the name for people, and what the server sorts by. */
+/** The order of the rows: its name, and the column that the server sorts by. */
 const ORDERS = [
   ["as importers make them", "made"],
-  ["at random", "shuffled"],
-  ["sorted", "number"],
+  ["sorted", "as_number"],
 ] as const;
 
 interface Database {
@@ -31,18 +28,17 @@ interface Database {
   readonly run: (sql: string) => Promise<string[][]>;
   readonly textType: string;
   readonly numberType: string;
-  /** By what people call it: the table, as a function of the column's type, and how many bytes of it count. */
   readonly places: Readonly<Record<string, Place>>;
 }
 
 interface Place {
   readonly create: (type: string) => string;
-  /** Answers one row with the bytes; statements before it may answer none. */
+  /** The last statement returns the bytes. */
   readonly bytes: string;
 }
 
 const rows: string[][] = [];
-const left: string[] = [];
+const skipped: string[] = [];
 
 afterAll(() => {
   publish({
@@ -51,10 +47,10 @@ afterAll(() => {
       {
         heading: "Bytes that a call number takes in an index",
         sentences: [
-          `${machineInWords()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A key of the table is the table itself, here without other columns.`,
-          ...left,
+          `${describeMachine()} ${ROW_COUNT.toLocaleString("en-US")} call numbers of ${IMPORTER_COUNT} importers, of version 0 from run 1 on; whole pages, as the server counts them. A primary key of MariaDB and of SQLite is the table itself, here without other columns.`,
+          ...skipped,
         ],
-        table: { columns: ["where", "they come", "text, bytes", "number, bytes", "text : number"], rows },
+        table: { columns: ["where", "order of insertion", "text, bytes", "number, bytes", "text : number"], rows },
       },
     ],
   });
@@ -62,13 +58,13 @@ afterAll(() => {
 
 test("MariaDB", async (context) => {
   const server = await startMariadb({ serverOptions: ["--innodb-buffer-pool-size=512M"] });
-  if (typeof server === "string") return leaveOut(server, context.skip);
+  if (typeof server === "string") return skipDatabase(server, context.skip);
   await measure(mariadb(server));
 });
 
 test("PostgreSQL", async (context) => {
   const server = await startPostgres({ settings: ["shared_buffers=256MB", "max_wal_size=4GB"] });
-  if (typeof server === "string") return leaveOut(server, context.skip);
+  if (typeof server === "string") return skipDatabase(server, context.skip);
   await measure(postgres(server));
 });
 
@@ -78,37 +74,35 @@ test("SQLite", async () => {
   await measure(sqlite(database));
 });
 
-function leaveOut(reason: string, skip: (reason: string) => void): void {
-  left.push(`Not measured here: ${reason}.`);
+function skipDatabase(reason: string, skip: (reason: string) => void): void {
+  skipped.push(`Not measured here: ${reason}.`);
   skip(reason);
 }
 
 async function measure({ name, run, textType, numberType, places }: Database): Promise<void> {
-  await run(
-    `CREATE TABLE numbers (made INTEGER PRIMARY KEY, shuffled DOUBLE PRECISION, spelling ${textType}, number ${numberType});\n`,
-  );
+  await run(`CREATE TABLE numbers (made INTEGER PRIMARY KEY, as_text ${textType}, as_number ${numberType});\n`);
   for (const statement of insertsOfNumbers()) await run(statement);
   for (const [place, { create, bytes }] of Object.entries(places)) {
     for (const [order, column] of ORDERS) {
       const sizes: number[] = [];
       for (const [type, value] of [
-        [textType, "spelling"],
-        [numberType, "number"],
+        [textType, "as_text"],
+        [numberType, "as_number"],
       ] as const) {
         await run(
           `${create(type)};\nINSERT INTO measured (call_number) SELECT ${value} FROM numbers ORDER BY ${column};\n`,
         );
-        const answer = await run(`${bytes};\n`);
+        const result = await run(`${bytes};\n`);
         await run("DROP TABLE measured;\n");
-        sizes.push(Number(answer.at(-1)?.[0]) / ROW_COUNT);
+        sizes.push(Number(result.at(-1)?.[0]) / ROW_COUNT);
       }
       const [text = Number.NaN, number = Number.NaN] = sizes;
-      rows.push([`${name}, ${place}`, order, figure(text), figure(number), figure(text / number)]);
+      rows.push([`${name}, ${place}`, order, formatFigure(text), formatFigure(number), formatFigure(text / number)]);
     }
   }
 }
 
-/** Importers in turns, each through a run of its own and then through the next that is free. */
+/** Importers in turns, each through a run of its own and then through the next free one. */
 function* insertsOfNumbers(): Generator<string> {
   let values: string[] = [];
   for (let made = 0; made < ROW_COUNT; made++) {
@@ -116,19 +110,12 @@ function* insertsOfNumbers(): Generator<string> {
     const run = 1 + round * IMPORTER_COUNT + (made % IMPORTER_COUNT);
     const sequence = Math.floor(made / IMPORTER_COUNT) % SEQUENCE_COUNT;
     const callNumber = ofRun(run)(sequence);
-    values.push(`(${made}, ${placeAtRandom(made)}, '${callNumber}', ${toNumber(callNumber)})`);
-    if (values.length === ROWS_AT_ONCE || made === ROW_COUNT - 1) {
+    values.push(`(${made}, '${callNumber}', ${toNumber(callNumber)})`);
+    if (values.length === ROWS_PER_INSERT || made === ROW_COUNT - 1) {
       yield `INSERT INTO numbers VALUES ${values.join(",")};\n`;
       values = [];
     }
   }
-}
-
-/** Not Math.random: every server gets the same order. Mixes the bits as MurmurHash3 ends. */
-function placeAtRandom(made: number): number {
-  const mixed = Math.imul(made ^ (made >>> 16), 0x85eb_ca6b);
-  const again = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);
-  return (again ^ (again >>> 16)) >>> 0;
 }
 
 const ofRuns = new Map<number, ReturnType<typeof callNumbersOfRun>>();
@@ -148,14 +135,14 @@ function mariadb(server: SqlServer): Database {
     textType: "CHAR(8) CHARACTER SET ascii COLLATE ascii_bin",
     numberType: "BIGINT UNSIGNED",
     places: {
-      "key of the table": {
+      "primary key": {
         create: (type) => `CREATE TABLE measured (call_number ${type} NOT NULL PRIMARY KEY)`,
         bytes: `ANALYZE TABLE measured;\n${bytesOf("PRIMARY")}`,
       },
-      "index beside it": {
+      "secondary index": {
         create: (type) =>
-          `CREATE TABLE measured (id BIGINT AUTO_INCREMENT PRIMARY KEY, call_number ${type} NOT NULL, UNIQUE KEY beside (call_number))`,
-        bytes: `ANALYZE TABLE measured;\n${bytesOf("beside")}`,
+          `CREATE TABLE measured (id BIGINT AUTO_INCREMENT PRIMARY KEY, call_number ${type} NOT NULL, UNIQUE KEY secondary (call_number))`,
+        bytes: `ANALYZE TABLE measured;\n${bytesOf("secondary")}`,
       },
     },
   };
@@ -193,11 +180,11 @@ function sqlite(database: InstanceType<typeof DatabaseSync>): Database {
     textType: "TEXT",
     numberType: "INTEGER",
     places: {
-      "key of the table": {
+      "primary key": {
         create: (type) => `CREATE TABLE measured (call_number ${type} NOT NULL PRIMARY KEY) WITHOUT ROWID`,
         bytes: "SELECT sum(pgsize) FROM dbstat WHERE name = 'measured'",
       },
-      "index beside it": {
+      "secondary index": {
         create: (type) => `CREATE TABLE measured (id INTEGER PRIMARY KEY, call_number ${type} NOT NULL UNIQUE)`,
         bytes: "SELECT sum(pgsize) FROM dbstat WHERE name = 'sqlite_autoindex_measured_1'",
       },

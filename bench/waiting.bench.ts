@@ -1,7 +1,166 @@
-/** What a hungry importer loses by waiting for runs, when the coordinator is slow. Measured by a plain process, waiting/main.ts. */
-import { inject, test } from "vitest";
-import { plainProcess } from "./plain-process.js";
+/** What an importer loses by waiting for runs when it makes ten million numbers a second and its coordinator is slow. */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { type ClientOptions, createClient, type LeaseSource } from "@callnumber/client";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import type { LeaseRequest } from "@callnumber/protocol/wire";
+import { test } from "vitest";
+import {
+  describeMachine,
+  formatFigure,
+  formatSpread,
+  inRounds,
+  median,
+  quantile,
+  roundCount,
+  size,
+} from "./harness.js";
+import { publish } from "./report.js";
+
+const ROUND_COUNT = roundCount(3);
+const NUMBERS_PER_SECOND = 10_000_000;
+const WARM_UP_MS = size(3_000, 300);
+const MEASURED_MS = size(6_000, 600);
+/** What was due while the machine stopped is not made up for beyond this: that would be a faster importer. */
+const CHUNK_COUNT_MAX = 20_000;
+
+const COORDINATORS: readonly (readonly [name: string, delayMs: () => number])[] = [
+  ["1 ms", () => 1],
+  ["10 ms", () => 10],
+  ["10 ms, one in a hundred 100 ms or more", () => logNormal(10, 100)],
+];
+const REFILLS = ["ahead", "when_empty"] as const satisfies readonly ClientOptions["refill"][];
+
+interface Loss {
+  /** Of the time after the warm-up, in percent. */
+  readonly percent: number;
+  readonly longestMs: number;
+  readonly firstSecondMs: number;
+  readonly leasesPerSecond: number;
+}
 
 test("time lost waiting for runs", async () => {
-  await plainProcess("waiting", String(inject("seed")));
+  const ways = COORDINATORS.flatMap(([name, delayMs]) => REFILLS.map((refill) => ({ name, delayMs, refill })));
+  const losses = await inRounds(
+    ways.map(
+      ({ delayMs, refill }) =>
+        () =>
+          importAtPace(delayMs, refill),
+    ),
+    ROUND_COUNT,
+  );
+  publish({
+    bench: "waiting",
+    sections: [
+      {
+        heading: "Time lost waiting for runs",
+        sentences: [
+          `${describeMachine()} An importer that makes ${NUMBERS_PER_SECOND / 1e6} million numbers a second, ${Math.round(NUMBERS_PER_SECOND / SEQUENCE_COUNT)} runs, with \`takeBytes\`, and lets the event loop turn in between. Its coordinator responds after the time that is named. Waiting is the time of all calls during which the event loop turned. ${ROUND_COUNT} rounds of ${MEASURED_MS / 1000} s after a warm-up of ${WARM_UP_MS / 1000} s; medians and quartiles.`,
+        ],
+        table: {
+          columns: [
+            "coordinator",
+            "refill",
+            "lost, %",
+            "longest wait, ms",
+            "lost in the first second, ms",
+            "leases a second",
+          ],
+          rows: ways.map(({ name, refill }, index) => {
+            const own = losses[index] ?? [];
+            return [
+              name,
+              refill,
+              formatSpread(own.map(({ percent }) => percent)),
+              formatFigure(
+                quantile(
+                  own.map(({ longestMs }) => longestMs),
+                  1,
+                ),
+              ),
+              formatFigure(median(own.map(({ firstSecondMs }) => firstSecondMs))),
+              formatFigure(median(own.map(({ leasesPerSecond }) => leasesPerSecond))),
+            ];
+          }),
+        },
+      },
+    ],
+  });
 });
+
+async function importAtPace(delayMs: () => number, refill: (typeof REFILLS)[number]): Promise<Loss> {
+  const source = new SlowSource(delayMs);
+  const client = createClient({ source, holder: { name: "bench" }, refill });
+  const bytes = new Uint8Array(CHUNK_COUNT_MAX * 8);
+  const startedAtMs = performance.now();
+  const waits: { readonly atMs: number; readonly ms: number }[] = [];
+  let made = 0;
+  let lostMs = 0;
+  let leaseCountWhenWarm = 0;
+  // The time of the importer stops while it waits.
+  for (let elapsedMs = 0; elapsedMs < WARM_UP_MS + MEASURED_MS; elapsedMs = performance.now() - startedAtMs) {
+    if (elapsedMs < WARM_UP_MS) leaseCountWhenWarm = source.leaseCount;
+    const due = Math.floor(((elapsedMs - lostMs) / 1000) * NUMBERS_PER_SECOND) - made;
+    if (due > 0) {
+      made += due;
+      const ms = await waitingTime(client.takeBytes(bytes.subarray(0, Math.min(due, CHUNK_COUNT_MAX) * 8)));
+      if (ms > 0) waits.push({ atMs: elapsedMs, ms });
+      lostMs += ms;
+    }
+    await yieldToEventLoop();
+  }
+  const leaseCount = source.leaseCount - leaseCountWhenWarm;
+  await client.close();
+  const whenWarm = waits.filter(({ atMs }) => atMs >= WARM_UP_MS).map(({ ms }) => ms);
+  return {
+    percent: (sum(whenWarm) * 100) / MEASURED_MS,
+    longestMs: Math.max(0, ...whenWarm),
+    firstSecondMs: sum(waits.filter(({ atMs }) => atMs < 1_000).map(({ ms }) => ms)),
+    leasesPerSecond: (leaseCount * 1000) / MEASURED_MS,
+  };
+}
+
+/** Resolves to how long a call took; 0 when the event loop did not turn meanwhile, because then it only worked. */
+async function waitingTime(call: Promise<void>): Promise<number> {
+  const startedAtMs = performance.now();
+  let hasTurned = false;
+  const immediate = setImmediate(() => {
+    hasTurned = true;
+  });
+  await call;
+  clearImmediate(immediate);
+  return hasTurned ? performance.now() - startedAtMs : 0;
+}
+
+/** A coordinator in this process that only counts runs, each response after a delay. */
+class SlowSource implements LeaseSource {
+  leaseCount = 0;
+  readonly #delayMs: () => number;
+  readonly #receipt = randomBytes(32).toString("base64url");
+  #highWaterMark = 0;
+
+  constructor(delayMs: () => number) {
+    this.#delayMs = delayMs;
+  }
+
+  async lease(namespace: string, { runCount, nonce }: LeaseRequest) {
+    this.leaseCount++;
+    const firstRun = this.#highWaterMark + 1;
+    this.#highWaterMark += runCount;
+    await sleep(this.#delayMs());
+    const lease = { namespace, storeId: "bench", version: 0, firstRun, runCount, leasedAtMs: 1, nonce };
+    return { ...lease, receipt: this.#receipt };
+  }
+
+  async report(): Promise<void> {}
+}
+
+/** Returns a random delay with that median, one in a hundred at or above `p99`. */
+function logNormal(medianMs: number, p99Ms: number): number {
+  const normal = Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+  return medianMs * Math.exp((Math.log(p99Ms / medianMs) / 2.326) * normal);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,25 +1,46 @@
-/** The command line: options with their defaults, checked. Every refusal names the option, the value and the way out. */
-
+/** The command line: options with their defaults, checked, and the help text. Each error names the option and its value. */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import { ImporterError } from "./importer-error.js";
+import { ImporterError } from "./errors.js";
 import type { ImportSettings } from "./importing/import.js";
-import { printable } from "./report/printable.js";
+import { printable } from "./terminal.js";
 
-export const PROCESS_COUNT_MAX = 64;
+const PROCESS_COUNT_MAX = 64;
 export const DEFAULT_PROCESS_COUNT = Math.min(4, availableParallelism());
-export const DEFAULT_COORDINATOR = "http://127.0.0.1:7300";
-export const DEFAULT_WAIT_SECONDS = 30;
+const DEFAULT_COORDINATOR = "http://127.0.0.1:7300";
+const DEFAULT_WAIT_SECONDS = 30;
 const WAIT_SECONDS_MAX = 3600;
 
-export interface CommandLine {
-  readonly help: boolean;
-  readonly json: boolean;
-  /** Undefined when help was asked for. */
-  readonly settings: ImportSettings | undefined;
-}
+export const HELP_TEXT = `Gives every message of your mail archives a call number and stores it under that number.
+
+  mbox-importer <mbox or maildir>… --archive FILE [options]
+
+  mbox-importer letters.mbox --archive letters.db
+  mbox-importer ~/Maildir lists/*.mbox --archive mail.db --processes 8 --json
+
+Each argument is an mbox file or a maildir (a directory with cur/ and new/ inside). Maildirs inside a maildir are
+arguments of their own.
+
+Options
+  --archive FILE       the SQLite file to store the messages in; created if it does not exist. Required
+  --coordinator URL    the coordinator that leases runs (default ${DEFAULT_COORDINATOR}; start one with: callnumber serve)
+  --namespace NAME     the namespace to take numbers from (default ${DEFAULT_NAMESPACE})
+  --token-file FILE    a file with the token that the coordinator requires, if it does
+  --processes N        how many processes import in parallel, 1 to ${PROCESS_COUNT_MAX} (default ${DEFAULT_PROCESS_COUNT})
+  --wait SECONDS       how long to wait for an unreachable coordinator, 1 to ${WAIT_SECONDS_MAX} (default ${DEFAULT_WAIT_SECONDS})
+  --json               print the summary as one JSON object
+  -h, --help           print this text
+
+Environment: CALLNUMBER_COORDINATOR, CALLNUMBER_NAMESPACE and CALLNUMBER_TOKEN_FILE replace the options; CALLNUMBER_TOKEN
+is the token itself.
+
+The same command again adds nothing twice, and continues where an import was interrupted. Nothing is ever overwritten.
+What can't be read is stored as it is and reported by source, number and byte. README.md has the details.
+
+Exit status: 0 all is stored · 1 an error, or parts that could not be stored · 2 a wrong command line · 130, 143 stopped
+`;
 
 const OPTIONS = {
   archive: { type: "string" },
@@ -27,7 +48,6 @@ const OPTIONS = {
   namespace: { type: "string" },
   "token-file": { type: "string" },
   processes: { type: "string", default: String(DEFAULT_PROCESS_COUNT) },
-  refill: { type: "string", default: "ahead" },
   wait: { type: "string", default: String(DEFAULT_WAIT_SECONDS) },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
@@ -35,52 +55,49 @@ const OPTIONS = {
 
 const settingsSchema = z.object({
   archive: z
-    .string({ error: "is missing: name the SQLite file that the messages go to, as in --archive letters.db" })
+    .string({ error: "is missing: name the SQLite file to store the messages in, as in --archive letters.db" })
     .min(1, "must name a file"),
-  coordinator: z.url({
-    protocol: /^https?$/,
-    error: `must be the address of a coordinator, as ${DEFAULT_COORDINATOR}`,
-  }),
+  coordinator: z.url({ protocol: /^https?$/, error: `must be a URL, as ${DEFAULT_COORDINATOR}` }),
   namespace: z.string().regex(NAMESPACE_PATTERN, "must have 1 to 63 characters: a-z, 0-9, dot, dash, underscore"),
   "token-file": z.string().min(1, "must name a file").optional(),
   processes: wholeNumber(1, PROCESS_COUNT_MAX),
-  refill: z.enum(["ahead", "when_empty"], { error: "must be ahead or when_empty" }),
   wait: wholeNumber(1, WAIT_SECONDS_MAX),
 });
 
-/** What the environment says, as for the command `callnumber`. The token only stands there: a command line can be read by every user. */
-export interface Environment {
-  readonly CALLNUMBER_COORDINATOR?: string | undefined;
-  readonly CALLNUMBER_NAMESPACE?: string | undefined;
-  readonly CALLNUMBER_TOKEN?: string | undefined;
-  readonly CALLNUMBER_TOKEN_FILE?: string | undefined;
+export interface CommandLine {
+  readonly json: boolean;
+  /** Undefined with `--help`. */
+  readonly settings: ImportSettings | undefined;
 }
 
-/** @throws ImporterError `bad_usage`. */
-export function parseCommandLine(args: readonly string[], environment: Environment): CommandLine {
-  const { values, positionals } = parsed(args);
+/**
+ * Parses and checks the arguments. The token itself is only read from the environment: every user can read a command line.
+ * @throws ImporterError `bad_usage`.
+ */
+export function parseCommandLine(args: readonly string[], environment: NodeJS.ProcessEnv): CommandLine {
+  const { values, positionals } = parse(args);
   const { help, json, ...given } = values;
+  if (help) return { json, settings: undefined };
   const options = {
     ...given,
-    coordinator: given.coordinator ?? environment.CALLNUMBER_COORDINATOR ?? DEFAULT_COORDINATOR,
-    namespace: given.namespace ?? environment.CALLNUMBER_NAMESPACE ?? DEFAULT_NAMESPACE,
-    "token-file": given["token-file"] ?? environment.CALLNUMBER_TOKEN_FILE,
+    coordinator: given.coordinator ?? environment["CALLNUMBER_COORDINATOR"] ?? DEFAULT_COORDINATOR,
+    namespace: given.namespace ?? environment["CALLNUMBER_NAMESPACE"] ?? DEFAULT_NAMESPACE,
+    "token-file": given["token-file"] ?? environment["CALLNUMBER_TOKEN_FILE"],
   };
-  if (help) return { help, json, settings: undefined };
   const checked = settingsSchema.safeParse(options);
   if (!checked.success) {
     const [issue] = checked.error.issues;
     const name = String(issue?.path[0]);
     const value = options[name as keyof typeof options];
-    throw badUsage(`--${name}${value === undefined ? "" : ` ${shown(value)}`} ${issue?.message}`);
+    throw badUsage(`--${name}${value === undefined ? "" : ` ${JSON.stringify(value)}`} ${issue?.message}`);
   }
   if (positionals.length === 0) throw badUsage("no source: name at least one mbox file or maildir");
   const { wait, "token-file": tokenFile, ...settings } = checked.data;
-  const bearer = { token: environment.CALLNUMBER_TOKEN, tokenFile };
-  return { help, json, settings: { ...settings, ...bearer, sources: positionals, waitTimeoutMs: wait * 1000 } };
+  const token = environment["CALLNUMBER_TOKEN"];
+  return { json, settings: { ...settings, token, tokenFile, sources: positionals, waitTimeoutMs: wait * 1000 } };
 }
 
-function parsed(args: readonly string[]) {
+function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
@@ -98,9 +115,5 @@ function wholeNumber(min: number, max: number) {
 }
 
 function badUsage(message: string): ImporterError {
-  return new ImporterError("bad_usage", printable(message, 500), "mbox-importer --help tells how to call it.");
-}
-
-function shown(value: string): string {
-  return JSON.stringify(value);
+  return new ImporterError("bad_usage", `${printable(message, 500)}.\nRun mbox-importer --help for the options.`);
 }

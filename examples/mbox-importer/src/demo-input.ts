@@ -10,18 +10,20 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 
-const PACKAGE_FOLDER = fileURLToPath(new URL("..", import.meta.url));
-const REPOSITORY_FOLDER = fileURLToPath(new URL("../../..", import.meta.url));
-const SAMPLE = join(PACKAGE_FOLDER, "sample", "letters.mbox");
+const REPOSITORY = fileURLToPath(new URL("../../..", import.meta.url));
+const SAMPLE = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 
 /**
  * mboxrd: lines of a commit message that begin with `From ` are quoted, so that only the separators are separators.
- * Merges have no patch and are left out.
+ * Merges have no patch and are left out. The other options cancel what the user's own settings would add.
  */
-const AS_MAIL = "format-patch --stdout --root --always --pretty=mboxrd --keep-subject --thread=shallow";
-/** Whatever the user's own settings would add. */
-const NOTHING_MORE = "--no-cover-letter --no-signature --no-signoff --no-attach";
-/** Part of the Message-IDs that git makes. */
+const AS_MAIL = [
+  "format-patch --stdout --root --always --pretty=mboxrd --keep-subject --thread=shallow",
+  "--no-cover-letter --no-signature --no-signoff --no-attach HEAD",
+]
+  .join(" ")
+  .split(" ");
+/** Part of the Message-IDs that git writes. */
 const IDENTITY = { GIT_COMMITTER_NAME: "Callnumber demo", GIT_COMMITTER_EMAIL: "demo@callnumber.invalid" };
 
 /** A shallow clone has one commit: too few to show anything. */
@@ -32,54 +34,50 @@ export interface DemoInput {
   readonly description: string;
 }
 
-/** Writes the history into `folder`; where there is little or none, the sample letters join or replace it. */
-export async function demoInput(folder: string): Promise<DemoInput> {
+/** Writes the history into `directory`. Where there is little or none, the sample letters are added or replace it. */
+export async function demoInput(directory: string): Promise<DemoInput> {
   const letters = "twenty letters of a reading room";
-  if (!(await isOwnRepository())) return { paths: [SAMPLE], description: `${letters} (there is no git history here)` };
-  const path = join(folder, "history.mbox");
   const history = "the history of this repository, each commit a letter";
-  if (!(await writeHistory(path)))
+  if (!(await isOwnRepository())) return { paths: [SAMPLE], description: `${letters} (there is no git history here)` };
+  const path = join(directory, "history.mbox");
+  if (!(await writeHistory(path))) {
     return { paths: [SAMPLE], description: `${letters} (git could not write the history)` };
-  if ((await historyLength()) >= HISTORY_LENGTH_MIN) return { paths: [path], description: history };
+  }
+  const length = Number(await gitOutput("rev-list", "--count", "--no-merges", "HEAD"));
+  if (length >= HISTORY_LENGTH_MIN) return { paths: [path], description: history };
   return { paths: [path, SAMPLE], description: `${history}, and because it is short, ${letters}` };
 }
 
-/** Unpacked inside somebody else's repository, the history would be somebody else's. */
+/** Unpacked inside another repository, git would find the history of that one. */
 async function isOwnRepository(): Promise<boolean> {
-  const topLevel = await answerOfGit(["rev-parse", "--show-toplevel"]);
-  return topLevel !== null && (await realpath(topLevel)) === (await realpath(REPOSITORY_FOLDER));
+  const topLevel = await gitOutput("rev-parse", "--show-toplevel");
+  return topLevel !== null && (await realpath(topLevel)) === (await realpath(REPOSITORY));
 }
 
-async function historyLength(): Promise<number> {
-  return Number(await answerOfGit(["rev-list", "--count", "--no-merges", "HEAD"]));
+async function gitOutput(...args: readonly string[]): Promise<string | null> {
+  const git = startGit(args);
+  let output = "";
+  for await (const chunk of git.stdout) output += chunk;
+  return (await git.succeeded) ? output.trim() : null;
 }
 
-async function answerOfGit(question: readonly string[]): Promise<string | null> {
-  const git = spawn("git", ["-C", REPOSITORY_FOLDER, ...question], { stdio: ["ignore", "pipe", "ignore"] });
-  const ended = endOf(git);
-  let answer = "";
-  for await (const chunk of git.stdout) answer += chunk;
-  return (await ended) ? answer.trim() : null;
-}
-
-/** Whether there was a history to write. */
+/** Returns whether there was a history to write. */
 async function writeHistory(path: string): Promise<boolean> {
-  const git = spawn("git", ["-C", REPOSITORY_FOLDER, ...`${AS_MAIL} ${NOTHING_MORE} HEAD`.split(" ")], {
+  const git = startGit(AS_MAIL);
+  const file = createWriteStream(path);
+  await pipeline(git.stdout, file);
+  return (await git.succeeded) && file.bytesWritten > 0;
+}
+
+function startGit(args: readonly string[]) {
+  const git = spawn("git", ["-C", REPOSITORY, ...args], {
     stdio: ["ignore", "pipe", "ignore"],
     env: { ...process.env, ...IDENTITY },
   });
-  const ended = endOf(git);
-  const file = createWriteStream(path);
-  await pipeline(git.stdout, file);
-  return (await ended) && file.bytesWritten > 0;
-}
-
-/** Whether a process ends well. No git at all is no error here. */
-async function endOf(child: ReturnType<typeof spawn>): Promise<boolean> {
-  try {
-    const [status] = await once(child, "close");
-    return status === 0;
-  } catch {
-    return false;
-  }
+  // A machine without git is no error here.
+  const succeeded = once(git, "close").then(
+    ([status]) => status === 0,
+    () => false,
+  );
+  return { stdout: git.stdout, succeeded };
 }

@@ -1,75 +1,76 @@
 /**
- * The command mbox-importer. The only place that reads the environment, hears signals and sets the exit status.
- * stdout holds the summary, stderr everything else.
+ * The command mbox-importer. The only place that reads the arguments, handles signals and sets the exit status.
+ * The summary goes to stdout, everything else to stderr.
  */
-import { parseCommandLine } from "./command-line.js";
-import { HELP_TEXT } from "./help-text.js";
-import { type ErrorFacts, errorFactsOf } from "./importer-error.js";
-import { Import } from "./importing/import.js";
-import type { Summary } from "./importing/summary.js";
-import { ignoreClosedPipes } from "./report/closed-pipe.js";
-import { printable } from "./report/printable.js";
-import { progressView } from "./report/progress.js";
-import { summaryText } from "./report/summary-text.js";
+import { HELP_TEXT, parseCommandLine } from "./command-line.js";
+import { type ErrorDetails, errorDetails } from "./errors.js";
+import { importMail } from "./importing/import.js";
+import { type Summary, summaryText } from "./importing/summary.js";
+import { ignoreClosedPipes, printable, quantity } from "./terminal.js";
 
 /** 128 + the signal's number, as shells have it. */
 const SIGNAL_STATUSES = { SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof SIGNAL_STATUSES;
 
+const PROGRESS_INTERVAL_MS = 5_000;
+
 export async function main(): Promise<void> {
   ignoreClosedPipes();
   try {
-    const { help, json, settings } = parseCommandLine(process.argv.slice(2), process.env);
+    const { json, settings } = parseCommandLine(process.argv.slice(2), process.env);
     if (settings === undefined) {
-      process.stdout.write(help ? HELP_TEXT : "");
+      process.stdout.write(HELP_TEXT);
       return;
     }
-    const view = progressView(process.stderr);
-    const running = new Import(settings, {
-      onProgress: (progress) => view.show(progress),
-      onNote: (note) => view.note(note),
-    });
-    const stopSignal = stopOnSignals(running, (note) => view.note(note));
-    const summary = await running.run();
-    view.end();
+    const stopping = stopOnSignals();
+    const summary = await importMail(settings, { onProgress: progressWriter(), onNote: writeLine }, stopping);
     if (json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`);
-    // Refused before it began: the error says it all.
+    // An import that was rejected before it began has nothing but its error.
     else if (summary.archiveHolds !== null) process.stdout.write(`${summaryText(summary)}\n`);
     if (summary.error !== null) writeError(summary.error);
-    process.exitCode = statusOf(summary, stopSignal());
+    process.exitCode = exitStatus(summary, stopping.reason as StopSignal);
   } catch (error) {
-    const facts = errorFactsOf(error);
-    writeError(facts);
-    process.exitCode = facts.code === "bad_usage" ? 2 : 1;
+    const details = errorDetails(error);
+    writeError(details);
+    process.exitCode = details.code === "bad_usage" ? 2 : 1;
   }
 }
 
-/** Once: end in good order. Twice: end at once. Returns who asks for the signal that came, if one did. */
-function stopOnSignals(running: Import, note: (text: string) => void): () => StopSignal | undefined {
-  let first: StopSignal | undefined;
-  for (const signal of Object.keys(SIGNAL_STATUSES) as StopSignal[]) {
-    process.on(signal, () => {
-      if (first !== undefined) return running.kill();
-      first = signal;
-      note(`${signal}: finishing what is in hand. Once more to end at once`);
-      running.stop();
+/** Returns a signal for the import; its reason is the name of the signal that the process received. */
+function stopOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of Object.keys(SIGNAL_STATUSES) as StopSignal[]) {
+    process.on(name, () => {
+      if (!controller.signal.aborted) writeLine(`${name}: finishing the current transactions`);
+      controller.abort(name);
     });
   }
-  return () => first;
+  return controller.signal;
 }
 
-function statusOf({ outcome, messages }: Summary, stopSignal: StopSignal | undefined): number {
-  if (outcome === "stopped" && stopSignal !== undefined) return SIGNAL_STATUSES[stopSignal];
+function exitStatus({ outcome, messages }: Summary, stopSignal: StopSignal): number {
+  if (outcome === "stopped") return SIGNAL_STATUSES[stopSignal];
   return outcome === "complete" && messages.notStored === 0 ? 0 : 1;
 }
 
-function writeError({ code, message, remedy }: ErrorFacts): void {
-  process.stderr.write(`mbox-importer: ${printable(code)}: ${linesOf(message)}\n${linesOf(remedy)}\n`);
+/** Writes a line every five seconds. */
+function progressWriter(): (share: number, messageCount: number) => void {
+  const startedAtMs = performance.now();
+  let dueAtMs = startedAtMs + PROGRESS_INTERVAL_MS;
+  return (share, messageCount) => {
+    const nowMs = performance.now();
+    if (nowMs < dueAtMs) return;
+    dueAtMs = nowMs + PROGRESS_INTERVAL_MS;
+    const perSecond = Math.round((messageCount * 1000) / (nowMs - startedAtMs));
+    writeLine(`${Math.floor(share * 100)} %, ${quantity(messageCount, "message")}, ${perSecond} a second`);
+  };
 }
 
-function linesOf(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => printable(line, 1000))
-    .join("\n");
+function writeLine(text: string): void {
+  process.stderr.write(`${printable(text, 500)}\n`);
+}
+
+function writeError({ code, message }: ErrorDetails): void {
+  const lines = message.split("\n").map((line) => printable(line, 1000));
+  process.stderr.write(`mbox-importer: ${printable(code)}: ${lines.join("\n")}\n`);
 }

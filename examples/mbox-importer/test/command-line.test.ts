@@ -1,14 +1,13 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_PROCESS_COUNT, parseCommandLine } from "../src/command-line.js";
-import { HELP_TEXT } from "../src/help-text.js";
-import { runImporter } from "./importing.js";
-
-const parse = (...args: string[]) => parseCommandLine(args, {});
+import { callnumber, LETTERS, runImporter, startCoordinator, temporaryDirectory } from "./importing.js";
 
 describe("the command line", () => {
   it("has a default for everything but the sources and the archive", () => {
-    expect(parse("a.mbox", "b.mbox", "--archive", "a.db")).toEqual({
-      help: false,
+    expect(parseCommandLine(["a.mbox", "b.mbox", "--archive", "a.db"], {})).toEqual({
       json: false,
       settings: {
         sources: ["a.mbox", "b.mbox"],
@@ -18,7 +17,6 @@ describe("the command line", () => {
         token: undefined,
         tokenFile: undefined,
         processes: DEFAULT_PROCESS_COUNT,
-        refill: "ahead",
         waitTimeoutMs: 30_000,
       },
     });
@@ -28,45 +26,64 @@ describe("the command line", () => {
     [["a.mbox"], "--archive"],
     [["--archive", "a.db"], "no source"],
     [["a.mbox", "--archive", "a.db", "--processes", "0"], '--processes "0" must be a whole number from 1 to 64'],
-    [["a.mbox", "--archive", "a.db", "--processes", "two"], '--processes "two"'],
     [["a.mbox", "--archive", "a.db", "--coordinator", "localhost:7300"], '--coordinator "localhost:7300"'],
     [["a.mbox", "--archive", "a.db", "--namespace", "Main"], '--namespace "Main"'],
-    [["a.mbox", "--archive", "a.db", "--refill", "never"], '--refill "never" must be ahead or when_empty'],
     [["a.mbox", "--archive", "a.db", "--wait", "-1"], "--wait"],
     [["a.mbox", "--archvie", "a.db"], "--archvie"],
-  ])("refuses %j and names what is wrong", (args, words) => {
-    expect(() => parse(...args)).toThrow(
-      expect.objectContaining({ code: "bad_usage", message: expect.stringContaining(words) }),
+  ])("rejects %j and names what is wrong", (args, text) => {
+    expect(() => parseCommandLine(args, {})).toThrow(
+      expect.objectContaining({ code: "bad_usage", message: expect.stringContaining(text) }),
     );
   });
 
-  it("takes coordinator, namespace and token from the environment, and the options before it", () => {
+  it("takes coordinator, namespace and token from the environment where there is no option", () => {
     const environment = {
       CALLNUMBER_COORDINATOR: "http://127.0.0.1:7471",
       CALLNUMBER_NAMESPACE: "lists",
       CALLNUMBER_TOKEN: "secret",
       CALLNUMBER_TOKEN_FILE: "importer.token",
     };
-    const { settings } = parseCommandLine(["a.mbox", "--archive", "a.db"], environment);
-    expect(settings).toMatchObject({
+    const args = ["a.mbox", "--archive", "a.db", "--namespace", "main"];
+    expect(parseCommandLine(args, environment).settings).toMatchObject({
       coordinator: "http://127.0.0.1:7471",
-      namespace: "lists",
+      namespace: "main",
       token: "secret",
       tokenFile: "importer.token",
     });
-    const given = parseCommandLine(["a.mbox", "--archive", "a.db", "--namespace", "main"], environment);
-    expect(given.settings).toMatchObject({ coordinator: "http://127.0.0.1:7471", namespace: "main" });
   });
 
-  it("ends with 2 when it is wrong, and with 1 when a source is", async () => {
+  it("exits with 2 when it is wrong, and with 1 when a source or the token file is missing", async () => {
     expect(await runImporter("a.mbox")).toMatchObject({ status: 2, summary: undefined });
     const missing = await runImporter("no-such.mbox", "--archive", "no-such.db");
     expect(missing).toMatchObject({ status: 1, stderr: expect.stringContaining("no-such.mbox") });
+    const archive = join(await temporaryDirectory(), "a.db");
+    const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
+    expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_unusable") });
   });
+});
 
-  it("teaches every option", () => {
-    for (const option of ["archive", "coordinator", "namespace", "processes", "refill", "wait", "json", "help"]) {
-      expect(HELP_TEXT).toContain(`--${option}`);
-    }
-  });
+it("an import sends the token of its file; without one, or with one of another role, it prints what is missing", async () => {
+  const directory = await temporaryDirectory();
+  const tokensFile = join(directory, "tokens");
+  const createToken = async (role: string) => {
+    const file = join(directory, `${role}.token`);
+    const create = ["token", "create", "--tokens-file", tokensFile, "--role", role, "--namespace", "main"];
+    await writeFile(file, await callnumber(...create), { mode: 0o600 });
+    return file;
+  };
+  const [leaseFile, readFile] = [await createToken("lease"), await createToken("read")];
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`, "--tokens-file", tokensFile);
+  const args = [LETTERS, "--archive", join(directory, "letters.db"), "--coordinator", url];
+
+  const without = await runImporter(...args);
+  expect(without).toMatchObject({ status: 1, stderr: expect.stringContaining("--token-file") });
+  const other = await runImporter(...args, "--token-file", readFile);
+  expect(other).toMatchObject({ status: 1, stderr: expect.stringContaining("token for leasing in this namespace") });
+  const done = await runImporter(...args, "--token-file", leaseFile);
+  expect(done).toMatchObject({ status: 0, summary: { messages: { stored: 20 } } });
+
+  const [listed] = JSON.parse(await callnumber("token", "list", "--tokens-file", tokensFile, "--json"));
+  const leases = await callnumber("runs", "--coordinator", url, "--token-file", readFile, "--json");
+  const tokenIds = (JSON.parse(leases) as LedgerEntry[]).map(({ tokenId }) => tokenId);
+  expect(new Set(tokenIds)).toEqual(new Set([listed.id]));
 });

@@ -1,31 +1,33 @@
 /**
- * Real coordinators and real importers for tests: processes, as a user would start them, each on a port of its own and in a
- * folder of its own, and ended with the test. They run what `npx tsc --build` made.
+ * Real coordinators and real importers for tests: processes, as a user would start them, each on a port and in a directory of
+ * its own, ended with the test. They run what `npx tsc --build` made. And messages and archives to import.
  */
-
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, realpath } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { onTestFinished } from "vitest";
-import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import { onTestFinished, type TestContext } from "vitest";
+import {
+  callnumberProcess,
+  folderForTest,
+  type ServingProcess,
+  serveProcess,
+} from "../../../test/processes/command.js";
+import type { NewMessage } from "../src/archive/archive.js";
 import type { Summary } from "../src/importing/summary.js";
 
-const CALLNUMBER = fileURLToPath(new URL("../../../packages/coordinator/bin/callnumber.js", import.meta.url));
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
 export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));
 
-export async function temporaryFolder(): Promise<string> {
-  // Without links: sources have the name that the file really has.
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "mbox-importer-test-")));
-  onTestFinished(() => removeWithMarkers(folder));
-  return folder;
+export async function temporaryDirectory(): Promise<string> {
+  // Without links, as sources are named.
+  return await realpath(await folderForTest());
 }
 
 /** Runs the demo to its end, with its files in `temporary`. Resolves to its standard output; rejects when it fails. */
@@ -34,86 +36,58 @@ export async function demo(temporary: string, ...args: readonly string[]): Promi
   return (await promisify(execFile)(process.execPath, [DEMO, ...args], { env })).stdout;
 }
 
-export interface RunningCoordinator {
-  readonly url: string;
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
-/** A coordinator on an embedded store, made where there is none; or on any other store that is there already. */
-export async function startCoordinator(
-  storeUrl: string,
-  port = 0,
-  more: readonly string[] = [],
-): Promise<RunningCoordinator> {
+/** A coordinator on an embedded store, created where there is none; or on any other store that exists. */
+export function startCoordinator(storeUrl: string, ...options: readonly string[]): Promise<ServingProcess> {
   const create = storeUrl.startsWith("sqlite:") ? ["--create"] : [];
-  const args = ["serve", "--store", storeUrl, ...create, "--port", String(port), "--log-level", "silent", ...more];
-  const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "ignore", "pipe"] });
-  onTestFinished(() => ended(child, "SIGKILL"));
-  const said: string[] = [];
-  for await (const line of createInterface({ input: child.stderr })) {
-    said.push(line);
-    const url = /listening on (http:\/\/[\d.]+:(\d+))/.exec(line);
-    if (url === null) continue;
-    child.stderr.resume();
-    return { url: url[1] as string, port: Number(url[2]), stop: () => ended(child, "SIGTERM") };
-  }
-  throw new Error(`the coordinator did not listen: ${said.join("\n")}`);
+  return serveProcess(storeUrl, ...create, "--log-level", "silent", ...options);
 }
 
-/** Runs `callnumber` and expects it to end well. */
+/** Runs `callnumber` and expects it to succeed. */
 export async function callnumber(...args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [CALLNUMBER, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  const [out, err] = [textOf(child.stdout), textOf(child.stderr)];
-  const [status] = await once(child, "exit");
-  if (status !== 0) throw new Error(`callnumber ${args.join(" ")} ended with ${status}: ${await err}`);
-  return await out;
+  const { code, stdout, stderr } = await callnumberProcess(args);
+  if (code !== 0) throw new Error(`callnumber ${args.join(" ")} exited with ${code}: ${stderr}`);
+  return stdout;
 }
 
 export interface EndedImporter {
   readonly status: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** What `--json` said; undefined when it was killed, or refused before it began. */
+  /** What `--json` printed; undefined when it was killed, or rejected before it began. */
   readonly summary: Summary | undefined;
   readonly stderr: string;
 }
 
 export interface RunningImporter {
   readonly pid: number;
-  /** Of the processes that import, so far. */
-  readonly childPids: readonly number[];
+  /** Of the workers, so far. */
+  readonly workerPids: readonly number[];
   readonly ended: Promise<EndedImporter>;
   /** Resolves when a line on stderr matches. */
-  says(pattern: RegExp): Promise<void>;
+  prints(pattern: RegExp): Promise<void>;
 }
 
 export function startImporter(...args: readonly string[]): RunningImporter {
   const child = spawn(process.execPath, [MBOX_IMPORTER, ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
-  onTestFinished(() => ended(child, "SIGKILL"));
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await finished;
+  });
   const lines: string[] = [];
-  const childPids: number[] = [];
-  const waiting = new Set<() => void>();
+  const workerPids: number[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => {
     lines.push(line);
     const pid = /^process \d+ started, pid (\d+)$/.exec(line)?.[1];
-    if (pid !== undefined) childPids.push(Number(pid));
-    for (const look of waiting) look();
+    if (pid !== undefined) workerPids.push(Number(pid));
   });
   const stdout = textOf(child.stdout);
-  const finished = once(child, "close").then(async ([status, signal]): Promise<EndedImporter> => {
+  const finished = once(child, "close").then(async ([status]): Promise<EndedImporter> => {
     const json = await stdout;
     const summary = json === "" ? undefined : (JSON.parse(json) as Summary);
-    return { status, signal, summary, stderr: lines.join("\n") };
+    return { status, summary, stderr: lines.join("\n") };
   });
-  const says = (pattern: RegExp) =>
-    new Promise<void>((resolve) => {
-      const look = () => {
-        if (lines.some((line) => pattern.test(line)) && waiting.delete(look)) resolve();
-      };
-      waiting.add(look);
-      look();
-    });
-  return { pid: child.pid as number, childPids, ended: finished, says };
+  const prints = async (pattern: RegExp) => {
+    while (!lines.some((line) => pattern.test(line))) await pause();
+  };
+  return { pid: child.pid as number, workerPids, ended: finished, prints };
 }
 
 export function runImporter(...args: readonly string[]): Promise<EndedImporter> {
@@ -158,15 +132,49 @@ export function tinyMbox(count: number): Buffer {
   return Buffer.from(messages.join(""));
 }
 
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.kill(signal);
-  await exited;
-}
-
 async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
+}
+
+/** A message for the archive, of which a test gives only what it is about. */
+export function message(text: string, fields: Partial<NewMessage> = {}): NewMessage {
+  const raw = Buffer.from(text);
+  const contentHash = createHash("sha256").update(raw).digest();
+  const header = { messageId: null, subject: null, from: null, date: null, dateHeader: null };
+  const place = { source: "letters.mbox", number: 1, byteOffset: 0, fromLine: null, problem: null };
+  return { ...header, ...place, raw, contentHash, ...fields };
+}
+
+const SHARED_MAIL = fileURLToPath(new URL("../../../../shared/mail", import.meta.url));
+/** The mail archives next to the repository. They have letters of real people and never become part of it. */
+const MAIL = existsSync(SHARED_MAIL) ? realpathSync(SHARED_MAIL) : SHARED_MAIL;
+
+/** Messages of each archive: those of the lists as their makers counted them, the others counted by hand. */
+export const MESSAGE_COUNTS: Readonly<Record<string, number>> = {
+  [`${MAIL}/twisted-web-2005.mbox`]: 1259,
+  [`${MAIL}/notmuch-and-lkml.mbox`]: 263,
+  [`${MAIL}/nasty/8bit-headers.mbox`]: 7,
+  [`${MAIL}/nasty/bad-dates.mbox`]: 7,
+  [`${MAIL}/nasty/blank-lines-first.mbox`]: 2,
+  [`${MAIL}/nasty/broken-headers.mbox`]: 5,
+  [`${MAIL}/nasty/case-folded-ids.mbox`]: 4,
+  [`${MAIL}/nasty/crlf.mbox`]: 20,
+  [`${MAIL}/nasty/empty.mbox`]: 0,
+  // 7, and two lines that can't be told from a separator.
+  [`${MAIL}/nasty/from-in-bodies.mbox`]: 9,
+  [`${MAIL}/nasty/hostile-message-ids.mbox`]: 25,
+  [`${MAIL}/nasty/mixed-eol.mbox`]: 20,
+  [`${MAIL}/nasty/no-final-newline.mbox`]: 2,
+  [`${MAIL}/nasty/no-message-id.mbox`]: 300,
+  [`${MAIL}/nasty/no-separator.mbox`]: 1,
+  // The third one follows a hole of 4,096 NUL bytes.
+  [`${MAIL}/nasty/nul-bytes.mbox`]: 3,
+  [`${MAIL}/nasty/only-separators.mbox`]: 5,
+  [`${MAIL}/nasty/same-message-id.mbox`]: 300,
+};
+
+export function skipWithoutSharedMail(ctx: TestContext): void {
+  if (!existsSync(MAIL)) ctx.skip(`the mail archives are not here: ${MAIL}`);
 }

@@ -5,12 +5,11 @@ import { decodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, it } from "vitest";
 import {
   pause,
-  type RunningCoordinator,
   rowsOf,
   runImporter,
   startCoordinator,
   startImporter,
-  temporaryFolder,
+  temporaryDirectory,
   tinyMbox,
   untilStored,
 } from "./importing.js";
@@ -22,21 +21,21 @@ const STORED_BEFORE = 200;
 describe("an import that is interrupted", () => {
   let archive: string;
   let args: string[];
-  let coordinator: RunningCoordinator;
+  let coordinator: Awaited<ReturnType<typeof startCoordinator>>;
   let storeUrl: string;
 
   async function begin(): Promise<void> {
-    const folder = await temporaryFolder();
-    storeUrl = `sqlite:${join(folder, "store.db")}`;
+    const directory = await temporaryDirectory();
+    storeUrl = `sqlite:${join(directory, "store.db")}`;
     coordinator = await startCoordinator(storeUrl);
-    const mbox = join(folder, "tiny.mbox");
+    const mbox = join(directory, "tiny.mbox");
     await writeFile(mbox, tinyMbox(MESSAGE_COUNT));
-    archive = join(folder, "archive.db");
+    archive = join(directory, "archive.db");
     args = [mbox, "--archive", archive, "--coordinator", coordinator.url, "--processes", "3"];
   }
 
-  /** The same command again completes; whatever stood before still stands as it was, and nothing is there twice. */
-  async function expectToGoOn(): Promise<void> {
+  /** The same command again completes the import; no row changes, and no message is stored twice. */
+  async function expectToContinue(): Promise<void> {
     const before = rowsOf(archive);
     expect(before.length).toBeGreaterThanOrEqual(STORED_BEFORE);
     expect(before.length).toBeLessThan(MESSAGE_COUNT);
@@ -50,83 +49,76 @@ describe("an import that is interrupted", () => {
     const after = rowsOf(archive);
     expect(after.map(({ number }) => number)).toEqual(Array.from({ length: MESSAGE_COUNT }, (_, index) => index + 1));
     expect(new Set(after.map(({ call_number }) => call_number)).size).toBe(MESSAGE_COUNT);
-    const standing = new Map(after.map((row) => [row.byte_offset, row]));
-    for (const row of before) expect(standing.get(row.byte_offset)).toEqual(row);
-    // Processes never go on with a run that others began.
+    const rows = new Map(after.map((row) => [row.byte_offset, row]));
+    for (const row of before) expect(rows.get(row.byte_offset)).toEqual(row);
+    // A process never continues a run of another one.
     const earlier = new Set(before.map(({ call_number }) => decodeCallNumber(call_number).run));
     const numbersBefore = new Set(before.map(({ call_number }) => call_number));
     const fresh = after.filter(({ call_number }) => !numbersBefore.has(call_number));
     expect(fresh.filter(({ call_number }) => earlier.has(decodeCallNumber(call_number).run))).toEqual([]);
   }
 
-  it("by the death of one process ends the others in good order, says so, and goes on when it is called again", async () => {
+  it("by the death of one process ends the others in order, reports it, and continues when it is run again", async () => {
     await begin();
     const importer = startImporter(...args);
     await untilStored(archive, STORED_BEFORE);
-    await importer.says(/^process 3 started/);
-    process.kill(importer.childPids[1] as number, "SIGKILL");
+    await importer.prints(/^process 3 started/);
+    process.kill(importer.workerPids[1] as number, "SIGKILL");
     const leftAtDeath = MESSAGE_COUNT - rowsOf(archive).length;
     const { status, summary, stderr } = await importer.ended;
     expect(status).toBe(1);
     expect(summary?.outcome).toBe("failed");
-    expect(summary?.error?.code).toBe("process_died");
+    expect(summary?.error?.code).toBe("worker_died");
     expect(stderr).toContain("SIGKILL");
-    expect(importer.childPids.filter(isAlive)).toEqual([]);
+    expect(importer.workerPids.filter(isAlive)).toEqual([]);
     // The others did not simply go on to the end.
     expect(MESSAGE_COUNT - rowsOf(archive).length).toBeGreaterThan(leftAtDeath / 2);
-    await expectToGoOn();
+    await expectToContinue();
   });
 
-  it("by the death of the parent leaves no process behind, and goes on", async () => {
+  it.each([
+    ["its parent", false],
+    ["all its processes at once", true],
+  ])("by the death of %s leaves no process behind, and continues", async (_, isAll) => {
     await begin();
     const importer = startImporter(...args);
     await untilStored(archive, STORED_BEFORE);
-    process.kill(importer.pid, "SIGKILL");
+    for (const pid of [...(isAll ? importer.workerPids : []), importer.pid]) signalTo(pid, "SIGKILL");
     await importer.ended;
-    while (importer.childPids.some(isAlive)) await pause();
-    await expectToGoOn();
-  });
-
-  it("by the death of all its processes at once goes on", async () => {
-    await begin();
-    const importer = startImporter(...args);
-    await untilStored(archive, STORED_BEFORE);
-    for (const pid of [...importer.childPids, importer.pid]) signalTo(pid, "SIGKILL");
-    await importer.ended;
-    while (importer.childPids.some(isAlive)) await pause();
-    await expectToGoOn();
+    while (importer.workerPids.some(isAlive)) await pause();
+    await expectToContinue();
   });
 
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("by %s ends in good order, tells the ledger how far it got, and goes on", async (signal, expected) => {
+  ] as const)("by %s ends in order, reports to the ledger how far it got, and continues", async (signal, expected) => {
     await begin();
     const importer = startImporter(...args);
     await untilStored(archive, STORED_BEFORE);
     // As a terminal does it: to every process.
-    for (const pid of [importer.pid, ...importer.childPids]) signalTo(pid, signal);
+    for (const pid of [importer.pid, ...importer.workerPids]) signalTo(pid, signal);
     const { status, summary } = await importer.ended;
     expect(status).toBe(expected);
     expect(summary?.outcome).toBe("stopped");
     expect(summary?.error).toBeNull();
     expect(summary?.messages.stored).toBe(rowsOf(archive).length);
     expect(await statesOfLeases(coordinator.url)).not.toContain("unreported");
-    await expectToGoOn();
+    await expectToContinue();
   });
 
-  it("by the loss of its coordinator ends with the code and the way out, and goes on when it is back", async () => {
+  it("by the loss of its coordinator fails with what to do, and continues when it is back", async () => {
     await begin();
     await coordinator.stop();
-    const refused = await runImporter(...args, "--wait", "1");
-    expect(refused.status).toBe(1);
-    expect(refused.summary?.error?.code).toBe("coordinator_unreachable");
-    expect(refused.stderr).toMatch(/callnumber serve.*the same command again/);
+    const failed = await runImporter(...args, "--wait", "1");
+    expect(failed.status).toBe(1);
+    expect(failed.summary?.error?.code).toBe("coordinator_unreachable");
+    expect(failed.stderr).toMatch(/callnumber serve.*the same command again/);
     expect(rowsOf(archive)).toEqual([]);
 
     const waiting = startImporter(...args, "--wait", "3600");
-    await waiting.says(/waits for the coordinator: coordinator_unreachable/);
-    await startCoordinator(storeUrl, coordinator.port);
+    await waiting.prints(/waits for the coordinator: coordinator_unreachable/);
+    await startCoordinator(storeUrl, "--port", new URL(coordinator.url).port);
     const { status, summary } = await waiting.ended;
     expect(status).toBe(0);
     expect(summary?.messages.stored).toBe(MESSAGE_COUNT);
@@ -145,7 +137,7 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   if (isAlive(pid)) process.kill(pid, signal);
 }
 
-/** A dead process whose new parent does not bury it still has a pid: Linux shows it as Z. */
+/** A dead process that its parent has not reaped still has a pid: Linux shows it as Z. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,30 +1,37 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { decodeCallNumber, encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
+import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Archive } from "../src/archive/archive.js";
-import { importOn } from "./import-on.js";
-import { rowsOf, runImporter, startCoordinator, temporaryFolder, tinyMbox } from "./importing.js";
-import { message } from "./new-message.js";
-import { LIST_PATHS, NASTY_PATHS, skipWithoutSharedMail } from "./shared-mail.js";
+import {
+  callnumber,
+  DEMO,
+  demo,
+  LETTERS,
+  MESSAGE_COUNTS,
+  message,
+  rowsOf,
+  runImporter,
+  skipWithoutSharedMail,
+  startCoordinator,
+  temporaryDirectory,
+  tinyMbox,
+} from "./importing.js";
+
+const SOURCES = Object.keys(MESSAGE_COUNTS);
+const TOTAL = Object.values(MESSAGE_COUNTS).reduce((sum, count) => sum + count, 0);
 
 describe("an import by four processes", () => {
-  it("gives every message of all archives a number of its own, and none twice, on the embedded store", async (ctx) => {
+  it("gives every message of all archives a number of its own, and stores exactly the bytes of the files", async (ctx) => {
     skipWithoutSharedMail(ctx);
-    await importOn(`sqlite:${join(await temporaryFolder(), "store.db")}`);
-  });
-
-  it("stores exactly the bytes of the files", async (ctx) => {
-    skipWithoutSharedMail(ctx);
-    const folder = await temporaryFolder();
-    const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-    const archive = join(folder, "archive.db");
-    const paths = [...LIST_PATHS, ...NASTY_PATHS];
-    const { status } = await runImporter(...paths, "--archive", archive, "--coordinator", url, "--processes", "4");
-    expect(status).toBe(0);
+    const archive = await importAll(`sqlite:${join(await temporaryDirectory(), "store.db")}`);
     const rows = rowsOf(archive);
-    for (const path of paths) {
+    for (const path of SOURCES) {
       const bytes = await readFile(path);
       let position = 0;
       for (const { byte_offset, from_line, raw } of rows.filter(({ source }) => source === path)) {
@@ -38,128 +45,152 @@ describe("an import by four processes", () => {
     }
   });
 
-  it("names each message that is odd, by source, number and byte", async (ctx) => {
+  it("does the same with a store on Redis", async (ctx) => {
     skipWithoutSharedMail(ctx);
-    const folder = await temporaryFolder();
-    const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-    const mbox = join(folder, "odd.mbox");
-    const picture = join(folder, "picture.mbox");
+    const reason = ownServerUnavailable();
+    if (reason !== undefined) ctx.skip(reason);
+    const { storeUrl } = await startRedisServer();
+    await callnumber("init", "--store", storeUrl);
+    await importAll(storeUrl);
+  });
+});
+
+/** Imports everything, then everything again. Returns the path of the archive. */
+async function importAll(storeUrl: string): Promise<string> {
+  const { url } = await startCoordinator(storeUrl);
+  const archive = join(await temporaryDirectory(), "archive.db");
+  const args = [...SOURCES, "--archive", archive, "--coordinator", url, "--processes", "4"];
+  const first = await runImporter(...args);
+  expect(first.status).toBe(0);
+  expect(first.summary).toMatchObject({
+    messages: { stored: TOTAL, alreadyThere: 0, notStored: 0 },
+    processes: 4,
+    archiveHolds: TOTAL,
+  });
+  const again = await runImporter(...args);
+  expect(again.status).toBe(0);
+  expect(again.summary?.messages).toEqual({ stored: 0, alreadyThere: TOTAL, notStored: 0 });
+  expect(again.summary?.runsLeased).toBe(0);
+
+  const callNumbers = rowsOf(archive).map(({ call_number }) => call_number);
+  expect(new Set(callNumbers).size).toBe(TOTAL);
+  expect(new Set(callNumbers.map((text) => decodeCallNumber(text).run)).size).toBeLessThanOrEqual(
+    first.summary?.runsLeased ?? 0,
+  );
+  // No number is above what its process reported to the coordinator.
+  const sample = callNumbers.filter((_, index) => index % 97 === 0);
+  const answers = JSON.parse(await callnumber("inspect", ...sample, "--coordinator", url, "--json"));
+  expect(answers.map(({ verdict }: { verdict: string }) => verdict)).toEqual(sample.map(() => "reported"));
+  return archive;
+}
+
+describe("an import", () => {
+  it("reports each odd message by source, number and byte", async () => {
+    const { directory, url } = await coordinator();
+    const [mbox, picture] = [join(directory, "odd.mbox"), join(directory, "picture.mbox")];
     const from = "From a Mon Jan  5 10:00:00 2015\n";
     await writeFile(mbox, `junk before\n\n${from}Subject: fine\n\nx\n\n${from}not a header\n\nx\n\n${from}`);
     await writeFile(picture, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]));
-    const archive = join(folder, "archive.db");
-    const { status, summary } = await runImporter(mbox, picture, "--archive", archive, "--coordinator", url);
+    const args = [mbox, picture, "--archive", join(directory, "archive.db"), "--coordinator", url];
+    const { status, summary } = await runImporter(...args);
     expect(status).toBe(1);
     expect(summary?.outcome).toBe("complete");
     expect(summary?.messages).toEqual({ stored: 4, alreadyThere: 0, notStored: 1 });
-    const problems = [...(summary?.problems ?? [])].sort((one, other) => one.byteOffset - other.byteOffset);
-    expect(problems.filter(({ source }) => source === mbox)).toEqual([
-      {
-        source: mbox,
-        number: 0,
-        byteOffset: 0,
-        reason: expect.stringContaining("before the first separator"),
-        stored: true,
-      },
-      {
-        source: mbox,
-        number: 2,
-        byteOffset: 63,
-        reason: expect.stringContaining("line 1 of the header"),
-        stored: true,
-      },
-      { source: mbox, number: 3, byteOffset: 112, reason: "the message is empty", stored: true },
-    ]);
-    expect(problems.filter(({ source }) => source === picture)).toEqual([
-      { source: picture, number: 1, byteOffset: 0, reason: expect.stringContaining("it is no mbox"), stored: false },
-    ]);
+    const place = (source: string, number: number, byteOffset: number) => ({ source, number, byteOffset });
+    const because = (text: string, stored = true) => ({ reason: expect.stringContaining(text), stored });
+    expect(new Set(summary?.problems)).toEqual(
+      new Set([
+        { ...place(mbox, 0, 0), ...because("before the first separator") },
+        { ...place(mbox, 2, 63), ...because("line 1 of the header") },
+        { ...place(mbox, 3, 112), ...because("the message is empty") },
+        { ...place(picture, 1, 0), ...because("it is not an mbox", false) },
+      ]),
+    );
   });
 
-  it("adds nothing and stores nothing twice when two imports of one file run at once", async () => {
-    const folder = await temporaryFolder();
-    const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-    const mbox = join(folder, "tiny.mbox");
+  it("stores nothing twice when two imports of one file run at the same time", async () => {
+    const { directory, url } = await coordinator();
+    const mbox = join(directory, "tiny.mbox");
     await writeFile(mbox, tinyMbox(3000));
-    const args = [mbox, "--archive", join(folder, "archive.db"), "--coordinator", url, "--processes", "2"];
+    const args = [mbox, "--archive", join(directory, "archive.db"), "--coordinator", url, "--processes", "2"];
     const both = await Promise.all([runImporter(...args), runImporter(...args)]);
     expect(both.map(({ status }) => status)).toEqual([0, 0]);
     expect(both.reduce((sum, { summary }) => sum + (summary?.messages.stored ?? 0), 0)).toBe(3000);
-    expect(rowsOf(join(folder, "archive.db")).length).toBe(3000);
+    expect(rowsOf(join(directory, "archive.db")).length).toBe(3000);
   });
-});
 
-describe("a call number that stands in the archive already", () => {
-  it("stops the import with an error, and nothing is overwritten", async () => {
-    const folder = await temporaryFolder();
-    const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-    const storeId = ((await (await fetch(`${url}/v1/namespaces/main/status`)).json()) as { storeId: string }).storeId;
-    const path = join(folder, "archive.db");
+  it("stops at a call number that is already in the archive, and overwrites nothing", async () => {
+    const { directory, url } = await coordinator();
+    const status = await fetch(`${url}/v1/namespaces/main/status`);
+    const { storeId } = (await status.json()) as { storeId: string };
+    const path = join(directory, "archive.db");
     const forged = encodeCallNumber({ version: 0, run: 1, sequence: 5 });
     {
       using archive = new Archive(path);
-      archive.store([message("the first holder", { source: "elsewhere" })], [forged], { storeId, namespace: "main" });
+      archive.store([message("the first", { source: "elsewhere" })], [forged], { storeId, namespace: "main" });
     }
     const before = rowsOf(path);
-    const mbox = join(folder, "tiny.mbox");
+    const mbox = join(directory, "tiny.mbox");
     await writeFile(mbox, tinyMbox(8));
-    const { status, summary, stderr } = await runImporter(mbox, "--archive", path, "--coordinator", url);
-    expect(status).toBe(1);
-    expect(summary?.outcome).toBe("failed");
-    expect(summary?.error?.code).toBe("repeated_call_number");
-    expect(stderr).toContain(forged);
+    const failed = await runImporter(mbox, "--archive", path, "--coordinator", url);
+    expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining(forged) });
+    expect(failed.summary).toMatchObject({ outcome: "failed", error: { code: "repeated_call_number" } });
     expect(rowsOf(path)).toEqual(before);
   });
-});
 
-describe("the store that an archive takes its numbers from", () => {
-  it("is pinned with the first message, and another one is refused before the first number", async () => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "archive.db");
-    const [one, other] = [join(folder, "one.mbox"), join(folder, "other.mbox")];
+  it("rejects a store or namespace that the archive is not pinned to, before the first number", async () => {
+    const { directory, url } = await coordinator();
+    const { url: otherUrl } = await startCoordinator(`sqlite:${join(directory, "other.db")}`);
+    const path = join(directory, "archive.db");
+    const [one, other] = [join(directory, "one.mbox"), join(directory, "other.mbox")];
     await writeFile(one, tinyMbox(10));
     await writeFile(other, tinyMbox(20));
-    const home = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-    const stranger = await startCoordinator(`sqlite:${join(folder, "other.db")}`);
-    expect((await runImporter(one, "--archive", path, "--coordinator", home.url)).status).toBe(0);
+    const archive = ["--archive", path, "--coordinator"];
+    expect((await runImporter(one, ...archive, url)).status).toBe(0);
 
-    const refused = await runImporter(other, "--archive", path, "--coordinator", stranger.url);
-    expect(refused.status).toBe(1);
-    expect(refused.summary?.error?.code).toBe("other_store");
-    expect(refused.stderr).toContain("--coordinator");
+    const otherStore = await runImporter(other, ...archive, otherUrl);
+    expect(otherStore).toMatchObject({ status: 1, stderr: expect.stringContaining("--coordinator") });
+    expect(otherStore.summary?.error?.code).toBe("other_store");
+    const otherNamespace = await runImporter(other, ...archive, url, "--namespace", "letters");
+    expect(otherNamespace).toMatchObject({ status: 1, stderr: expect.stringContaining("other_namespace") });
     expect(rowsOf(path).length).toBe(10);
 
-    const elsewhere = await runImporter(other, "--archive", path, "--coordinator", home.url, "--namespace", "letters");
-    expect(elsewhere.status).toBe(1);
-    expect(elsewhere.stderr).toContain("other_namespace");
-    expect(rowsOf(path).length).toBe(10);
-
-    const database = new DatabaseSync(path);
+    // Nothing in an archive acts on a terminal.
+    using database = new DatabaseSync(path);
     database.prepare("update facts set value = ? where name = 'namespace'").run("x\u001b[2J\u202egpj");
-    database.close();
-    const strange = await runImporter(other, "--archive", path, "--coordinator", home.url);
-    expect(strange.stderr).toContain("Give --namespace x [2J gpj, or another --archive.");
-    expect(strange.stderr).not.toMatch(/[^\P{C}\n]/u);
+    const { stderr } = await runImporter(other, ...archive, url);
+    expect(stderr).toContain("Pass --namespace x [2J gpj, or another --archive.");
+    expect(stderr).not.toMatch(/[^\P{C}\n]/u);
   });
 });
 
-describe("one process that refills when empty", () => {
-  it("uses one run for 16,383 and for 16,384 messages, two for 16,385, three for 32,769", async () => {
-    await Promise.all([usesRuns(16_383, 1), usesRuns(16_384, 1), usesRuns(16_385, 2), usesRuns(32_769, 3)]);
-  });
-});
-
-async function usesRuns(messages: number, runs: number): Promise<void> {
-  const folder = await temporaryFolder();
-  const { url } = await startCoordinator(`sqlite:${join(folder, "store.db")}`);
-  const mbox = join(folder, "tiny.mbox");
-  await writeFile(mbox, tinyMbox(messages));
-  const archive = join(folder, "archive.db");
-  const options = ["--archive", archive, "--coordinator", url, "--processes", "1", "--refill", "when_empty"];
-  const { status, summary } = await runImporter(mbox, ...options);
-  expect(status).toBe(0);
-  expect(summary?.messages.stored).toBe(messages);
-  expect(summary?.runs).toEqual({ leased: runs, used: runs });
-  const numbers = rowsOf(archive).map(({ call_number }) => decodeCallNumber(call_number));
-  // In the order of the file: sequence after sequence, run after run, none left out.
-  expect(numbers.map(({ run, sequence }) => (run - 1) * 2 ** 14 + sequence)).toEqual(numbers.map((_, index) => index));
+async function coordinator(): Promise<{ readonly directory: string; readonly url: string }> {
+  const directory = await temporaryDirectory();
+  const { url } = await startCoordinator(`sqlite:${join(directory, "store.db")}`);
+  return { directory, url };
 }
+
+describe("the demo", () => {
+  it("removes its files also when its output is not read to the end", async () => {
+    const directory = await temporaryDirectory();
+    const child = spawn(process.execPath, [DEMO, LETTERS], {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { ...process.env, TMPDIR: directory },
+    });
+    child.stdout.once("data", () => child.stdout.destroy());
+    await once(child, "exit");
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  it("without arguments imports each commit of the history, and keeps its files with --keep", async (ctx) => {
+    const directory = await temporaryDirectory();
+    const output = await demo(directory, "--keep");
+    const [kept] = await readdir(directory);
+    expect(output).toContain(`Kept: ${directory}/${kept}`);
+    expect(await readdir(`${directory}/${kept}`)).toEqual(expect.arrayContaining(["archive.db", "store.db"]));
+    if (!output.includes("the history of this repository")) ctx.skip("there is no git history here");
+    const revList = ["-C", import.meta.dirname, "rev-list", "--count", "--no-merges", "HEAD"];
+    const { stdout } = await promisify(execFile)("git", revList);
+    expect(output).toMatch(new RegExp(`history\\.mbox: ${Number(stdout).toLocaleString("en-US")} message`));
+  });
+});

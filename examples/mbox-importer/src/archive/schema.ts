@@ -1,20 +1,25 @@
-/**
- * The tables of an archive. One SQLite file, read with any tool that reads SQLite.
- */
+/** The SQLite file of an archive: its tables, how it is opened, and how a transaction runs. Any SQLite tool can read it. */
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { ImporterError } from "../errors.js";
 
-/** "CNar" in the file's header: an archive is told apart from any other database. */
-export const APPLICATION_ID = 0x434e6172;
-export const SCHEMA_VERSION = 1;
+export type Database = DatabaseSyncInstance;
+
+/** "CNar" in the file's header: distinguishes an archive from any other database. */
+const APPLICATION_ID = 0x434e6172;
+const SCHEMA_VERSION = 1;
+
+/** How long a process waits for another one that writes: far longer than any transaction here takes. */
+const LOCK_TIMEOUT_MS = 60_000;
 
 /**
- * `call_number` is compared byte for byte: in a number `a` and `A` are different digits, so a case-blind collation would
- * take two numbers for one. BINARY is SQLite's default and stands here so that nobody ports the table to another database
- * without meeting the question (MySQL and SQL Server compare blind to case unless they are told).
+ * `call_number` is compared byte for byte: in a call number `a` and `A` are different digits, so a case-insensitive
+ * collation would take two numbers for one. BINARY is SQLite's default. It is written out so that nobody ports the table
+ * to another database without meeting the question: MySQL and SQL Server ignore case by default.
  *
- * `unique (source, byte_offset, content_hash)` says which message of which source a row is: the same file imported again
- * adds nothing. `from_line || raw` are exactly the bytes of the file.
+ * `unique (source, byte_offset, content_hash)` identifies a message of a source: importing the same file again adds
+ * nothing. `from_line || raw` are exactly the bytes of the file.
  */
-export const SCHEMA = `
+const SCHEMA = `
 create table facts (
   name text primary key,
   value text not null
@@ -43,3 +48,49 @@ create index messages_by_content on messages (content_hash);
 pragma application_id = ${APPLICATION_ID};
 pragma user_version = ${SCHEMA_VERSION};
 `;
+
+/**
+ * Opens an archive, and creates it where there is none. A file that is no archive is left exactly as it was.
+ * @throws ImporterError `archive_unusable` when the file can't be opened or is no archive.
+ */
+export function openDatabase(path: string): Database {
+  let database: Database | undefined;
+  try {
+    // The timeout goes to the constructor, because the switch to WAL already needs it.
+    database = new DatabaseSync(path, { timeout: LOCK_TIMEOUT_MS });
+    inTransaction(database, createOrCheckTables);
+    // A commit is on the disk before its numbers count as used, whatever defaults SQLite was built with.
+    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
+    return database;
+  } catch (error) {
+    database?.close();
+    const action = "Pass --archive the path of an archive of this importer, or of a new file in an existing directory.";
+    const message = `The archive ${path} can't be used: ${(error as Error).message}. ${action}`;
+    throw new ImporterError("archive_unusable", message, { cause: error });
+  }
+}
+
+/** Runs `work` in one transaction with the right to write: all of it is stored or nothing. */
+export function inTransaction<T>(database: Database, work: (database: Database) => T): T {
+  database.exec("begin immediate");
+  try {
+    const result = work(database);
+    database.exec("commit");
+    return result;
+  } catch (error) {
+    // SQLite has already rolled back when the disk is full.
+    if (database.isTransaction) database.exec("rollback");
+    throw error;
+  }
+}
+
+function createOrCheckTables(database: Database): void {
+  const [applicationId, version, tables] = [
+    "pragma application_id",
+    "pragma user_version",
+    "select count(*) from sqlite_schema",
+  ].map((query) => Number(Object.values(database.prepare(query).get() ?? {})[0]));
+  if (tables === 0 && applicationId === 0 && version === 0) database.exec(SCHEMA);
+  else if (applicationId !== APPLICATION_ID) throw new Error("it is a database of another program");
+  else if (version !== SCHEMA_VERSION) throw new Error(`its tables are of version ${version}, not ${SCHEMA_VERSION}`);
+}

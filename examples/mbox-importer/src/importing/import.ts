@@ -1,154 +1,153 @@
 /**
- * One import from the first look at the sources to the summary. Opens and checks everything that can be checked before the
- * first number is made. Knows nothing of terminals.
+ * One import, from the check of the sources to the summary. Checks everything that can be checked before the first call
+ * number is taken. Knows nothing of terminals.
  */
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Archive } from "../archive/archive.js";
-import type { ArchiveCounts } from "../archive/counts.js";
-import { type ErrorFacts, errorFactsOf } from "../importer-error.js";
-import { type MailSource, openMailSource } from "../sources/mail-source.js";
+import { type ErrorDetails, errorDetails, ImporterError } from "../errors.js";
 import { planRanges, type ScannedSource } from "../sources/plan.js";
-import { bytesOf } from "../sources/range.js";
-import { Crew } from "./crew.js";
-import type { Summary } from "./summary.js";
-import { Tally } from "./tally.js";
+import { type MailSource, openMailSource, type Problem } from "../sources/source.js";
+import type { RangeResult } from "./range-importer.js";
+import { PROBLEM_COUNT_MAX, type Summary } from "./summary.js";
+import type { WorkerSettings } from "./worker.js";
+import { WorkerPool } from "./worker-pool.js";
 
-export interface ImportSettings {
+export interface ImportSettings extends WorkerSettings {
   readonly sources: readonly string[];
-  readonly archive: string;
-  readonly coordinator: string;
-  readonly namespace: string;
-  readonly token: string | undefined;
-  /** Goes before `token`; read for each request. */
-  readonly tokenFile: string | undefined;
   readonly processes: number;
-  readonly refill: "ahead" | "when_empty";
-  readonly waitTimeoutMs: number;
-}
-
-export interface Progress {
-  readonly bytes: number;
-  readonly bytesTotal: number;
-  readonly messages: number;
-  readonly stored: number;
 }
 
 export interface ImportListener {
-  onProgress(progress: Progress): void;
-  /** Something a person may want to see while it happens. */
+  /** `share`: 0 to 1, of the bytes of all sources. */
+  onProgress(share: number, messageCount: number): void;
+  /** A line for people. */
   onNote(note: string): void;
 }
 
-export class Import {
-  readonly #settings: ImportSettings;
-  readonly #listener: ImportListener;
-  readonly #tally = new Tally();
-  readonly #sources: MailSource[] = [];
-  readonly #scanned: ScannedSource[] = [];
-  readonly #crew: Crew;
-  #stopped = false;
-
-  constructor(settings: ImportSettings, listener: ImportListener) {
-    this.#settings = { ...settings, archive: resolve(settings.archive) };
-    this.#listener = listener;
-    const { processes, coordinator, namespace, token, tokenFile, refill, waitTimeoutMs } = settings;
-    const { archive } = this.#settings;
-    const forProcesses = { archive, coordinator, namespace, token, tokenFile, refill, waitTimeoutMs };
-    this.#crew = new Crew(processes, forProcesses, {
-      onStarted: (number, pid) => listener.onNote(`process ${number} started, pid ${pid}`),
-      onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
-      onImported: (range, result) => {
-        this.#tally.add(result, bytesOf(range));
-        this.#tellProgress();
-      },
-    });
-  }
-
-  /** Never rejects: what went wrong stands in the summary, beside what was done before. */
-  async run(): Promise<Summary> {
-    const startedAtMs = performance.now();
-    let error: ErrorFacts | null = null;
-    let standing: Standing | undefined;
+/**
+ * Imports the sources into the archive. When `signal` is aborted, the import ends after the current transactions.
+ * Never rejects: an error is part of the summary, next to what was done before it.
+ */
+export async function importMail(
+  settings: ImportSettings,
+  listener: ImportListener,
+  signal: AbortSignal,
+): Promise<Summary> {
+  const startedAtMs = performance.now();
+  const { sources: paths, processes, ...forWorkers } = { ...settings, archive: resolve(settings.archive) };
+  const tally = new Tally();
+  const scanned: ScannedSource[] = [];
+  let bytesTotal = 0;
+  const pool = new WorkerPool(processes, forWorkers, {
+    onStarted: (number, pid) => listener.onNote(`process ${number} started, pid ${pid}`),
+    onWaiting: (number, reason) => listener.onNote(`process ${number} waits for the coordinator: ${reason}`),
+    onImported: ({ bytes }, result) => {
+      tally.add(bytes, result);
+      // A source may grow while it is imported.
+      const share = tally.bytes < bytesTotal ? tally.bytes / bytesTotal : 1;
+      listener.onProgress(share, tally.messageCount);
+    },
+  });
+  signal.addEventListener("abort", () => pool.stop());
+  let error: ErrorDetails | null = null;
+  let content: ArchiveContent = { archiveHolds: null, storeId: null };
+  try {
+    const sources = await prepare(paths, forWorkers);
+    for (const { bytes } of sources) bytesTotal += bytes;
     try {
-      await this.#prepare();
-      try {
-        await this.#import();
-      } finally {
-        standing = this.#standing();
-      }
-    } catch (thrown) {
-      error = errorFactsOf(thrown);
+      const ranges = planRanges(sources, {
+        onSourceScanned: (source) => scanned.push(source),
+        onProblem: (problem) => tally.addUnread(problem),
+      });
+      await pool.run(ranges);
+    } finally {
+      content = archiveContent(forWorkers.archive);
     }
-    return this.#summary(error, standing, (performance.now() - startedAtMs) / 1000);
+  } catch (thrown) {
+    error = errorDetails(thrown);
+  }
+  const { archive, coordinator, namespace } = forWorkers;
+  return {
+    outcome: error !== null ? "failed" : signal.aborted ? "stopped" : "complete",
+    error,
+    archive,
+    coordinator,
+    namespace,
+    messages: tally.messages,
+    runsLeased: pool.runsLeased,
+    processes: pool.startedCount,
+    seconds: (performance.now() - startedAtMs) / 1000,
+    ...content,
+    sources: scanned,
+    problemCount: tally.problemCount,
+    problems: tally.problems,
+  };
+}
+
+/** Adds up the results of the workers, in constant memory. */
+class Tally {
+  readonly messages = { stored: 0, alreadyThere: 0, notStored: 0 };
+  readonly problems: Problem[] = [];
+  problemCount = 0;
+  bytes = 0;
+
+  get messageCount(): number {
+    return this.messages.stored + this.messages.alreadyThere + this.messages.notStored;
   }
 
-  /** Ends the import after the transactions in hand. */
-  stop(): void {
-    this.#stopped = true;
-    this.#crew.stop();
+  add(bytes: number, { stored, alreadyThere, notStored, problems }: RangeResult): void {
+    this.bytes += bytes;
+    this.messages.stored += stored;
+    this.messages.alreadyThere += alreadyThere;
+    this.messages.notStored += notStored;
+    for (const problem of problems) this.#addProblem(problem);
   }
 
-  /** Ends the import at once. What is committed stands. */
-  kill(): void {
-    this.#stopped = true;
-    this.#crew.kill();
+  /** A part of a source that never came into a range. */
+  addUnread(problem: Problem): void {
+    this.messages.notStored++;
+    this.#addProblem(problem);
   }
 
-  /** Everything that can be refused is refused here, before a process is started or a number made. */
-  async #prepare(): Promise<void> {
-    for (const given of this.#settings.sources) this.#sources.push(await openMailSource(given));
-    using archive = new Archive(this.#settings.archive);
-    archive.mustComeFrom({ namespace: this.#settings.namespace });
-  }
-
-  async #import(): Promise<void> {
-    this.#tellProgress();
-    const ranges = planRanges(this.#sources, {
-      onSourceScanned: (source) => this.#scanned.push(source),
-      onProblem: (problem) => {
-        this.#tally.notStored++;
-        this.#tally.addProblem(problem);
-      },
-    });
-    await this.#crew.run(ranges);
-  }
-
-  #tellProgress(): void {
-    const { bytes, messages, stored } = this.#tally;
-    const bytesTotal = this.#sources.reduce((sum, source) => sum + source.bytes, 0);
-    this.#listener.onProgress({ bytes, bytesTotal, messages, stored });
-  }
-
-  #summary(error: ErrorFacts | null, standing: Standing | undefined, seconds: number): Summary {
-    const { stored, alreadyThere, notStored, problemCount, problems } = this.#tally;
-    const { archive, coordinator, namespace } = this.#settings;
-    return {
-      outcome: error !== null ? "failed" : this.#stopped ? "stopped" : "complete",
-      error,
-      archive,
-      coordinator,
-      namespace,
-      storeId: standing?.storeId ?? null,
-      messages: { stored, alreadyThere, notStored },
-      runs: { leased: this.#crew.runsLeased, used: this.#crew.runsUsed },
-      processes: this.#crew.started,
-      seconds,
-      callNumbersPerSecond: stored / seconds,
-      archiveHolds: standing?.counts ?? null,
-      sources: this.#scanned,
-      problemCount,
-      problems,
-    };
-  }
-
-  #standing(): Standing {
-    using archive = new Archive(this.#settings.archive);
-    return { counts: archive.counts(), storeId: archive.origin?.storeId ?? null };
+  #addProblem(problem: Problem): void {
+    this.problemCount++;
+    if (this.problems.length < PROBLEM_COUNT_MAX) this.problems.push(problem);
   }
 }
 
-/** What the archive holds in the end. */
-interface Standing {
-  readonly counts: ArchiveCounts;
-  readonly storeId: string | null;
+/** Rejects what can be rejected before a worker is started or a call number taken. */
+async function prepare(paths: readonly string[], settings: WorkerSettings): Promise<MailSource[]> {
+  const sources: MailSource[] = [];
+  for (const path of paths) sources.push(await openMailSource(path));
+  assertUsableToken(settings);
+  using archive = new Archive(settings.archive);
+  archive.assertOrigin({ namespace: settings.namespace });
+  return sources;
+}
+
+type ArchiveContent = Pick<Summary, "archiveHolds" | "storeId">;
+
+function archiveContent(path: string): ArchiveContent {
+  using archive = new Archive(path);
+  return { archiveHolds: archive.count(), storeId: archive.origin?.storeId ?? null };
+}
+
+/** What RFC 6750 allows in a token, and white space around it. */
+const TOKEN_PATTERN = /^\s*[\w.~+/-]+=*\s*$/;
+
+function assertUsableToken({ token, tokenFile }: WorkerSettings): void {
+  let text = token;
+  try {
+    if (tokenFile !== undefined) text = readFileSync(tokenFile, "utf8");
+  } catch (error) {
+    const message = `The token file can't be read: ${(error as Error).message}. Check the path and its permissions.`;
+    throw new ImporterError("token_unusable", message, { cause: error });
+  }
+  if (text === undefined || TOKEN_PATTERN.test(text)) return;
+  const place = tokenFile ?? "CALLNUMBER_TOKEN";
+  throw new ImporterError(
+    "token_unusable",
+    `${place} is not a token. Use what callnumber token create printed, alone.`,
+  );
 }

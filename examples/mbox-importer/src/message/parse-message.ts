@@ -1,12 +1,10 @@
 /**
- * From the bytes of one message to the fields that an archive keeps. Knows neither where the bytes come from nor where the
- * fields go. Never throws: what can't be read is named.
- *
- * The whole message is parsed, not only its header: a message whose parts can't be read shall be named today, not when
- * somebody opens it in ten years.
+ * Parses the header of a message into the fields that an archive keeps. Knows neither where the bytes come from nor where
+ * the fields go. Never throws: what can't be read is reported. The body is stored as it is and never parsed, so that no
+ * message, however it nests its parts, can make the importer run out of memory.
  */
+import { isUtf8 } from "node:buffer";
 import PostalMime, { type Address, type Email } from "postal-mime";
-import { hasWholeHeader, headerBlockOf, headerProblem, withReadableHeader } from "./header-block.js";
 
 export interface MessageFields {
   /** The header's text, only trimmed: two Message-IDs that differ stay different. Null when absent or empty. */
@@ -15,91 +13,109 @@ export interface MessageFields {
   readonly from: string | null;
   /** ISO 8601, UTC; null when the header is absent or can't be read. */
   readonly date: string | null;
-  /** The header as it stands. */
+  /** The header's text. */
   readonly dateHeader: string | null;
   /** What could not be read, for people; null when nothing is wrong. A missing Message-ID is common and no problem. */
   readonly problem: string | null;
 }
 
-/**
- * Above these only the header is parsed. A parser keeps every line of a text, and every piece of base64 that `=` ends: measured, 4 million
- * lines in 8 MB take 5 GB and 30 s, as many pieces in 12 MB the same. One message must not be able to end the process that reads it,
- * again and again.
- */
-export const PARSE_BYTES_MAX = 32 * 1024 * 1024;
-export const PARSE_PIECE_COUNT_MAX = 500_000;
-const PIECE_ENDS = ["\n", "="].map((end) => end.charCodeAt(0));
+/** Where a header without an end is cut. The parser of addresses needs 2 s for a single address list of this size. */
+export const HEADER_BYTES_MAX = 512 * 1024;
+const QUOTED_BYTES_MAX = 60;
 
-/** A message within the message is kept as it is: its own header costs as much as this one's, and there may be a thousand of them. */
-const PARSING = { forceRfc822Attachments: true } as const;
-
-/** `raw` without the quoting of its mailbox. */
 export async function parseMessage(raw: Buffer): Promise<MessageFields> {
-  const problems: (string | null)[] = [headerProblem(raw)];
-  const parsed = isTooMuch(raw) ? headerBlockOf(raw) : raw;
-  if (parsed !== raw) problems.push("it is too large to be parsed: only its header was");
+  const lines = [...headerLines(raw)];
+  const problems = [headerProblem(raw, lines)];
+  // Lines that are not UTF-8 are read as windows-1252: what old mail programs wrote.
+  const readable = lines.map((line) => (isUtf8(line) ? line : Buffer.from(windows1252.decode(line))));
   try {
-    const email = await PostalMime.parse(withReadableHeader(parsed), PARSING);
-    const fields = fieldsOf(email);
-    problems.push(dateProblem(fields));
-    return { ...fields, problem: inWords(problems) };
-  } catch (error) {
-    problems.push(`it can't be parsed: ${error instanceof Error ? error.message : String(error)}`);
-    return { messageId: null, subject: null, from: null, date: null, dateHeader: null, problem: inWords(problems) };
-  }
-}
-
-function isTooMuch(raw: Buffer): boolean {
-  if (raw.length > PARSE_BYTES_MAX || !hasWholeHeader(raw)) return true;
-  // No piece is shorter than its end.
-  if (raw.length <= PARSE_PIECE_COUNT_MAX) return false;
-  let pieceCount = 0;
-  for (const mark of PIECE_ENDS) {
-    for (let end = raw.indexOf(mark); end >= 0; end = raw.indexOf(mark, end + 1)) {
-      if (++pieceCount > PARSE_PIECE_COUNT_MAX) return true;
+    const fields = selectFields(await PostalMime.parse(Buffer.concat(readable)));
+    if (fields.dateHeader !== null && fields.date === null) {
+      problems.push(`its date can't be read: ${JSON.stringify(fields.dateHeader.slice(0, QUOTED_BYTES_MAX))}`);
     }
+    return { ...fields, problem: joined(problems) };
+  } catch (error) {
+    problems.push(`its header can't be parsed: ${error instanceof Error ? error.message : String(error)}`);
+    return { messageId: null, subject: null, from: null, date: null, dateHeader: null, problem: joined(problems) };
   }
-  return false;
 }
 
-function fieldsOf(email: Email): Omit<MessageFields, "problem"> {
+/** RFC 5322: a field's name is printable US-ASCII without a colon. Blanks before the colon are obsolete, and common. */
+const FIELD = /^[\x21-\x39\x3b-\x7e]+[ \t]*:/;
+/** Longer names exist only in what is not a header. */
+const FIELD_NAME_LENGTH_MAX = 1000;
+
+export function beginsWithHeaderField(bytes: Buffer): boolean {
+  return FIELD.test(bytes.toString("latin1", 0, FIELD_NAME_LENGTH_MAX));
+}
+
+const NEWLINE = 0x0a;
+const BLANK_LINE = /^\r?\n/;
+const windows1252 = new TextDecoder("windows-1252");
+
+/** Yields the lines up to the first blank one, with their newlines, `HEADER_BYTES_MAX` at the most. */
+function* headerLines(raw: Buffer): Generator<Buffer, void> {
+  const header = raw.subarray(0, HEADER_BYTES_MAX);
+  for (let start = 0; start < header.length; ) {
+    const newline = header.indexOf(NEWLINE, start);
+    const stop = newline < 0 ? header.length : newline + 1;
+    const line = header.subarray(start, stop);
+    if (line.length <= 2 && BLANK_LINE.test(line.toString("latin1"))) return;
+    yield line;
+    start = stop;
+  }
+}
+
+/** A message with a broken header is still a message. */
+function headerProblem(raw: Buffer, lines: readonly Buffer[]): string | null {
+  if (raw.length === 0) return "the message is empty";
+  if (lines.length === 0) return "the message has no header";
+  const isCut = lines.reduce((bytes, { length }) => bytes + length, 0) === HEADER_BYTES_MAX;
+  if (isCut && raw.length > HEADER_BYTES_MAX) return "its header is too large: only the beginning was parsed";
+  const broken = lines.findIndex((line, index) => !beginsWithHeaderField(line) && !(index > 0 && isFolded(line)));
+  if (broken < 0) return null;
+  return `line ${broken + 1} of the header is no header field: ${quoted(lines[broken] as Buffer)}`;
+}
+
+/** Whether the line continues the field before it. */
+function isFolded(line: Buffer): boolean {
+  return line[0] === 0x20 || line[0] === 0x09;
+}
+
+function quoted(line: Buffer): string {
+  const text = line.toString("latin1", 0, QUOTED_BYTES_MAX).trimEnd();
+  return JSON.stringify(line.length > QUOTED_BYTES_MAX ? `${text}…` : text);
+}
+
+function selectFields(email: Email): Omit<MessageFields, "problem"> {
+  const messageId = headerText(email, "message-id");
   return {
-    messageId: messageIdOf(headerOf(email, "message-id")),
+    // `<>` identifies nothing.
+    messageId: messageId === "<>" ? null : messageId,
     subject: email.subject ?? null,
-    from: nameOf(email.from) ?? headerOf(email, "from"),
-    date: readableDate(email.date),
-    dateHeader: headerOf(email, "date"),
+    from: addressText(email.from) ?? headerText(email, "from"),
+    date: plausibleDate(email.date),
+    dateHeader: headerText(email, "date"),
   };
 }
 
-function headerOf(email: Email, key: string): string | null {
+function headerText(email: Email, key: string): string | null {
   const value = email.headers.find((header) => header.key === key)?.value.trim();
   return value === undefined || value === "" ? null : value;
 }
 
-/** `<>` identifies nothing. */
-function messageIdOf(value: string | null): string | null {
-  return value === "<>" ? null : value;
-}
-
-function nameOf(address: Address | undefined): string | null {
+function addressText(address: Address | undefined): string | null {
   const { name = "", address: mailbox = "" } = address ?? {};
   if (mailbox === "") return name === "" ? null : name;
   return name === "" ? mailbox : `${name} <${mailbox}>`;
 }
 
-/** Years before 1900 or of five digits are a date that nobody meant, whatever the parser makes of them. */
-function readableDate(date: string | undefined): string | null {
+/** Years before 1900 or of five digits are errors, whatever the parser makes of them. */
+function plausibleDate(date: string | undefined): string | null {
   return date !== undefined && /^(?:19|[2-9]\d)\d{2}-\d{2}-\d{2}T[\d:.]+Z$/.test(date) ? date : null;
 }
 
-function dateProblem({ date, dateHeader }: Omit<MessageFields, "problem">): string | null {
-  return dateHeader !== null && date === null
-    ? `its date can't be read: ${JSON.stringify(dateHeader.slice(0, 60))}`
-    : null;
-}
-
-function inWords(problems: readonly (string | null)[]): string | null {
-  const named = problems.filter((problem) => problem !== null);
-  return named.length === 0 ? null : named.join("; ");
+function joined(problems: readonly (string | null)[]): string | null {
+  const present = problems.filter((problem) => problem !== null);
+  return present.length === 0 ? null : present.join("; ");
 }

@@ -1,15 +1,18 @@
 /**
- * Scans the sources and deals them out as ranges, each when it is asked for: only one range is planned ahead.
- * Reads positions, never keeps a message.
+ * Scans the sources and yields ranges, each when it is asked for: only one range is planned ahead.
+ * Reads positions and never keeps a message.
  */
 import { createReadStream } from "node:fs";
-import type { MaildirMessage } from "../maildir/maildir.js";
-import { type MboxPart, splitMbox } from "../mbox/splitter.js";
-import { Gathering, RangeSizes } from "./gathering.js";
-import type { MailSource } from "./mail-source.js";
-import type { Numbered, Problem, Range } from "./range.js";
+import { splitMbox } from "./mbox.js";
+import type { MaildirItem, MailSource, MboxItem, Problem, Range } from "./source.js";
 
 const CHUNK_BYTES = 256 * 1024;
+/** One transaction, and what a process loses when it is killed. */
+const RANGE_MESSAGE_COUNT_MAX = 64;
+/** A larger message is a range of its own. */
+const RANGE_BYTES_MAX = 1024 * 1024;
+/** The first ranges are small, so that all processes soon have work; each is twice as large as the one before. */
+const FIRST_RANGE_MESSAGE_COUNT = 8;
 
 /** What the scan found in one source. */
 export interface ScannedSource {
@@ -17,7 +20,7 @@ export interface ScannedSource {
   readonly path: string;
   readonly bytes: number;
   readonly messages: number;
-  /** What a person should know about the source as a whole. */
+  /** Remarks about the source as a whole. */
   readonly notices: readonly string[];
 }
 
@@ -26,79 +29,60 @@ export interface PlanListener {
   onProblem(problem: Problem): void;
 }
 
-/** The ranges of all sources, in order. A source that can't be read to its end is named, and the next one follows. */
+/** Yields the ranges of all sources, in order. A source that can't be read to its end is reported; the next one follows. */
 export async function* planRanges(sources: readonly MailSource[], listener: PlanListener): AsyncGenerator<Range, void> {
-  const sizes = new RangeSizes();
+  let messageCountMax = FIRST_RANGE_MESSAGE_COUNT;
   for (const source of sources) {
-    const scan = new Scan(source);
+    const { kind, path } = source;
+    const scan: Scan = { messages: 0, position: 0, notices: [] };
+    let items: (MboxItem | MaildirItem)[] = [];
+    let bytes = 0;
+    const takeRange = () => {
+      const range = { kind, path, bytes, items } as Range;
+      items = [];
+      bytes = 0;
+      messageCountMax = Math.min(messageCountMax * 2, RANGE_MESSAGE_COUNT_MAX);
+      return range;
+    };
     try {
-      yield* source.kind === "mbox" ? mboxRanges(source, scan, sizes) : maildirRanges(source, scan, sizes);
+      for await (const item of source.kind === "mbox" ? scanMbox(source, scan) : scanMaildir(source, scan)) {
+        const isFull = items.length >= messageCountMax || bytes + item.bytes > RANGE_BYTES_MAX;
+        if (isFull && items.length > 0) yield takeRange();
+        items.push(item);
+        bytes += item.bytes;
+      }
     } catch (error) {
+      const place = { source: path, number: scan.messages + 1, byteOffset: scan.position };
       const reason = `the source can't be read on from here: ${(error as Error).message}`;
-      listener.onProblem({
-        source: source.path,
-        number: scan.messages + 1,
-        byteOffset: scan.position,
-        reason,
-        stored: false,
-      });
+      listener.onProblem({ ...place, reason, stored: false });
     }
-    listener.onSourceScanned(scan.result());
+    if (items.length > 0) yield takeRange();
+    listener.onSourceScanned({ kind, path, bytes: source.bytes, messages: scan.messages, notices: scan.notices });
   }
 }
 
-class Scan {
-  messages = 0;
-  position = 0;
-  readonly notices: string[] = [];
-  readonly #source: MailSource;
-
-  constructor(source: MailSource) {
-    this.#source = source;
-  }
-
-  result(): ScannedSource {
-    const { kind, path, bytes } = this.#source;
-    return { kind, path, bytes, messages: this.messages, notices: this.notices };
-  }
+interface Scan {
+  messages: number;
+  position: number;
+  readonly notices: string[];
 }
 
-async function* mboxRanges(
-  source: MailSource & { kind: "mbox" },
-  scan: Scan,
-  sizes: RangeSizes,
-): AsyncGenerator<Range, void> {
-  const gathered = new Gathering<Numbered<MboxPart>>(sizes);
-  const rangeOf = (): Range => ({ kind: "mbox", path: source.path, parts: gathered.take() });
+async function* scanMbox({ path }: MailSource, scan: Scan): AsyncGenerator<MboxItem, void> {
   let hasContent = false;
-  for await (const part of splitMbox(createReadStream(source.path, { highWaterMark: CHUNK_BYTES }))) {
+  for await (const part of splitMbox(createReadStream(path, { highWaterMark: CHUNK_BYTES }))) {
     scan.position = part.end;
     if (part.kind === "blank") continue;
     hasContent = true;
     if (part.kind !== "preamble") scan.messages++;
     if (part.kind === "unseparated") scan.notices.push("has no separator: taken as one message if it looks like one");
-    const bytes = part.end - part.offset;
-    if (gathered.isFullFor(bytes)) yield rangeOf();
-    gathered.add({ ...part, number: part.kind === "preamble" ? 0 : scan.messages }, bytes);
+    const number = part.kind === "preamble" ? 0 : scan.messages;
+    yield { ...part, number, bytes: part.end - part.offset };
   }
-  if (gathered.count > 0) yield rangeOf();
-  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "holds nothing but blank lines");
+  if (!hasContent) scan.notices.push(scan.position === 0 ? "is empty" : "has nothing but blank lines");
 }
 
-async function* maildirRanges(
-  source: MailSource & { kind: "maildir" },
-  scan: Scan,
-  sizes: RangeSizes,
-): AsyncGenerator<Range, void> {
-  const gathered = new Gathering<Numbered<MaildirMessage>>(sizes);
-  const rangeOf = (): Range => ({ kind: "maildir", path: source.path, messages: gathered.take() });
-  for (const message of source.messages) {
-    scan.messages++;
-    if (gathered.isFullFor(message.bytes)) yield rangeOf();
-    gathered.add({ ...message, number: scan.messages }, message.bytes);
-  }
-  if (gathered.count > 0) yield rangeOf();
+function* scanMaildir({ messages, subfolders }: MailSource & { kind: "maildir" }, scan: Scan): Generator<MaildirItem> {
+  for (const message of messages) yield { ...message, number: ++scan.messages };
   if (scan.messages === 0) scan.notices.push("is empty");
-  for (const name of source.subfolders)
-    scan.notices.push(`holds the maildir ${name}, which is not imported with it: name it too`);
+  for (const name of subfolders) scan.notices.push(`contains the maildir ${name}, which is not imported: pass it too`);
 }

@@ -1,7 +1,0 @@
-/** flake-idgen comes without types. */
-declare module "flake-idgen" {
-  export default class FlakeId {
-    /** Throws when the sequence of the millisecond is used up. */
-    next(): Buffer;
-  }
-}

@@ -1,0 +1,164 @@
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type MboxPart, splitMbox } from "../src/sources/mbox.js";
+import { MESSAGE_COUNTS, skipWithoutSharedMail } from "./importing.js";
+
+const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
+
+async function partsOf(bytes: Buffer, chunkBytes = bytes.length + 1): Promise<MboxPart[]> {
+  async function* chunks() {
+    // All chunks in the same memory, as a reader with one buffer passes them.
+    const memory = Buffer.alloc(chunkBytes);
+    for (let start = 0; start < bytes.length; start += chunkBytes) {
+      const length = bytes.copy(memory, 0, start, start + chunkBytes);
+      yield memory.subarray(0, length);
+    }
+  }
+  const parts: MboxPart[] = [];
+  for await (const part of splitMbox(chunks())) parts.push(part);
+  return parts;
+}
+
+async function contentsOf(text: string): Promise<[string, string][]> {
+  const bytes = Buffer.from(text, "latin1");
+  const parts = await partsOf(bytes);
+  return parts.map(({ kind, contentOffset, contentEnd }) => [
+    kind,
+    bytes.toString("latin1", contentOffset, contentEnd),
+  ]);
+}
+
+function expectNothingLost(parts: readonly MboxPart[], bytes: Buffer): void {
+  expect(Buffer.concat(parts.map(({ offset, end }) => bytes.subarray(offset, end))).equals(bytes)).toBe(true);
+  for (const { offset, contentOffset, contentEnd, end } of parts) {
+    expect(offset <= contentOffset && contentOffset <= contentEnd && contentEnd <= end).toBe(true);
+    expect(bytes.toString("latin1", contentEnd, end)).toMatch(/^(?:\r?\n)?$/);
+  }
+}
+
+describe("a separator", () => {
+  it.each([
+    ["the plain form", "From a@b Mon Jan  5 10:00:00 2015"],
+    ["CRLF", "From a@b Mon Jan  5 10:00:00 2015\r"],
+    ["no seconds", "From a@b Mon Jan  5 10:00 2015"],
+    ["a zone before the year", "From a@b Mon Jan  5 10:00:00 +0200 2015"],
+    ["a named zone before the year", "From a@b Mon Jan  5 10:00:00 MET DST 2015"],
+    ["a zone after the year", "From a@b Mon Jan  5 10:00:00 2015 -0700"],
+    ["a named zone after the year", "From a@b Mon Jan  5 10:00:00 2015 EST"],
+    ["UUCP", "From uucp Mon Jan  5 10:00:00 1987 remote from ihnp4"],
+    ["git", "From 0e7977a870aafbacbc9043647f061f04a69b41f1 Mon Sep 17 00:00:00 2001"],
+    ["a hidden address", "From a at b.example  Fri Apr  1 08:26:00 2005"],
+  ])("is found in %s", async (_, line) => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\nS: 2\n\ny\n`)).toEqual([
+      ["message", "S: 1\n\nx\n"],
+      ["message", "S: 2\n\ny\n"],
+    ]);
+  });
+
+  it.each([
+    ["text that begins with From", "From here on, text."],
+    ["a year without a time", "From the year 2015"],
+    ["a time without a year", "From 10:00 on"],
+    ["text after the year", "From a@b Mon Jan  5 10:00:00 2015, he wrote:"],
+    ["a year of three digits", "From a@b Mon Jan  5 10:00:00 115"],
+    ["a year of five digits", "From a@b Mon Jan  5 10:00:00 20150"],
+    ["another case", "FROM a@b Mon Jan  5 10:00:00 2015"],
+    ["a quoted one", ">From a@b Mon Jan  5 10:00:00 2015"],
+    ["a line longer than any mail program writes", `From ${"a".repeat(1000)} Mon Jan  5 10:00:00 2015`],
+    ["one that goes on far to the right", `From a@b Mon Jan  5 10:00:00 2015${" ".repeat(1000)}, he wrote:`],
+  ])("is not found in %s", async (_, line) => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n${line}\ny\n`)).toEqual([["message", `S: 1\n\nx\n\n${line}\ny\n`]]);
+  });
+
+  it("counts without a blank line before it when a header field follows, and only then", async () => {
+    const inText = "From b@c Mon Jan  5 10:00:00 2015\n";
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}S: 2\n\ny\n`)).toEqual([
+      ["message", "S: 1\n\nx\n"],
+      ["message", "S: 2\n\ny\n"],
+    ]);
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n${inText}he wrote\n`)).toEqual([
+      ["message", `S: 1\n\nx\n${inText}he wrote\n`],
+    ]);
+  });
+
+  it("is found behind a hole of NUL bytes, wherever the hole begins", async () => {
+    for (const before of ["x\n\n", "x\n", "x"]) {
+      expect(await contentsOf(`${FROM_}S: 1\n\n${before}\0\0\0${FROM_}no header\n`)).toEqual([
+        ["message", `S: 1\n\n${before}\0\0\0`],
+        ["message", "no header\n"],
+      ]);
+    }
+  });
+});
+
+describe("the parts of an mbox", () => {
+  it("leave exactly one blank line to the format", async () => {
+    expect(await contentsOf(`${FROM_}S: 1\n\nx\n\n\n\n${FROM_}S: 2\n\ny\n\n\n`)).toEqual([
+      ["message", "S: 1\n\nx\n\n\n"],
+      ["message", "S: 2\n\ny\n\n"],
+    ]);
+  });
+
+  it("name text before the first separator, and text without any", async () => {
+    expect(await contentsOf(`junk\n\n${FROM_}S: 1\n`)).toEqual([
+      ["preamble", "junk\n\n"],
+      ["message", "S: 1\n"],
+    ]);
+    expect(await contentsOf("\n\nS: 1\n\nx\n\n")).toEqual([
+      ["blank", "\n\n"],
+      ["unseparated", "S: 1\n\nx\n\n"],
+    ]);
+  });
+
+  it("are none in an empty file, and blank in a blank one", async () => {
+    expect(await contentsOf("")).toEqual([]);
+    expect(await contentsOf("\n\r\n")).toEqual([["blank", "\n\r\n"]]);
+  });
+
+  it.for(Object.entries(MESSAGE_COUNTS).map(([path, count]) => [basename(path), count, path] as const))(
+    "of %s are %i messages, and no byte is lost",
+    async ([, count, path], ctx) => {
+      skipWithoutSharedMail(ctx);
+      const bytes = await readFile(path);
+      const whole = await partsOf(bytes);
+      expect(whole.filter(({ kind }) => kind === "message" || kind === "unseparated").length).toBe(count);
+      expectNothingLost(whole, bytes);
+      const chunkSizes = bytes.length > 500_000 ? [1021] : [1, 2, 7, 64, 4096];
+      for (const chunkBytes of chunkSizes) expect(await partsOf(bytes, chunkBytes)).toEqual(whole);
+    },
+  );
+
+  it("are the messages that were written as mboxrd, whatever the size of the chunks", async () => {
+    const property = fc.asyncProperty(
+      fc.array(message, { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 200 }),
+      async (messages, chunkBytes) => {
+        const bytes = asMboxrd(messages);
+        const parts = await partsOf(bytes, chunkBytes);
+        const read = parts.map(({ contentOffset, contentEnd }) => bytes.toString("latin1", contentOffset, contentEnd));
+        expect(read.map((text) => text.replace(/^>(>*From )/gm, "$1"))).toEqual(messages);
+      },
+    );
+    await fc.assert(property, { numRuns: 2000 });
+  });
+});
+
+/** Lines that are easily taken for something else. */
+const line = fc.oneof(
+  fc.constantFrom("", "x", "From", "From ", "From a@b Mon Jan  5 10:00:00 2015", "From here", "Subject: y", "\r", " "),
+  fc.constantFrom(">From a 10:00 2015", ">>From a@b Mon Jan  5 10:00:00 2015\r", "\t10:00:00 2015", "-- "),
+  fc.uint8Array({ maxLength: 30 }).map((bytes) =>
+    Buffer.from(bytes)
+      .toString("latin1")
+      .replace(/[\n\0]/g, "."),
+  ),
+);
+const message = fc.array(line, { maxLength: 12 }).map((lines) => ["Subject: s", ...lines, ""].join("\n"));
+
+/** Every line of `>`s and `From ` gets one more `>`. */
+function asMboxrd(messages: readonly string[]): Buffer {
+  const quoted = messages.map((text) => text.replace(/^(>*From )/gm, ">$1"));
+  return Buffer.from(quoted.map((text) => `${FROM_}${text}\n`).join(""), "latin1");
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { type Summary, summaryText } from "../src/importing/summary.js";
+import { printable } from "../src/terminal.js";
+
+const SUMMARY: Summary = {
+  outcome: "complete",
+  error: null,
+  archive: "/a/archive.db",
+  coordinator: "http://127.0.0.1:7300",
+  namespace: "main",
+  messages: { stored: 1522, alreadyThere: 1, notStored: 0 },
+  runsLeased: 5,
+  processes: 4,
+  seconds: 2,
+  archiveHolds: 1523,
+  storeId: "store-a",
+  sources: [{ kind: "mbox", path: "/a/empty.mbox", bytes: 0, messages: 0, notices: ["is empty"] }],
+  problemCount: 0,
+  problems: [],
+};
+
+describe("the summary", () => {
+  it("shows what was stored, the sources, and whether the import came to its end", () => {
+    const text = summaryText(SUMMARY);
+    for (const part of ["1,522 messages", "1 message\n", "1,523 messages", "0 messages; is empty"]) {
+      expect(text).toContain(part);
+    }
+    expect(text).toMatch(/^Imported into/);
+    expect(summaryText({ ...SUMMARY, outcome: "stopped" })).toMatch(/^Stopped before the end/);
+    expect(summaryText({ ...SUMMARY, outcome: "failed" })).toMatch(/^Failed before the end/);
+  });
+
+  it("lists problems by source, number, byte and reason, counts the hidden ones, and prints no control character", () => {
+    const problem = { source: "/a/b.mbox", number: 7, byteOffset: 99, reason: "bad \u001b[2J", stored: false };
+    const problems = Array.from({ length: 30 }, () => problem);
+    const storeId = "s\u001b[2J\u202egpj\nImported into";
+    const text = summaryText({ ...SUMMARY, storeId, problemCount: 30, problems });
+    expect(text).toContain("/a/b.mbox, message 7, byte 99: bad  [2J (NOT stored)");
+    expect(text).toContain("and 10 more");
+    expect(text).toContain("store s [2J gpj Imported into, namespace main");
+    expect(text).not.toContain("\u001b");
+  });
+});
+
+it.each([
+  ["\u001b[2J\u001b[31mred\u0007", 200, " [2J [31mred "],
+  ["line\nbreak\r\u2028x", 200, "line break x"],
+  ["right\u202eto left", 200, "right to left"],
+  ["Grüße 書架 🎈", 200, "Grüße 書架 🎈"],
+  ["abcdef", 4, "abc…"],
+  ["ab🎈cdef", 4, "ab…"],
+])("printable text has no control character and no half of one: %j", (text, lengthMax, printed) => {
+  expect(printable(text, lengthMax)).toBe(printed);
+});
