@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.js";
-import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
+import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite/store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
 const { pino } = createRequire(new URL("../packages/coordinator/package.json", import.meta.url))("pino");

@@ -46,8 +46,8 @@ import { notInitialised } from "./refusals.js";
 import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
-import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
+import type { Finding, NamespaceRecord, Store } from "./stores/store.js";
 
 export interface CoordinatorOptions {
   readonly store: Store;

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBeyond, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
-import type { LedgerReader } from "./store.js";
+import type { LedgerReader } from "./stores/store.js";
 
 /** Entries read at once: leases wait while a store reads them. */
 const EXPORT_STEP = 100;

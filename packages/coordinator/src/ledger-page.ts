@@ -8,7 +8,7 @@ import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type TrimmedLeases } from "@call
 import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
 import { trimmedIn } from "./retention/trimmed-leases.js";
-import type { LedgerReader, Retention } from "./store.js";
+import type { LedgerReader, Retention } from "./stores/store.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;

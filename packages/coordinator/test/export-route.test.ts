@@ -10,7 +10,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
 /** A store whose ledger never ends, or ends with a fault, once it is told so. */

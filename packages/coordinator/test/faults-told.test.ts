@@ -4,7 +4,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 const SECRET = "redis://me:geheim@10.0.0.9/var/lib/callnumber";
 

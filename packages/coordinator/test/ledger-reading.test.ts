@@ -7,7 +7,7 @@ import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { exportedSteps } from "../src/ledger-export.js";
 import type { LedgerFilter } from "../src/ledger-filter.js";
 import { ledgerPage } from "../src/ledger-page.js";
-import type { LedgerReader, Retention } from "../src/store.js";
+import type { LedgerReader, Retention } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 

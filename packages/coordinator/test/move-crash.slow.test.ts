@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,

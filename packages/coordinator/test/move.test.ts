@@ -18,9 +18,9 @@ import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
-import type { NamespaceRecord, Store } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { NamespaceRecord, Store } from "../src/stores/store.js";
 import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   coordinatorOf,

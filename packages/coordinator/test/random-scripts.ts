@@ -7,7 +7,7 @@ import type { CoordinatorError } from "../src/errors.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import type { StepCommand, Store } from "../src/store.js";
+import type { StepCommand, Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
 /** `end` begins near the end of the run space; `none` is never made. */

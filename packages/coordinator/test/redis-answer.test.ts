@@ -5,9 +5,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { storeUrlAt } from "../../../test/redis/shipped-users.js";
-import { recordIn } from "../src/stores/redis-answer.js";
-import { answersIn } from "../src/stores/redis-calls.js";
-import { leasesIn } from "../src/stores/redis-ledger.js";
+import { recordIn } from "../src/stores/redis/answer.js";
+import { answersIn } from "../src/stores/redis/calls.js";
+import { leasesIn } from "../src/stores/redis/ledger.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 import { ownServer, storeAt, throughProxy, untilDone } from "./redis-for-test.js";
 

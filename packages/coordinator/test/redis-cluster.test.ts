@@ -1,7 +1,7 @@
 /** What is read of a Cluster's node beside the slots: its own name, and how many others are asked. With real servers: redis-topology-cluster. */
 import { expect, onTestFinished, test } from "vitest";
 import { startRespServer } from "../../../test/redis/resp-server.js";
-import { clusterLookUp } from "../src/stores/redis-cluster.js";
+import { clusterLookUp } from "../src/stores/redis/cluster.js";
 
 const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 const list = (...parts: readonly string[]) => `*${parts.length}\r\n${parts.join("")}`;

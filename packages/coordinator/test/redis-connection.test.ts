@@ -1,7 +1,7 @@
 /** A connection to Redis that breaks, or on which an answer does not come: what was asked fails, and the next connection begins afresh. */
 import { expect, onTestFinished, test } from "vitest";
 import { startRespServer } from "../../../test/redis/resp-server.js";
-import { RedisConnection } from "../src/stores/redis-connection.js";
+import { RedisConnection } from "../src/stores/redis/connection.js";
 
 /** What Redis answers to PING and to ECHO. */
 const echoOf = (word: string) => (word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);

@@ -6,7 +6,7 @@ import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { checksumOf } from "../src/guard/record.js";
-import type { StepCommand, Store } from "../src/store.js";
+import type { StepCommand, Store } from "../src/stores/store.js";
 import { NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, newStoreAt, storeAt } from "./redis-for-test.js";
 import type { StoreInHand } from "./store-in-hand.js";

@@ -6,9 +6,9 @@ import { command, info, until } from "../../../test/redis/redis-command.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
-import type { Finding } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-import { judgeServer } from "../src/stores/redis-preflight.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import { judgeServer } from "../src/stores/redis/preflight.js";
+import type { Finding } from "../src/stores/store.js";
 import { keptLog, requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
 

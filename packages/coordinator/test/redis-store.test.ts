@@ -7,7 +7,7 @@ import { untilInfo } from "../../../test/redis/redis-command.js";
 import { detach, follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer } from "../../../test/redis/test-redis.js";
-import type { RedisStore } from "../src/stores/redis-store.js";
+import type { RedisStore } from "../src/stores/redis/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   clientAt,

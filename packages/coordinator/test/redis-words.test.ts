@@ -2,8 +2,8 @@
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { echoOfProxy, echoOfRedis } from "../../../test/redis/echoing-redis.js";
-import { asStoreError } from "../src/stores/redis-errors.js";
-import { withoutRepeatedWords } from "../src/stores/redis-words.js";
+import { asStoreError } from "../src/stores/redis/errors.js";
+import { withoutRepeatedWords } from "../src/stores/redis/words.js";
 
 const PASSWORD = 's3cret/"of the st%re"';
 const FORMS = [PASSWORD, encodeURIComponent(PASSWORD), JSON.stringify(PASSWORD).slice(1, -1)];

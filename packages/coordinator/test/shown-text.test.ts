@@ -6,8 +6,8 @@ import { labelsInWords } from "../src/cli/print.js";
 import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
 import { shown, visible, visibleJson, visibleLines } from "../src/shown-text.js";
-import { asStoreError } from "../src/stores/redis-errors.js";
-import { factsOf } from "../src/stores/redis-facts.js";
+import { asStoreError } from "../src/stores/redis/errors.js";
+import { factsOf } from "../src/stores/redis/facts.js";
 
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });

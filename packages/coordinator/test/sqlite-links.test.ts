@@ -7,8 +7,8 @@ import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFil
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { realPathOf } from "../src/real-path.js";
-import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
-import { faultOfStoreFile } from "../src/stores/sqlite-private-file.js";
+import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
+import { faultOfStoreFile } from "../src/stores/sqlite/private-file.js";
 import { newPlace, type Place } from "./embedded-place.js";
 
 let place: Place;

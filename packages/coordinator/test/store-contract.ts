@@ -7,7 +7,7 @@ import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { describeAdvance } from "./advance-contract.js";
 import {
   commandsFor,

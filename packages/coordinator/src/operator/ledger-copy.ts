@@ -2,7 +2,7 @@
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
-import type { Store } from "../store.js";
+import type { Store } from "../stores/store.js";
 
 export interface LedgerPair {
   readonly namespace: string;

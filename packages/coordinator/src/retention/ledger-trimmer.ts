@@ -10,7 +10,7 @@ import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
 import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
-import { LEDGER_TRIM_LEASES_MAX, type Store } from "../store.js";
+import { LEDGER_TRIM_LEASES_MAX, type Store } from "../stores/store.js";
 import type { LedgerFiles } from "./ledger-files.js";
 
 /** What looks back at the newest leases looks at a week of them; two clocks may differ by some minutes. */

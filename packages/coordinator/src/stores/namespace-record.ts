@@ -2,7 +2,7 @@
 import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, RecordAfter } from "../store.js";
+import type { NamespaceRecord, RecordAfter } from "./store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
 export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {

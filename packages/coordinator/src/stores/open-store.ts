@@ -1,9 +1,9 @@
 /** Opens the store of an address. The adapter, and the library behind it, is loaded only when its kind is asked for. */
 import type { Bounds } from "../guard/bounds.js";
-import type { Store } from "../store.js";
+import type { Store } from "./store.js";
 import type { StoreAddress } from "./store-url.js";
 
-export { removeRestartMarker } from "./sqlite-restart-marker.js";
+export { removeRestartMarker } from "./sqlite/restart-marker.js";
 
 export interface OpenStore {
   readonly store: Store;
@@ -30,15 +30,15 @@ export interface OpenStoreOptions {
 export async function openStore(address: StoreAddress, options: OpenStoreOptions): Promise<OpenStore> {
   const { create, mustNotBeLost = () => {}, acceptCopy = false, allowNetworkFileSystem = false, ...clock } = options;
   if (address.kind === "memory") {
-    const { MemoryStore } = await import("./memory-store.js");
+    const { MemoryStore } = await import("./memory.js");
     return { store: new MemoryStore(clock), isNew: true };
   }
   if (address.kind === "sqlite") {
-    const { SqliteStore } = await import("./sqlite-store.js");
+    const { SqliteStore } = await import("./sqlite/store.js");
     const file = { path: address.path, create, mustNotBeLost, acceptCopy, allowNetworkFileSystem };
     const store = new SqliteStore({ ...file, ...clock });
     return { store, isNew: store.isNew };
   }
-  const { RedisStore } = await import("./redis-store.js");
+  const { RedisStore } = await import("./redis/store.js");
   return { store: await RedisStore.open({ ...address, ...clock }), isNew: false };
 }

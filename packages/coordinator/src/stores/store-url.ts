@@ -1,8 +1,8 @@
 /** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
 import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
-import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis-address.js";
-import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
+import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis/address.js";
+import type { RedisGroupOptions, RedisStoreOptions } from "./redis/store.js";
 
 /** In front of every key unless the URL says otherwise. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
