@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../packages/coordinator/src/coordinator.js";
 import { openStore } from "../packages/coordinator/src/stores/open-store.js";
-import { keysOf } from "../packages/coordinator/src/stores/redis/ledger.js";
+import { keysOf } from "../packages/coordinator/src/stores/redis/scripts.js";
 import type { Store } from "../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../test/backdated.js";

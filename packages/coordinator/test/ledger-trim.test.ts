@@ -9,7 +9,7 @@ import { sized } from "../../../test/size-of-run.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { keysOf } from "../src/stores/redis/ledger.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";

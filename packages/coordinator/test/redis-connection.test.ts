@@ -17,7 +17,7 @@ async function connectionTo(answer: (word: string, connectionCount: number) => s
   const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 };
   const connection = await RedisConnection.open(address, { timeoutMs });
   onTestFinished(() => connection.close());
-  const say = (word: string) => connection.ask({ namespace: "main" }, (client) => client.echo(word));
+  const say = (word: string) => connection.send({ namespace: "main" }, (client) => client.echo(word));
   return { connection, say, connectionCount: () => sockets.size };
 }
 
@@ -43,13 +43,13 @@ test("why an earlier connection failed is not told of a later one", async () => 
   await expect.poll(said).toMatch(/can't be reached: what answers there does not speak the Redis protocol$/);
   isRedis = true;
   await expect.poll(said).toBe("x");
-  connection.breakOff();
+  connection.reconnect();
   expect(await said()).toMatch(/the connection broke/);
 });
 
 test("a second error of a socket, as the end of a TLS connection can bring, is nobody's and ends nothing", async () => {
   const { connection } = await connectionTo(echoOf);
-  const failTwice = connection.ask({ namespace: "main" }, async ({ stream }) =>
+  const failTwice = connection.send({ namespace: "main" }, async ({ stream }) =>
     ["the first", "the second", "the third"].map((words) => stream.emit("error", new Error(words))),
   );
   expect(await failTwice).toEqual([true, true, true]);

@@ -7,7 +7,7 @@ import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { judgeServer } from "../src/stores/redis/preflight.js";
+import { serverFindings } from "../src/stores/redis/findings.js";
 import type { Finding } from "../src/stores/store.js";
 import { keptLog, requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
@@ -163,7 +163,7 @@ describe("the judgement over a server's own words", () => {
   });
 
   const judged = (text: string, changed = {}) =>
-    judgeServer({ info: text, asOperator: undefined }, { ...use, ...changed }).map(
+    serverFindings({ info: text, asOperator: undefined }, { ...use, ...changed }).map(
       ({ code, override }) => code ?? override,
     );
   const withLine = (name: string, value: string) => own.replace(new RegExp(`^${name}:.*$`, "m"), `${name}:${value}`);
@@ -201,7 +201,7 @@ describe("the judgement over a server's own words", () => {
   test("counts replicas against the nodes of each namespace", () => {
     const text = withLine("connected_slaves", "2");
     const namespaces = [1, 2, 3].map((nodeCount) => ({ namespace: `n${nodeCount}`, nodeCount }));
-    const [finding] = judgeServer({ info: text, asOperator: undefined }, { ...use, namespaces });
+    const [finding] = serverFindings({ info: text, asOperator: undefined }, { ...use, namespaces });
     expect(finding).toMatchObject({ code: "store_has_more_nodes", namespaces: ["n1", "n2"] });
     expect(finding?.remedy).toContain("--nodes 3");
   });

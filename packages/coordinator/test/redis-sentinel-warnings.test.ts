@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
-import { sentinelFindings } from "../src/stores/redis/sentinel-warnings.js";
+import { sentinelFindings } from "../src/stores/redis/findings.js";
 import { redisStoreAt } from "./redis-coordinator.js";
 
 const at = (...hosts: string[]) => hosts.map((host) => ({ host, port: 26379 }));

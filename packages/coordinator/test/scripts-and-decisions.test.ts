@@ -29,7 +29,7 @@ import { holderJsonOf } from "../src/stores/ledger-entry.js";
 import { recordAfter } from "../src/stores/namespace-record.js";
 import type { RedisAddress } from "../src/stores/redis/address.js";
 import { RedisConnection } from "../src/stores/redis/connection.js";
-import { asideKeysOf, keysOf, type NamespaceKeys } from "../src/stores/redis/ledger.js";
+import { asideKeysOf, keysOf, type NamespaceKeys } from "../src/stores/redis/scripts.js";
 import { RedisSteps } from "../src/stores/redis/steps.js";
 import type { LeaseStep, Outcome, RecordAfter } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";

@@ -20,7 +20,7 @@ import { openWitness, rememberedNamespaces } from "../src/guard/witness-folder.j
 import { createServer } from "../src/http/server.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { openStore } from "../src/stores/open-store.js";
-import { keysOf } from "../src/stores/redis/ledger.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
 import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl, placeOf } from "../src/stores/store-url.js";
 import { SMALL_BOUNDS } from "./commands-for-test.js";

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { keysOf } from "../src/stores/redis/ledger.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";

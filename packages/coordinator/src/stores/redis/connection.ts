@@ -1,34 +1,34 @@
 /**
  * One connection to one server, and the scripts that run over it. Knows nothing of runs, nor of other servers.
- * Invariant: a command is sent at most once. A lease whose answer is lost must stay lost: the client's own resending,
- * its queue for bad times and its pools are all off. Its Cluster sends again what was redirected, and its Sentinel connector
- * believes the first sentinel that answers, so neither is used: route.ts finds the way.
+ * Invariant: a command is sent at most once. A lease whose reply is lost must stay lost: the client's resending, its offline
+ * queue and its pools are all off. Its Cluster sends redirected commands again, and its Sentinel connector believes the first
+ * sentinel that replies, so neither is used: route.ts finds the server.
  */
+import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
-import { endpointText, type RedisAddress } from "./address.js";
-import { asStoreError, type CommandContext, isStray, type Speaker } from "./errors.js";
-import { SCRIPTS_SENT_BY_SUM, type ScriptName, scriptNamed } from "./scripts.js";
-import { tlsFailure, tlsOptionsOf } from "./tls.js";
+import { readPrivateFile, readPublicFile } from "../../private-file.js";
+import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
+import { asStoreError, type CommandContext, isOtherStepsRefusal, type ReplySource } from "./errors.js";
+import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
-/** For an answer, and for a connection. */
+/** For a reply, and for a connection. */
 const TIMEOUT_MS = 5_000;
 const RECONNECT_DELAY_MAX_MS = 1_000;
 
-/** A command and its parameters. */
-export type Words = readonly [name: string, ...parameters: (string | number)[]];
+export type RedisCommand = readonly [name: string, ...parameters: (string | number)[]];
 
 export class RedisConnection {
   readonly #redis: Redis;
   readonly address: RedisAddress;
-  /** Where it leads, for messages. */
+  /** Host and port, for messages. */
   readonly server: string;
-  /** Whether the connection of this moment speaks to our database. Each new connection begins at database 0. */
+  /** Whether the current connection has selected our database. Each new connection begins at database 0. */
   #isSelected = false;
-  /** How many connections there were: answers of another one are not answers to this one's questions. */
-  #life = 0;
+  /** Number of connections so far: a reply on another one is no reply to a command of this one. */
+  #connectionCount = 0;
   #scriptsLoadedIn = -1;
-  /** Why there is no connection at this moment, or was none at last. */
+  /** Why there is no connection now, or why the last attempt failed. */
   #lastFailure: Error | undefined;
 
   private constructor(redis: Redis, address: RedisAddress) {
@@ -37,13 +37,13 @@ export class RedisConnection {
     this.server = endpointText(address);
     redis.on("close", () => {
       this.#isSelected = false;
-      this.#life++;
+      this.#connectionCount++;
       this.#lastFailure ??= new Error("the connection broke");
     });
-    // What an earlier connection failed with is not why this one does.
+    // The failure of an earlier connection does not explain a failure of this one.
     redis.on("connect", () => {
       this.#lastFailure = undefined;
-      // The client hears one error of each socket. Behind a TLS handshake a second one can come, and would end the process.
+      // The client listens for one error of each socket. After a TLS handshake a second one can follow, and would end the process.
       redis.stream.on("error", () => {});
     });
     redis.on("ready", () => {
@@ -56,7 +56,7 @@ export class RedisConnection {
   }
 
   /**
-   * `timeoutMs`: how long a connection, and each answer, may take; default 5,000.
+   * `timeoutMs`: how long connecting, and each reply, may take; default 5,000.
    * @throws CoordinatorError `store_unavailable` when the server can't be reached, or refuses the user or the database.
    */
   static async open(
@@ -75,7 +75,7 @@ export class RedisConnection {
       autoResendUnfulfilledCommands: false,
       autoResubscribe: false,
       enableOfflineQueue: false,
-      // It would hold up whoever connects until a server has loaded its data, however long that takes.
+      // It would delay the connection until the server has loaded its data, however long that takes.
       enableReadyCheck: false,
       // Both are needed once resending is off: without them a promise never settles when the connection breaks.
       maxRetriesPerRequest: 0,
@@ -85,10 +85,11 @@ export class RedisConnection {
     const connection = new RedisConnection(redis, address);
     try {
       await redis.connect();
-      await connection.#send((ready) => ready.ping());
+      await connection.#selectDatabase();
+      await redis.ping();
     } catch (error) {
       redis.disconnect();
-      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.#speaker);
+      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.#source);
     }
     return connection;
   }
@@ -102,78 +103,77 @@ export class RedisConnection {
   ): Promise<unknown> {
     const { text, sha1 } = scriptNamed(script);
     try {
-      return await this.ask(context, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
+      return await this.send(context, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
     } catch (error) {
       // Nothing ran: the server forgot the script with a restart, or never had it.
       if (!isScriptUnknown(error)) throw error;
-      return await this.ask(context, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
+      return await this.send(context, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
     }
   }
 
   /**
-   * Sends commands in one write, on one connection, each at most once, and answers for each what it answered or the error
-   * that it refused with. The scripts of `EVALSHA` are known to the server before; only then the commands are made, so that the
-   * clock that they tell is not older than their way.
-   * @throws CoordinatorError `store_unavailable` when not all of them were answered, by this connection.
+   * Sends commands in one write, on one connection, each at most once. Returns for each its reply, or the error reply.
+   * Loads the scripts of `EVALSHA` first and makes the commands after that, so that the clock in them is up to date.
+   * @throws CoordinatorError `store_unavailable` when this connection did not reply to all of them.
    */
-  async together(makeCommands: () => readonly Words[], context: CommandContext): Promise<readonly unknown[]> {
+  async pipeline(makeCommands: () => readonly RedisCommand[], context: CommandContext): Promise<readonly unknown[]> {
     await this.#loadScripts(context);
-    const life = this.#life;
+    const connectionCount = this.#connectionCount;
     const commands = makeCommands();
-    const answers = await this.ask(context, async (redis) => {
-      const results = (await redis.pipeline(commands.map((words) => [...words])).exec()) ?? [];
-      return results.map(([error, answer]) => {
+    const replies = await this.send(context, async (redis) => {
+      const results = (await redis.pipeline(commands.map((command) => [...command])).exec()) ?? [];
+      return results.map(([error, reply]) => {
         if (error !== null && error.name !== "ReplyError") throw error;
         if (error?.message.startsWith("NOSCRIPT")) this.#scriptsLoadedIn = -1;
-        return error ?? answer;
+        return error ?? reply;
       });
     });
-    if (this.#life !== life || answers.length !== commands.length)
-      throw asStoreError(new Error("the connection broke"), context, this.#speaker);
-    return answers;
+    if (this.#connectionCount !== connectionCount || replies.length !== commands.length)
+      throw asStoreError(new Error("the connection broke"), context, this.#source);
+    return replies;
   }
 
   /** The command that runs one of our scripts. */
-  static evalsha(script: ScriptName, keys: readonly string[], parameters: readonly (string | number)[]): Words {
+  static evalsha(script: ScriptName, keys: readonly string[], parameters: readonly (string | number)[]): RedisCommand {
     return ["evalsha", scriptNamed(script).sha1, keys.length, ...keys, ...parameters];
   }
 
   /**
-   * The error for what a script, or the server, refused a command with. Ends the connection when the refusal is another step's, and
-   * when it leads to a replica: the same name may lead to the master by now.
+   * The error for an error reply. Reconnects when the reply belongs to another step, and when the server is a replica: the same
+   * host name may resolve to the master by now.
    */
-  refusalIn(error: Error, context: CommandContext): Error {
-    const refusal = asStoreError(error, context, this.#speaker);
-    const isReplica = refusal instanceof CoordinatorError && refusal.code === "store_is_replica";
-    if (isReplica || isStray(error, context)) this.breakOff();
-    return refusal;
+  errorFor(reply: Error, context: CommandContext): CoordinatorError {
+    const error = asStoreError(reply, context, this.#source);
+    if (error.code === "store_is_replica" || isOtherStepsRefusal(reply, context)) this.reconnect();
+    return error;
   }
 
-  /** Ends the connection, as one whose answers can't be trusted or that leads to the wrong server; a new one is made. */
-  breakOff(): void {
+  /** Ends a connection whose replies can't be trusted, or that leads to the wrong server, and makes a new one. */
+  reconnect(): void {
     this.#redis.disconnect(true);
   }
 
   async #loadScripts(context: CommandContext): Promise<void> {
-    if (this.#scriptsLoadedIn === this.#life) return;
-    const life = this.#life;
-    await this.ask(context, (redis) =>
-      Promise.all(SCRIPTS_SENT_BY_SUM.map((name) => redis.script("LOAD", scriptNamed(name).text))),
+    if (this.#scriptsLoadedIn === this.#connectionCount) return;
+    const connectionCount = this.#connectionCount;
+    await this.send(context, (redis) =>
+      Promise.all(SCRIPTS_SENT_BY_SHA1.map((name) => redis.script("LOAD", scriptNamed(name).text))),
     );
-    this.#scriptsLoadedIn = life;
+    this.#scriptsLoadedIn = connectionCount;
   }
 
   /**
-   * Sends commands, each at most once. Where an answer does not come in time the connection is ended: nothing that still comes on it
-   * is read as the answer to a later question.
+   * Sends commands, each at most once. Reconnects when a reply does not come in time: nothing that still arrives is read as the
+   * reply to a later command.
    * @throws CoordinatorError `store_unavailable`.
    */
-  async ask<T>(context: CommandContext, send: (redis: Redis) => Promise<T>): Promise<T> {
+  async send<T>(context: CommandContext, call: (redis: Redis) => Promise<T>): Promise<T> {
     try {
-      return await this.#send(send);
+      await this.#selectDatabase();
+      return await call(this.#redis);
     } catch (error) {
-      if (error instanceof Error && error.message === "Command timed out") this.breakOff();
-      throw asStoreError(isUnanswered(error) ? this.#whyUnanswered() : error, context, this.#speaker);
+      if (error instanceof Error && error.message === "Command timed out") this.reconnect();
+      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.#source);
     }
   }
 
@@ -181,36 +181,92 @@ export class RedisConnection {
     this.#redis.disconnect();
   }
 
-  get #speaker(): Speaker {
+  get #source(): ReplySource {
     return { server: this.server, password: this.address.password };
   }
 
-  #whyUnanswered(): Error {
+  #whyUnsent(): Error {
     return this.#lastFailure ?? new Error("the connection broke and is being made anew");
   }
 
   /**
-   * The Redis client's own way to a database goes on in database 0 when SELECT is refused, and leases somebody else's runs.
-   * So the database is chosen here, and nothing is sent before the server has agreed.
+   * The Redis client's own option for a database continues in database 0 when SELECT is refused, and would lease the runs of
+   * another store. So the database is selected here, and nothing is sent before the server has agreed.
    */
-  async #send<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
+  async #selectDatabase(): Promise<void> {
     const { database } = this.address;
-    if (database !== 0 && !this.#isSelected) {
-      await this.#redis.call("SELECT", database);
-      this.#isSelected = true;
-    }
-    return send(this.#redis);
+    if (database === 0 || this.#isSelected) return;
+    await this.#redis.call("SELECT", database);
+    this.#isSelected = true;
   }
 }
 
-/** There was no connection to send it on, or it ended; the client's own words say less than why, and speak of its options. */
-const UNANSWERED = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
+/** There was no connection to send it on, or it ended; the client's message does not say why, and names options of its own. */
+const UNSENT = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
 
-function isUnanswered(error: unknown): boolean {
-  return error instanceof Error && UNANSWERED.test(error.message);
+function isUnsent(error: unknown): boolean {
+  return error instanceof Error && UNSENT.test(error.message);
 }
 
 function isScriptUnknown(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && cause.message.startsWith("NOSCRIPT");
+}
+
+const UNKNOWN_AUTHORITY =
+  "nobody known here has signed its certificate: name the file of its authority in the store's URL, ?ca=FILE";
+
+/** What to change, by the platform's error code. */
+const TLS_REASONS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: "its certificate has ended",
+  CERT_NOT_YET_VALID: "its certificate has not begun",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name than the one in the store's URL",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a certificate: &certificate=FILE&key=FILE in the store's URL",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know who has signed the coordinator's certificate",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the coordinator's certificate has ended",
+};
+
+/**
+ * Whatever the process was started with, a server must show a certificate that verifies for the name it was reached by, and speak
+ * TLS 1.2 or later. Without a file, the authorities are those that Node knows.
+ * @throws CoordinatorError `store_unavailable` that names the file that can't be used.
+ */
+function tlsOptionsOf({ ca, certificate, key }: RedisTlsFiles = {}): ConnectionOptions {
+  try {
+    return {
+      minVersion: "TLSv1.2",
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca: certificatesOf(ca) }),
+      ...(certificate === undefined ? {} : { cert: readPublicFile(certificate, "the certificate for Redis") }),
+      ...(key === undefined ? {} : { key: readPrivateFile(key, "the key for Redis") }),
+    };
+  } catch (error) {
+    throw new CoordinatorError("store_unavailable", (error as Error).message, { cause: error });
+  }
+}
+
+/** With an empty file, Node would silently use the authorities that it knows. */
+function certificatesOf(path: string): string {
+  const pem = readPublicFile(path, "the CA for Redis");
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new TypeError(`the CA for Redis ${path} holds no certificate in PEM`);
+  }
+  return pem;
+}
+
+/** The same failure, with a message that says what to change. */
+function tlsFailure(error: Error): Error {
+  const { code } = error as NodeJS.ErrnoException;
+  const reason = code !== undefined && Object.hasOwn(TLS_REASONS, code) ? TLS_REASONS[code] : undefined;
+  if (reason !== undefined) return new Error(`${reason} (${code})`, { cause: error });
+  // A server that does not speak TLS waits for the end of a line that never comes.
+  if (code !== "ETIMEDOUT") return error;
+  return new Error(`${error.message}; perhaps it does not speak TLS there`, { cause: error });
 }

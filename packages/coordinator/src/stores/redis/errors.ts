@@ -1,27 +1,26 @@
 /**
- * From a word of Redis, or of our scripts, to an error code. Scripts refuse with a leading word; nothing but that word and
- * the detail behind it is read.
+ * From an error reply of Redis, or of our scripts, to an error code. Scripts refuse with a leading word; nothing but that word
+ * and the detail behind it is read.
  */
 import { CoordinatorError } from "../../errors.js";
 import { isScriptWord, refused, type ScriptWord } from "../../refusals.js";
 import { shown } from "../../shown-text.js";
-import { withoutRepeatedWords } from "./words.js";
 
-/** What the command was about, for the message. */
+/** What a command was about, for the message. */
 export interface CommandContext {
   readonly namespace: string;
-  /** Of a step: a refusal that does not bear it is not an answer to this step. */
+  /** Of a step: a refusal with another nonce is the reply to another step. */
   readonly nonce?: string;
 }
 
-/** Whose words they are. */
-export interface Speaker {
+/** The server that replied. */
+export interface ReplySource {
   readonly server: string;
-  /** What it was logged in with: never told. */
+  /** The password of the login: removed from every message. */
   readonly password?: string | undefined;
 }
 
-/** Words of the server that say what an operator must change; all others pass by themselves. */
+/** Error replies that say what an operator must change. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH:
     "it asks for a password: put the store's URL with user and password into CALLNUMBER_STORE, or into a file for --store-file",
@@ -39,46 +38,57 @@ const SERVER_HINTS: Readonly<Record<string, string>> = {
   CLUSTERDOWN: "the Cluster has lost a part of itself, or this node has lost the others",
 };
 
-/** A script that came upon a command which the user may not run; Redis 7 and 6 say it so. */
+/** A script ran a command that the user may not run; Redis 7 and 6 report it so. */
 const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in script/;
 
-/** Redis's own, which names a slot and an address; one of our words is the same. */
+/** Redis's own reply, which names a slot and an address; one of our words is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
-/** What the Redis client says of bytes that are not Redis's; it asks for a report to its author. */
+/** What the Redis client reports of bytes that are not RESP; it asks for a report to its author. */
 const NOT_REDIS = /^Unknown RESP type/;
 
-/** The error to throw for whatever a Redis command rejected with: a `CoordinatorError`, or our own fault as what it is. */
-export function asStoreError(error: unknown, context: CommandContext, { server, password }: Speaker): Error {
+/** The error to throw for whatever a Redis command rejected with: always a `CoordinatorError`. */
+export function asStoreError(
+  error: unknown,
+  context: CommandContext,
+  { server, password }: ReplySource,
+): CoordinatorError {
   if (error instanceof CoordinatorError) return error;
-  const said = error instanceof Error ? error.message : String(error);
-  const message = shown(withoutRepeatedWords(said, password));
-  // The driver's own error holds the words that were sent.
+  const text = error instanceof Error ? error.message : String(error);
+  const message = shown(redactReply(text, password));
+  // The client's own error holds the command that was sent.
   const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
-  const refusal = refusalOfScript(said);
+  const refusal = refusalIn(text);
   if (refusal !== undefined) {
     const { word, nonce, detail } = refusal;
-    if (isOther(nonce, context)) return strayAnswer(server, cause);
+    if (isOther(nonce, context)) return unexpectedReply(server, cause);
     const isNumber = /^-?\d{1,16}$/.test(detail);
-    return refused(word, isNumber ? detail : withoutRepeatedWords(detail, password), context.namespace);
+    return refused(word, isNumber ? detail : redactReply(detail, password), context.namespace);
   }
-  const [firstWord = ""] = said.split(" ", 1);
-  const word = SCRIPT_NOT_PERMITTED.test(said) ? "NOPERM" : firstWord;
+  const [firstWord = ""] = text.split(" ", 1);
+  const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : firstWord;
   const hint = Object.hasOwn(SERVER_HINTS, word) ? SERVER_HINTS[word] : undefined;
-  const isAnswer = cause.name === "ReplyError";
-  const told = isAnswer
-    ? `Redis at ${server} refused: ${hint ?? message}`
-    : `Redis at ${server} can't be reached: ${NOT_REDIS.test(said) ? "what answers there does not speak the Redis protocol" : message}`;
-  return new CoordinatorError("store_unavailable", told, { cause });
+  const explanation =
+    cause.name === "ReplyError"
+      ? `Redis at ${server} refused: ${hint ?? message}`
+      : `Redis at ${server} can't be reached: ${NOT_REDIS.test(text) ? "what answers there does not speak the Redis protocol" : message}`;
+  return new CoordinatorError("store_unavailable", explanation, { cause });
 }
 
-/** Whether a script refused another command than this one. */
-export function isStray(error: Error, context: CommandContext): boolean {
-  const refusal = refusalOfScript(error.message);
+/** Whether a script refused another step than this one. */
+export function isOtherStepsRefusal(error: Error, context: CommandContext): boolean {
+  const refusal = refusalIn(error.message);
   return refusal !== undefined && isOther(refusal.nonce, context);
 }
 
-function refusalOfScript(
+/** A reply came, but not to this command: whether the command was done is not known. */
+export function unexpectedReply(server: string, cause?: unknown): CoordinatorError {
+  return new CoordinatorError("store_unavailable", `Redis at ${server} answered another question than the one asked`, {
+    cause,
+  });
+}
+
+function refusalIn(
   message: string,
 ): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
   const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
@@ -89,9 +99,29 @@ function isOther(nonce: string, context: CommandContext): boolean {
   return context.nonce !== undefined && nonce !== context.nonce;
 }
 
-/** An answer came, but to another question: what this one did is not known. */
-export function strayAnswer(server: string, cause?: unknown): CoordinatorError {
-  return new CoordinatorError("store_unavailable", `Redis at ${server} answered another question than the one asked`, {
-    cause,
-  });
+/** Redis's own words, in front of the arguments that it repeats. */
+const REPEATED_ARGUMENTS = /, with args beginning with.*$/s;
+/** What the adapter reads of a reply, which no password may remove. */
+const READ_BY_US = /^(?:NOSCRIPT|NOPERM|ERR unknown command)/i;
+/** A server may cut what it repeats: this much of a password is enough to recognize it. */
+const RECOGNIZED_LENGTH = 8;
+
+/**
+ * A reply without what it repeats of a command, and cut at the password, also when that is escaped or cut: Redis, and many a
+ * proxy, repeats the arguments of a command that it does not know, and the command may have been AUTH.
+ */
+export function redactReply(text: string, password: string | undefined): string {
+  const reply = text.replace(REPEATED_ARGUMENTS, "");
+  if (password === undefined || password === "") return reply;
+  const head = READ_BY_US.exec(reply)?.[0] ?? "";
+  const rest = reply.slice(head.length);
+  const at = rest.search(startOf(password));
+  return at < 0 ? reply : `${head}${rest.slice(0, at)}***`;
+}
+
+/** The first characters of a password: as it is, and as a URL and JSON write it. */
+function startOf(password: string): RegExp {
+  const forms = [password, encodeURIComponent(password), JSON.stringify(password).slice(1, -1)];
+  const starts = forms.map((form) => form.slice(0, RECOGNIZED_LENGTH).replace(/[^A-Za-z0-9]/g, "\\$&"));
+  return new RegExp(starts.join("|"), "i");
 }

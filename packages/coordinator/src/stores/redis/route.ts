@@ -1,40 +1,31 @@
 /**
- * The way to the server that holds a key: looked up once, kept, and looked up anew when something shows that it may lead
- * elsewhere. Nothing of the guard rests on it: wherever a step is sent, it is judged there and afterwards.
+ * The connections to the servers that hold the keys. The topology is discovered once, kept, and discovered again when an error shows
+ * that it may have changed.
  */
 import { CoordinatorError } from "../../errors.js";
 import { type Endpoint, endpointText, type RedisLogin } from "./address.js";
 import { RedisConnection } from "./connection.js";
+import type { Discover, Topology } from "./discovery.js";
 
-/** Which server holds which key, as it was found at one moment. */
-export interface Chart {
-  /** @throws CoordinatorError `store_unavailable` when no server holds it. */
-  endpointOf(key: string): Endpoint;
-  /** All servers that hold keys. */
-  readonly endpoints: readonly Endpoint[];
-}
-
-export type LookUp = () => Promise<Chart>;
-
-/** What WAIT holds up must not hold up others, and it counts what its own connection wrote: steps go alone. */
+/** Steps have a connection of their own: WAIT blocks it, and counts only what its own connection wrote. */
 export const PURPOSES = ["steps", "reads"] as const;
 type Purpose = (typeof PURPOSES)[number];
 
-/** Nobody is asked more often than this, however many requests fail, ms. */
-const LOOK_UP_EVERY_MS = 200;
+/** Minimum time between two discoveries, however many commands fail, ms. */
+const DISCOVERY_INTERVAL_MS = 200;
 
 export interface RedisRouteOptions {
-  readonly lookUp: LookUp;
+  readonly discover: Discover;
   readonly login: RedisLogin;
 }
 
 export class RedisRoute {
   readonly #options: RedisRouteOptions;
-  #chart: Chart | undefined;
-  #isDoubted = false;
-  #lookedUpAtMs = Number.NEGATIVE_INFINITY;
-  #lookingUp: Promise<Chart> | undefined;
-  /** By purpose and server. Each mends itself when it breaks, until the way leads elsewhere. */
+  #topology: Topology | undefined;
+  #mayHaveChanged = false;
+  #discoveredAtMs = Number.NEGATIVE_INFINITY;
+  #discovering: Promise<Topology> | undefined;
+  /** By purpose and server. Each reconnects when it breaks, as long as its server is part of the topology. */
   readonly #connections = new Map<string, Promise<RedisConnection>>();
   #isClosed = false;
 
@@ -43,70 +34,63 @@ export class RedisRoute {
   }
 
   /**
-   * The connection to the server that holds a key: the same one as long as the way leads there.
-   * @throws CoordinatorError `store_unavailable` when the way can't be found, or a new connection can't be made.
+   * The connection to the server that holds a key: the same one as long as that server holds it.
+   * @throws CoordinatorError `store_unavailable` when the server can't be found, or a new connection can't be made.
    */
   async connectionFor(key: string, purpose: Purpose): Promise<RedisConnection> {
-    const chart = await this.#newestChart();
-    return this.#connectionTo(chart.endpointOf(key), purpose);
+    const topology = await this.#newestTopology();
+    return this.#connectionTo(topology.endpointOf(key), purpose);
   }
 
   /**
-   * Uses the connection to the server of a key. What fails is never tried again here; but when another server may be the right
-   * one by now, the next use looks for it.
+   * Uses the connection to the server of a key. A command that fails is never retried here; when the server may have changed, the
+   * next use discovers the topology again.
    */
   async use<T>(key: string, purpose: Purpose, send: (connection: RedisConnection) => Promise<T>): Promise<T> {
     try {
       return await send(await this.connectionFor(key, purpose));
     } catch (error) {
       const code = error instanceof CoordinatorError ? error.code : undefined;
-      if (code === "store_unavailable" || code === "store_is_replica") this.doubt();
+      if (code === "store_unavailable" || code === "store_is_replica") this.rediscover();
       throw error;
     }
   }
 
-  /** What was asked on this way failed so that another server may be the right one now. */
-  doubt(): void {
-    this.#isDoubted = true;
+  /** Makes the next use discover the topology again: another server may be the right one by now. */
+  rediscover(): void {
+    this.#mayHaveChanged = true;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#keepOnly([]);
+    await this.#closeAllBut([]);
   }
 
-  async #newestChart(): Promise<Chart> {
-    const known = this.#chart;
-    if (known !== undefined && !(this.#isDoubted && this.#mayLookUp())) return known;
+  async #newestTopology(): Promise<Topology> {
+    const known = this.#topology;
+    const isDue = this.#discovering !== undefined || performance.now() - this.#discoveredAtMs >= DISCOVERY_INTERVAL_MS;
+    if (known !== undefined && !(this.#mayHaveChanged && isDue)) return known;
     try {
-      return await this.#lookUpOnce();
+      // One discovery, however many requests wait for it.
+      this.#discovering ??= this.#discover().finally(() => {
+        this.#discoveredAtMs = performance.now();
+        this.#discovering = undefined;
+      });
+      return await this.#discovering;
     } catch (error) {
-      // Nobody tells of another way: then the known one is as good as before.
+      // Without another result the known topology is as good as before.
       if (known === undefined) throw error;
       return known;
     }
   }
 
-  #mayLookUp(): boolean {
-    return this.#lookingUp !== undefined || performance.now() - this.#lookedUpAtMs >= LOOK_UP_EVERY_MS;
-  }
-
-  /** However many requests wait for it. */
-  #lookUpOnce(): Promise<Chart> {
-    this.#lookingUp ??= this.#lookUp().finally(() => {
-      this.#lookedUpAtMs = performance.now();
-      this.#lookingUp = undefined;
-    });
-    return this.#lookingUp;
-  }
-
-  async #lookUp(): Promise<Chart> {
-    const chart = await this.#options.lookUp();
-    this.#chart = chart;
-    this.#isDoubted = false;
-    // One of those that are left may be hanging: nobody waits for its end.
-    void this.#keepOnly(chart.endpoints);
-    return chart;
+  async #discover(): Promise<Topology> {
+    const topology = await this.#options.discover();
+    this.#topology = topology;
+    this.#mayHaveChanged = false;
+    // A connection that is closed may hang: nothing waits for it.
+    void this.#closeAllBut(topology.endpoints);
+    return topology;
   }
 
   #connectionTo(endpoint: Endpoint, purpose: Purpose): Promise<RedisConnection> {
@@ -122,10 +106,10 @@ export class RedisRoute {
     return opening;
   }
 
-  async #keepOnly(endpoints: readonly Endpoint[]): Promise<void> {
+  async #closeAllBut(endpoints: readonly Endpoint[]): Promise<void> {
     const kept = new Set(endpoints.map(endpointText));
-    const left = [...this.#connections].filter(([name]) => !kept.has(name.slice(name.indexOf(" ") + 1)));
-    for (const [name] of left) this.#connections.delete(name);
-    await Promise.all(left.map(([, opening]) => opening.then((connection) => connection.close()).catch(() => {})));
+    const others = [...this.#connections].filter(([name]) => !kept.has(name.slice(name.indexOf(" ") + 1)));
+    for (const [name] of others) this.#connections.delete(name);
+    await Promise.all(others.map(([, opening]) => opening.then((connection) => connection.close()).catch(() => {})));
   }
 }

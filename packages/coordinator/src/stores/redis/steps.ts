@@ -1,7 +1,7 @@
 /**
- * The steps of the guard on Redis: one connection, one batch at a time. What is asked while a batch is under way waits and
- * goes together: every step, leases that stand beside each other in one script, then WAIT for the quorum, then a look whether the
- * server is still who it was, all in one round trip. Nothing here is sent twice.
+ * The steps of the guard on Redis: one connection, one batch at a time. Steps that arrive while a batch is in flight wait, and are
+ * sent together: every step, adjacent leases in one script, then WAIT for the quorum, then a check that the server is still the same,
+ * all in one round trip. Nothing here is sent twice.
  * Guarantees: G4 (docs/guarantees.md).
  */
 import { randomBytes } from "node:crypto";
@@ -11,11 +11,11 @@ import { quorumOf } from "../../guard/quorum.js";
 import { isRefusal } from "../../guard/refusal.js";
 import { refused } from "../../refusals.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
-import { wholeIn, wordsIn } from "./answer.js";
-import { answersIn, callsOf, parametersOf, type StepAnswer } from "./calls.js";
-import { RedisConnection, type Words } from "./connection.js";
-import { strayAnswer } from "./errors.js";
-import { asideKeysOf, type NamespaceKeys } from "./ledger.js";
+import { type RedisCommand, RedisConnection } from "./connection.js";
+import { unexpectedReply } from "./errors.js";
+import { stringsIn, wholeIn } from "./replies.js";
+import { asideKeysOf, type NamespaceKeys } from "./scripts.js";
+import { callsOf, parametersOf, type StepCall, type StepReply, stepRepliesIn } from "./step-calls.js";
 
 export interface RedisStepsOptions {
   readonly connection: RedisConnection;
@@ -26,7 +26,7 @@ export interface RedisStepsOptions {
   readonly quorumTimeoutMs: number;
 }
 
-interface Waiting {
+interface QueuedStep {
   readonly namespace: string;
   readonly keys: NamespaceKeys;
   readonly command: StepCommand;
@@ -35,70 +35,85 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** More would make one batch block the server for longer than others like. */
+type Call = StepCall<QueuedStep>;
+
+/** The replies that concern a call; each may be an error reply. */
+interface CallReplies {
+  readonly steps: unknown;
+  /** Of WAIT; 0 when no acknowledgement is needed. */
+  readonly acknowledged: unknown;
+  readonly check: unknown;
+  readonly checkNonce: string;
+}
+
+/** A larger batch would block the server for other clients. */
 const BATCH_STEPS_MAX = 256;
 
 export class RedisSteps {
   readonly #options: RedisStepsOptions;
-  #waiting: Waiting[] = [];
+  #queue: QueuedStep[] = [];
   #isSending = false;
 
   constructor(options: RedisStepsOptions) {
     this.#options = options;
   }
 
-  /** `nodeCount` as far as it is known: it says how many acknowledgements to wait for. */
+  /** `nodeCount` as far as it is known: it decides how many acknowledgements to wait for. */
   step(namespace: string, keys: NamespaceKeys, command: StepCommand, nodeCount: number): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ namespace, keys, command, nodeCount, resolve, reject });
+      this.#queue.push({ namespace, keys, command, nodeCount, resolve, reject });
       if (!this.#isSending) void this.#sendAll();
     });
   }
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    while (this.#waiting.length > 0) {
-      // Callers of the same turn go together.
+    while (this.#queue.length > 0) {
+      // Steps of the same event-loop iteration are sent together.
       await endOfTurn();
-      await this.#sendBatch(this.#waiting.splice(0, BATCH_STEPS_MAX));
+      await this.#sendBatch(this.#queue.splice(0, BATCH_STEPS_MAX));
     }
     this.#isSending = false;
   }
 
-  async #sendBatch(batch: readonly Waiting[]): Promise<void> {
+  async #sendBatch(batch: readonly QueuedStep[]): Promise<void> {
     const { connection, quorumTimeoutMs } = this.#options;
     const calls = callsOf(batch);
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
-    const wait: Words[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
-    // Of their own, so that no answer of a step is taken for a look, nor one namespace's look for another's.
-    const keysOf = new Map(calls.map(([{ namespace, keys }]) => [namespace, keys]));
-    const looks = Array.from(keysOf, ([namespace, keys]) => ({ namespace, keys, nonce: freshNonce() }));
-    const checks = looks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
-    const words = () => [...calls.map((call) => this.#wordsOf(call)), ...wait, ...checks];
-    let answers: readonly unknown[];
+    const wait: RedisCommand[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
+    // With nonces of their own: no step's reply is taken for a check, nor one namespace's check for another's.
+    const checks = Array.from(
+      new Map(calls.map(([{ namespace, keys }]) => [namespace, keys])),
+      ([namespace, keys]) => ({
+        namespace,
+        nonce: freshNonce(),
+        keys,
+      }),
+    );
+    const checkCommands = checks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
+    const commands = () => [...calls.map((call) => this.#commandOf(call)), ...wait, ...checkCommands];
+    let replies: readonly unknown[];
     try {
-      answers = await connection.together(words, { namespace: batch[0]?.namespace ?? "" });
+      replies = await connection.pipeline(commands, { namespace: batch[0]?.namespace ?? "" });
     } catch (error) {
       for (const { reject } of batch) reject(error);
       return;
     }
-    const acknowledged = quorum > 0 ? answers[calls.length] : 0;
-    const checkedAt = calls.length + wait.length;
-    const checkOf = new Map(
-      looks.map(({ namespace, nonce }, index) => [namespace, { answer: answers[checkedAt + index], nonce }]),
-    );
+    const acknowledged = quorum > 0 ? replies[calls.length] : 0;
+    const checkReplies = replies.slice(calls.length + wait.length);
     for (const [index, call] of calls.entries()) {
-      const checked = checkOf.get(call[0].namespace) as Checked;
+      const checkIndex = checks.findIndex(({ namespace }) => namespace === call[0].namespace);
+      const checkNonce = checks[checkIndex]?.nonce ?? "";
       try {
-        this.#settleAll(call, { answer: answers[index], acknowledged, checked });
+        this.#settle(call, { steps: replies[index], acknowledged, check: checkReplies[checkIndex], checkNonce });
       } catch (error) {
-        // A fault of our own: nobody waits for ever. What is settled already stays so.
+        // A bug of ours: no caller may wait forever. Promises that are settled already stay so.
         for (const { reject } of call) reject(error);
       }
     }
   }
 
-  #wordsOf(call: Call): Words {
+  #commandOf(call: Call): RedisCommand {
     const { bounds, now } = this.#options;
     const [{ keys, command }] = call;
     return RedisConnection.evalsha(
@@ -108,76 +123,59 @@ export class RedisSteps {
     );
   }
 
-  #settleAll(call: Call, found: Found): void {
-    const answers = this.#answersIn(call, found.answer);
-    if (answers instanceof Error) {
-      for (const { reject } of call) reject(answers);
+  #settle(call: Call, replies: CallReplies): void {
+    const stepReplies = this.#stepReplies(call, replies.steps);
+    if (stepReplies instanceof Error) {
+      for (const { reject } of call) reject(stepReplies);
       return;
     }
-    // What is refused needs no look behind it: nothing of it is used.
-    const look = answers.every(isRefusal) ? undefined : this.#lookBehind(call, found);
-    const acknowledgedCount = Number(found.acknowledged);
+    // A refusal needs no check: nothing of it is used.
+    const check = stepReplies.every(isRefusal) ? undefined : this.#check(call, replies);
+    const acknowledgedCount = Number(replies.acknowledged);
     for (const [index, { namespace, command, resolve, reject }] of call.entries()) {
-      const answer = answers[index] as StepAnswer;
-      if (isRefusal(answer)) reject(refused(answer.word, answer.detail, namespace));
-      else if (look === undefined || look instanceof Error) reject(look);
-      // One look serves all steps of a batch on a namespace.
-      else {
-        const { role, epoch, generation } = look;
-        resolve({ ...answer, acknowledgedCount, check: { nonce: command.nonce, role, epoch, generation } });
-      }
+      const reply = stepReplies[index] as StepReply;
+      if (isRefusal(reply)) reject(refused(reply.word, reply.detail, namespace));
+      else if (check === undefined || check instanceof Error) reject(check);
+      // One check serves all steps of a batch on a namespace.
+      else resolve({ ...reply, acknowledgedCount, check: { ...check, nonce: command.nonce } });
     }
   }
 
-  /** What was answered to each step of a call, or the error for all of them. */
-  #answersIn(call: Call, answer: unknown): readonly StepAnswer[] | Error {
+  /** The reply to each step of a call, or the error for all of them. */
+  #stepReplies(call: Call, reply: unknown): readonly StepReply[] | Error {
     const { connection } = this.#options;
-    if (answer instanceof Error) return connection.refusalIn(answer, contextOf(call));
-    const answers = answersIn(answer, call);
-    if (answers !== undefined) return answers;
-    connection.breakOff();
-    return strayAnswer(connection.server);
+    if (reply instanceof Error) return connection.errorFor(reply, contextOf(call));
+    const replies = stepRepliesIn(reply, call);
+    if (replies !== undefined) return replies;
+    connection.reconnect();
+    return unexpectedReply(connection.server);
   }
 
-  /** What the look behind a call's steps saw, or why nothing counts that they have done. */
-  #lookBehind(call: Call, { acknowledged, checked }: Found): CheckAnswer | Error {
+  /** The state of the server after the steps of a call, or why nothing counts that they have done. */
+  #check(call: Call, { acknowledged, check: reply, checkNonce }: CallReplies): CheckAnswer | Error {
     const { connection } = this.#options;
-    const part = [acknowledged, checked.answer].find((one) => one instanceof Error);
-    if (part !== undefined) return connection.refusalIn(part, contextOf(call));
-    const look = checkIn(checked.answer);
+    const errorReply = [acknowledged, reply].find((part) => part instanceof Error);
+    if (errorReply !== undefined) return connection.errorFor(errorReply, contextOf(call));
+    const check = checkIn(reply);
     const isCount = typeof acknowledged === "number" && acknowledged >= 0;
-    if (look?.nonce === checked.nonce && isCount) return look;
-    connection.breakOff();
-    return strayAnswer(connection.server);
+    if (check?.nonce === checkNonce && isCount) return check;
+    connection.reconnect();
+    return unexpectedReply(connection.server);
   }
 }
 
-/** A script that refuses a call as a whole tells the nonce of the first. */
+/** A script that refuses a call as a whole returns the nonce of the first step. */
 function contextOf([{ namespace, command }]: Call): { readonly namespace: string; readonly nonce: string } {
   return { namespace, nonce: command.nonce };
-}
-
-type Call = readonly [Waiting, ...Waiting[]];
-
-interface Checked {
-  readonly answer: unknown;
-  readonly nonce: string;
-}
-
-/** What came back for a call. */
-interface Found {
-  readonly answer: unknown;
-  readonly acknowledged: unknown;
-  readonly checked: Checked;
 }
 
 function freshNonce(): string {
   return randomBytes(12).toString("base64url");
 }
 
-/** Undefined for what is no answer of lua/check.lua. A generation that can't be read is a "-", and equal to none. */
-function checkIn(answer: unknown): CheckAnswer | undefined {
-  const [nonce, role, epoch, generation] = wordsIn(answer) ?? [];
+/** Undefined for what is no reply of lua/check.lua. A generation that can't be read is "-": NaN here, and equal to none. */
+function checkIn(reply: unknown): CheckAnswer | undefined {
+  const [nonce, role, epoch, generation] = stringsIn(reply) ?? [];
   if (nonce === undefined || role === undefined || epoch === undefined) return undefined;
   return { nonce, role, epoch, generation: wholeIn(generation) ?? Number.NaN };
 }

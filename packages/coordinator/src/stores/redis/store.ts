@@ -20,26 +20,22 @@ import {
   type Store,
 } from "../store.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
-import { recordIn } from "./answer.js";
-import { clusterLookUp } from "./cluster.js";
 import type { RedisConnection } from "./connection.js";
-import { strayAnswer } from "./errors.js";
-import type { ServerUse } from "./facts.js";
-import { inspectServers } from "./inspection.js";
+import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
+import { unexpectedReply } from "./errors.js";
+import { type ServerUse, sentinelFindings } from "./findings.js";
+import { inspectServers } from "./preflight.js";
 import {
   importParametersOf,
-  keysOf,
   leasesIn,
-  type NamespaceKeys,
   RETENTION_FIELDS,
+  recordIn,
   retentionIn,
   stateNumber,
   trimParametersOf,
-} from "./ledger.js";
-import { type LookUp, PURPOSES, RedisRoute } from "./route.js";
-import type { ScriptName } from "./scripts.js";
-import { sentinelFindings } from "./sentinel-warnings.js";
-import { sentinelLookUp } from "./sentinels.js";
+} from "./replies.js";
+import { PURPOSES, RedisRoute } from "./route.js";
+import { keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
 import { RedisSteps } from "./steps.js";
 
 const QUORUM_TIMEOUT_MS = 1_000;
@@ -80,7 +76,7 @@ export class RedisStore implements Store {
 
   private constructor(options: RedisStoreOptions | RedisGroupOptions) {
     this.#options = options;
-    this.#route = new RedisRoute({ lookUp: lookUpFor(options), login: options });
+    this.#route = new RedisRoute({ discover: discoveryFor(options), login: options });
   }
 
   /** @throws CoordinatorError `store_unavailable`. */
@@ -99,7 +95,7 @@ export class RedisStore implements Store {
     // The name first: a name without a record is harmless, a record without its name would not be listed.
     if (command.step === "init" || command.step === "recover") {
       const namesKey = this.#namesKey();
-      await this.#ask(namespace, namesKey, (redis) => redis.hsetnx(namesKey, namespace, ""));
+      await this.#send(namespace, namesKey, (redis) => redis.hsetnx(namesKey, namespace, ""));
     }
     const asked = "nodeCount" in command ? command.nodeCount : undefined;
     const nodeCount = asked ?? this.#nodeCounts.get(namespace) ?? 1;
@@ -110,7 +106,7 @@ export class RedisStore implements Store {
     const { after, acknowledgedCount } = outcome;
     this.#nodeCounts.set(namespace, after.nodeCount);
     // This server may be alone on its side of a cut.
-    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.doubt();
+    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.rediscover();
     return outcome;
   }
 
@@ -120,14 +116,14 @@ export class RedisStore implements Store {
       const answer = await connection.run("read", [record], [namespace], { namespace });
       return { fields: recordIn(answer), server: connection.server };
     });
-    if (fields === undefined) throw strayAnswer(server);
+    if (fields === undefined) throw unexpectedReply(server);
     this.#nodeCounts.set(namespace, fields.nodeCount);
     return { namespace, ...fields };
   }
 
   async listNamespaces(): Promise<readonly string[]> {
     const namesKey = this.#namesKey();
-    const names = await this.#ask("", namesKey, (redis) => redis.hkeys(namesKey));
+    const names = await this.#send("", namesKey, (redis) => redis.hkeys(namesKey));
     return names.sort();
   }
 
@@ -192,13 +188,13 @@ export class RedisStore implements Store {
     // No script: labels that outlive a record are harmless.
     await this.readNamespace(namespace);
     const { labels: key } = this.#keys(namespace);
-    await this.#ask(namespace, key, (redis) => redis.hset(key, LABELS_FIELD, labelsText(labels)));
+    await this.#send(namespace, key, (redis) => redis.hset(key, LABELS_FIELD, labelsText(labels)));
   }
 
   async readDescription(namespace: string): Promise<Holder["labels"]> {
     const { labels: key } = this.#keys(namespace);
     const [text] = await Promise.all([
-      this.#ask(namespace, key, (redis) => redis.hget(key, LABELS_FIELD)),
+      this.#send(namespace, key, (redis) => redis.hget(key, LABELS_FIELD)),
       this.readNamespace(namespace),
     ]);
     return labelsIn(text ?? "{}", namespace);
@@ -206,12 +202,12 @@ export class RedisStore implements Store {
 
   async readRetention(namespace: string): Promise<Retention> {
     const { retention } = this.#keys(namespace);
-    return retentionIn(await this.#ask(namespace, retention, (redis) => redis.hmget(retention, ...RETENTION_FIELDS)));
+    return retentionIn(await this.#send(namespace, retention, (redis) => redis.hmget(retention, ...RETENTION_FIELDS)));
   }
 
   async setRetention(namespace: string, days: number): Promise<void> {
     const { retention } = this.#keys(namespace);
-    await this.#ask(namespace, retention, (redis) => redis.hset(retention, { days }));
+    await this.#send(namespace, retention, (redis) => redis.hset(retention, { days }));
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
@@ -219,7 +215,7 @@ export class RedisStore implements Store {
     const parameters = [namespace, LEDGER_TRIM_LEASES_MAX, ...trimParametersOf(trim)];
     return await this.#route.use(record, "reads", async (connection) => {
       const answer = await connection.run("trim", [record, ledger, reports, retention], parameters, { namespace });
-      if (answer !== 0 && answer !== 1) throw strayAnswer(connection.server);
+      if (answer !== 0 && answer !== 1) throw unexpectedReply(connection.server);
       return answer === 1;
     });
   }
@@ -238,8 +234,8 @@ export class RedisStore implements Store {
     }
   }
 
-  #ask<T>(namespace: string, key: string, send: Parameters<typeof RedisConnection.prototype.ask<T>>[1]): Promise<T> {
-    return this.#route.use(key, "reads", (connection) => connection.ask({ namespace }, send));
+  #send<T>(namespace: string, key: string, call: Parameters<typeof RedisConnection.prototype.send<T>>[1]): Promise<T> {
+    return this.#route.use(key, "reads", (connection) => connection.send({ namespace }, call));
   }
 
   #stepsOver(connection: RedisConnection): RedisSteps {
@@ -272,9 +268,9 @@ export class RedisStore implements Store {
   }
 }
 
-function lookUpFor(options: RedisStoreOptions | RedisGroupOptions): LookUp {
-  if (options.kind === "redis-sentinel") return sentinelLookUp(options, options);
-  if (options.kind === "redis-cluster") return clusterLookUp(options, options);
+function discoveryFor(options: RedisStoreOptions | RedisGroupOptions): Discover {
+  if (options.kind === "redis-sentinel") return discoverMaster(options, options);
+  if (options.kind === "redis-cluster") return discoverCluster(options, options);
   const { host, port } = options;
   return async () => ({ endpoints: [{ host, port }], endpointOf: () => ({ host, port }) });
 }

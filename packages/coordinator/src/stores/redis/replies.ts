@@ -1,46 +1,67 @@
 /**
- * Keys of a namespace in Redis, and what the scripts of lua/ are given of leases and answer of them. Pure; how a ledger is written
- * down, lua/ledger.lua alone knows.
+ * Reads replies of our scripts, and makes the parameters of those that write the ledger; only lua/ledger.lua knows how a ledger is
+ * stored. Text and whole numbers are checked here: JavaScript would convert anything to a number, and a comparison with NaN is never
+ * true, so it would let everything pass. Pure.
  */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
+import { RECEIPT_KEY_PATTERN } from "../../guard/record.js";
 import { lastLedgerIdOf } from "../../lease-identity.js";
+import { parseStoreId } from "../../store-id.js";
 import { holderJsonOf, ledgerEntriesOf } from "../ledger-entry.js";
-import type { LedgerTrim, Retention } from "../store.js";
-import { wholeIn, wordsIn } from "./answer.js";
+import type { LedgerTrim, NamespaceRecord, Retention } from "../store.js";
 
-export interface NamespaceKeys {
-  readonly record: string;
-  readonly ledger: string;
-  readonly holders: string;
-  readonly reports: string;
-  readonly labels: string;
-  readonly retention: string;
+/** The strings of a reply; undefined when it is not a list of strings. */
+export function stringsIn(reply: unknown): readonly string[] | undefined {
+  return Array.isArray(reply) && reply.every((part) => typeof part === "string") ? reply : undefined;
 }
 
-/** The braces put all keys of a namespace in one hash slot, so that one script may touch them in a Cluster. */
-export function keysOf(prefix: string, namespace: string): NamespaceKeys {
-  const key = (name: string) => `${prefix}{${namespace}}:${name}`;
-  return {
-    record: key("record"),
-    ledger: key("ledger"),
-    holders: key("holders"),
-    reports: key("reports"),
-    labels: key("labels"),
-    retention: key("retention"),
-  };
+const WHOLE = /^(?:0|[1-9]\d{0,15})$/;
+
+/** A whole number as our scripts write it, up to `max`; undefined for every other text. */
+export function wholeIn(text: string | undefined, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  if (text === undefined || !WHOLE.test(text)) return undefined;
+  const number = Number(text);
+  return number <= max ? number : undefined;
 }
 
-/** Names that no key has, for what another program left in the place of record, ledger and holders. */
-export function asideKeysOf({ record, ledger, holders }: NamespaceKeys, nonce: string): readonly string[] {
-  return [record, ledger, holders].map((key) => `${key}:foreign:${nonce}`);
+/** Whole numbers by name, each from its text, up to its maximum; undefined when one of the texts is not such a number. */
+export function wholesIn<Name extends string>(
+  texts: Readonly<Record<Name, readonly [text: string | undefined, max?: number]>>,
+): Readonly<Record<Name, number>> | undefined {
+  const numbers: Partial<Record<Name, number>> = {};
+  for (const name in texts) {
+    const [text, max] = texts[name];
+    const number = wholeIn(text, max);
+    if (number === undefined) return undefined;
+    numbers[name] = number;
+  }
+  return numbers as Record<Name, number>;
+}
+
+/** The record in a reply of lua/read.lua, which has checked it; undefined for any other reply. */
+export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | undefined {
+  const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal] =
+    stringsIn(reply) ?? [];
+  const id = parseStoreId(storeId);
+  const numbers = wholesIn({
+    version: [version, VERSION_MAX],
+    highWaterMark: [mark, RUN_MAX],
+    changedAtMs: [changedAtMs],
+    generation: [generation],
+    phase: [phase],
+    nodeCount: [nodeCount],
+  });
+  if (id === undefined || numbers === undefined || !RECEIPT_KEY_PATTERN.test(receiptKey) || seal === undefined) return;
+  return { storeId, firstVersion: id.firstVersion, firstRun: id.firstRun, ...numbers, receiptKey, seal };
 }
 
 const STATES: readonly Progress["state"][] = ["open", "exhausted", "closed", "burnt"];
 
-/** The leases in an answer of lua/leases.lua. @throws CoordinatorError `store_corrupt` for what is none. */
-export function leasesIn(answer: unknown): readonly LedgerEntry[] {
-  const [lines, holders] = (Array.isArray(answer) ? answer : []).map(wordsIn);
+/** The leases in a reply of lua/leases.lua. @throws CoordinatorError `store_corrupt` for any other reply. */
+export function leasesIn(reply: unknown): readonly LedgerEntry[] {
+  const [lines, holders] = (Array.isArray(reply) ? reply : []).map(stringsIn);
   if (lines === undefined || holders === undefined)
     throw corrupt("leases were asked for, and something else was answered");
   const jsonOf = new Map(
@@ -77,7 +98,7 @@ export function importParametersOf(lease: LedgerEntry): readonly (string | numbe
   return [...granted, firstRun + runCount - 1 - run, used, stateNumber(state), reportedAtMs];
 }
 
-/** A trim as lua/trim.lua takes it, behind the namespace and the most leases. */
+/** A trim as lua/trim.lua takes it, after the namespace and the maximum of leases. */
 export function trimParametersOf(trim: LedgerTrim): readonly (string | number)[] {
   const { storeId, trimmedThrough, through, leasedAtMs, leases } = trim;
   const named = leases.flatMap(({ lastLedgerId, reportedAtMs }) => [lastLedgerId, reportedAtMs ?? "-"]);
@@ -87,7 +108,7 @@ export function trimParametersOf(trim: LedgerTrim): readonly (string | number)[]
 /** The fields of the retention, in the order in which `retentionIn` reads them. */
 export const RETENTION_FIELDS = ["days", "through", "leasedAtMs"] as const;
 
-/** @throws CoordinatorError `store_corrupt` for what is none. */
+/** @throws CoordinatorError `store_corrupt` when a field is no whole number. */
 export function retentionIn(fields: readonly (string | null)[]): Retention {
   const [days, through, leasedAtMs] = fields.map((field) => wholeIn(field ?? "0"));
   if (days === undefined || through === undefined || leasedAtMs === undefined) {
