@@ -25,7 +25,7 @@ export const TARGETS = {
   stores: {
     mutate: [
       `${STORES}/{import,report,trim}-decision.ts`,
-      `${STORES}/{memory,namespace-record,sqlite/records,sqlite/store}.ts`,
+      `${STORES}/{memory,namespace-record,sqlite/tables,sqlite/store}.ts`,
     ],
     tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,moved-seal,burnt}.test.ts`],
   },

@@ -10,7 +10,7 @@ import { shellWord } from "@callnumber/protocol/operator";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type MountedFile, mountUnavailable, withMounted } from "../../../test/mounted-file.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
-import { mountPointsIn } from "../src/stores/sqlite/real-path.js";
+import { mountPointsIn } from "../src/stores/sqlite/file-checks.js";
 import { live, type MadeStore, newStore } from "./embedded-place.js";
 
 let place: MadeStore;

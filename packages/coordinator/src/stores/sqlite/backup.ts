@@ -1,16 +1,14 @@
 /**
- * Backs an embedded store up while it leases, from its own process or from another one. Reads through SQLite only, in one
- * transaction, and takes no lock: what it writes is the store as it stood at one moment, in a file without a log beside it.
+ * Backs up an embedded store while it leases, from its own process or from another one. Reads through SQLite only, in one
+ * transaction, and takes no lock: the backup is the store at one moment, in a file without a log.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { isLink } from "../../real-path.js";
-import { unusable } from "./faults.js";
-import { missing } from "./file.js";
+import { missing, unusable } from "./errors.js";
+import { makePrivateFile, mustNotBeMounted, storePathOf, syncFolderOf } from "./file-checks.js";
 import { MARK_AS_BACKUP } from "./file-identity.js";
-import { makePrivateFile, syncFolderOf } from "./private-file.js";
-import { mustNotBeMounted, storePathOf } from "./real-path.js";
 import { mustBeOurs } from "./schema.js";
 
 export interface SqliteBackup {

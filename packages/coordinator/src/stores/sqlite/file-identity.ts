@@ -102,12 +102,12 @@ function copied(
 ): CoordinatorError {
   return new CoordinatorError(
     "store_copied",
-    `${path} is a copy: the store was made in ${told(kept)}, and this is ${told(found)}. If the original exists, use it: both would lease the ` +
+    `${path} is a copy: the store was made in ${describe(kept)}, and this is ${describe(found)}. If the original exists, use it: both would lease the ` +
       `same runs. If it is lost, run \`${commandLine("recover", namespace)}\``,
   );
 }
 
-function told(identity: FileIdentity | undefined): string {
+function describe(identity: FileIdentity | undefined): string {
   if (identity === undefined) return "an unknown file";
   if (identity.inode === BACKUP_INODE) return "a backup";
   const { inode, birthNs } = identity;

@@ -1,26 +1,20 @@
 /**
- * Opens the file of the embedded store: alone, durable, where it was made, and never by accident a new one.
- * Knows SQLite; knows nothing of runs. From here on the file is opened through SQLite only.
+ * Opens the file of the embedded store: exclusively, durably, where it was made, and never by accident a new one. Knows SQLite;
+ * knows nothing of runs. While it is open, the file is accessed through SQLite only.
  * Guarantees: G11 (docs/guarantees.md).
  */
-
-import { existsSync, type Stats, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import process from "node:process";
-import { shellWord } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { CoordinatorError } from "../../errors.js";
+import type { CoordinatorError } from "../../errors.js";
 import { makePrivateFolder } from "../../private-file.js";
-import { isBusy, unusable } from "./faults.js";
+import { isBusy, locked, lockLost, missing, notInPlace, notLocal, unusable } from "./errors.js";
+import { makePrivateFile, mustBeStoreFile, mustNotBeMounted, nearestThatExists, storePathOf } from "./file-checks.js";
 import { faultOfIdentity } from "./file-identity.js";
-import { lockBeside, locked, lockItself, lockLost, type SqliteLock, shareWithReaders, unlockItself } from "./lock.js";
 import { type Machine, networkFileSystemOf } from "./machine.js";
-import { faultOfStoreFile, makePrivateFile } from "./private-file.js";
-import { mustNotBeMounted, storePathOf } from "./real-path.js";
 import { holdsNothing, makeSchema, mustBeOurs } from "./schema.js";
 
-/** Nobody else should write; a tool that looks may hold the file for a moment. */
+/** A tool that reads the file may lock it for a moment. */
 const BUSY_TIMEOUT_MS = 1_000;
 
 export interface SqliteFileOptions {
@@ -45,8 +39,8 @@ export interface SqliteFile {
   /** The name of the network file system that it lies on, and that was allowed; undefined for a local one. */
   readonly networkFileSystem: string | undefined;
   /**
-   * @throws CoordinatorError `store_locked`, `store_copied`, `store_unavailable` when lock, file or log are not any more those
-   *   that others would meet.
+   * @throws CoordinatorError `store_locked`, `store_copied`, `store_unavailable` when another process would no longer find this
+   *   lock, file or log under its name.
    */
   mustBeInPlace(): void;
   close(): void;
@@ -64,12 +58,12 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     if (!create) throw missing(at);
   };
   const path = storePathOf(givenPath, { create });
-  let lock: SqliteLock | undefined;
+  let lock: FileLock | undefined;
   let database: DatabaseSyncInstance | undefined;
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
     if (stats === undefined) mustBeMade(path);
-    mustBeStoreFile(path, stats);
+    else mustBeStoreFile(path, stats);
     mustNotBeMounted(path);
     const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
     if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
@@ -81,10 +75,10 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
     const isNew = holdsNothing(database);
     if (isNew) mustBeMade(path);
     // Before anything is written: the file may belong to another program.
-    if (!isNew) mustBeOurs(database, path);
+    else mustBeOurs(database, path);
     const copyFault = isNew ? undefined : faultOfIdentity(database, path);
     if (copyFault !== undefined && !options.acceptCopy) throw copyFault;
-    // FULL: a lease is on the disk before it is answered. The build's own default for WAL would lose the last ones.
+    // FULL: a lease is on the disk before its response. The build's own default for WAL would lose the last ones.
     database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
     shareWithReaders(database);
     if (isNew) makeSchema(database, path);
@@ -104,10 +98,10 @@ export function openSqliteFile(givenPath: string, options: SqliteFileOptions): S
 }
 
 /**
- * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` takes both log and lock away, so that
- * a copy of the file alone is not an old state. The lock beside the file goes last: until then no other process may open the store.
+ * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` removes both log and lock, so that
+ * a copy of the file alone is not an old state. The lock file goes last: until then no other process may open the store.
  */
-function closeBoth(database: DatabaseSyncInstance | undefined, lock: SqliteLock | undefined): () => void {
+function closeBoth(database: DatabaseSyncInstance | undefined, lock: FileLock | undefined): () => void {
   return () => {
     try {
       if (database !== undefined) unlockItself(database);
@@ -123,10 +117,10 @@ function closeBoth(database: DatabaseSyncInstance | undefined, lock: SqliteLock 
 }
 
 /**
- * What has no name any more goes with this process. A log is taken away by any program that closes the file last, as far as
- * SQLite can tell: and it can't, once this process has opened and closed the file in another way.
+ * A file without a name is lost with this process. The log is removed by any program that closes the file last, as far as SQLite
+ * can tell: and it can't, once this process has opened and closed the file in another way.
  */
-function mustBeInPlace(path: string, lock: SqliteLock): () => void {
+function mustBeInPlace(path: string, lock: FileLock): () => void {
   const logPath = `${path}-wal`;
   const inode = inodeIfThere(path);
   const logInode = inodeIfThere(logPath);
@@ -145,42 +139,59 @@ function inodeIfThere(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-function notInPlace(code: ErrorCode, path: string, remedy: string): CoordinatorError {
-  const message = `the file ${path} was removed or replaced while the store was open; this coordinator leases no more. ${remedy}`;
-  return new CoordinatorError(code, message);
+/**
+ * One of the two locks; both end with the process, however it ends. This one is a lock file next to the store, which nothing else
+ * opens, so that it holds also before there is a database. The other one is SQLite's own on the file itself, by inode, so that it
+ * holds for every name of the file; but a process that opens and closes its own database file without SQLite, to copy or to hash
+ * it, drops it silently.
+ */
+interface FileLock {
+  /** Whether other processes would still find it: somebody may have removed a "stale" lock file. */
+  isHeld(): boolean;
+  close(): void;
 }
 
-function nearestThatExists(path: string): string {
-  return existsSync(path) ? path : nearestThatExists(dirname(path));
+/** @throws SQLITE_BUSY when another process holds it. */
+function lockBeside(path: string): FileLock {
+  const lockPath = `${path}.lock`;
+  makePrivateFile(lockPath);
+  const lock = new DatabaseSync(lockPath, { timeout: 0 });
+  try {
+    lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
+    const { ino } = statSync(lockPath);
+    return {
+      isHeld: () => inodeIfThere(lockPath) === ino,
+      close: () => lock.close(),
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
 }
 
-/** Locks over a network hold or don't, and nobody can tell; a write that was acknowledged may not be on any disk. */
-function notLocal(path: string, networkFileSystem: string): CoordinatorError {
-  return new CoordinatorError(
-    "store_unavailable",
-    `the store ${path} would lie on a network file system (${networkFileSystem}), where a lock can't be relied on and two machines could ` +
-      "lease the same runs. Put it on a local disk, or use Redis; or say --allow-network-file-system, when one machine alone ever uses it",
-  );
+/**
+ * Locks the file itself against every other connection. First of all: nothing may read the log before, because a log that was left
+ * next to another name of a file in use would be written into it.
+ * @throws SQLITE_BUSY when another process has the file open, by whatever name.
+ */
+function lockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;");
 }
 
-/** Of what is there already; what is made here has one name, and is readable for this user alone. */
-function mustBeStoreFile(path: string, stats: Stats | undefined): void {
-  const fault = stats && (faultOfKind(stats) ?? faultOfStoreFile(stats, path, process.geteuid?.()));
-  if (fault !== undefined) throw new CoordinatorError("store_unavailable", `the store ${path} is not used: ${fault}`);
+/**
+ * Turns the lock of `lockItself` into one that lets others read, for backups, and still keeps a second `lockItself` out. SQLite can't
+ * do so in one step: in between, another process may open the file, which the second BEGIN EXCLUSIVE finds out. SELECT opens the
+ * log while the lock is a shared one: only then others may read it.
+ * @throws SQLITE_BUSY
+ */
+function shareWithReaders(database: DatabaseSyncInstance): void {
+  database.exec(`
+    PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL;
+    PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_master;
+    PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA locking_mode = NORMAL; COMMIT;`);
 }
 
-/** Two hard links are two paths, with a lock and a log for each: two processes would lease the same runs and not notice. */
-function faultOfKind(stats: Stats): string | undefined {
-  if (stats.isDirectory()) return "it is a directory. Give the path of a file in it";
-  if (!stats.isFile()) return "it is not a regular file. Give the path of one";
-  if (stats.nlink === 1) return undefined;
-  return "the file has more than one name (hard links); opened by two names it would lease runs twice. Leave one of them";
-}
-
-export function missing(path: string): CoordinatorError {
-  return new CoordinatorError(
-    "store_missing",
-    `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
-      `directory, another user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
-  );
+/** Empties the log into the file. @throws SQLITE_BUSY while another process reads it. */
+function unlockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_master;");
 }

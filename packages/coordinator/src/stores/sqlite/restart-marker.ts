@@ -28,8 +28,8 @@ import {
 import { join } from "node:path";
 import process from "node:process";
 import type { RestartMark } from "../../guard/adopt.js";
+import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
-import { storePathOf } from "./real-path.js";
 
 /** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
 const SLOT_BYTES = 512;

@@ -1,8 +1,8 @@
-/** What an embedded store's database holds, and how one tells it from other databases. */
+/** The tables of an embedded store, and how its database differs from the databases of other programs. */
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../../errors.js";
+import { syncFolderOf } from "./file-checks.js";
 import { IDENTITY_SCHEMA, keepIdentity } from "./file-identity.js";
-import { syncFolderOf } from "./private-file.js";
 
 /** "CALL": tells our files from those of other programs that use SQLite. */
 const APPLICATION_ID = 0x43414c4c;

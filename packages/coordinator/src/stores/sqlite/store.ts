@@ -12,9 +12,9 @@ import { decide } from "../../guard/decisions.js";
 import type { FoundKeys } from "../../guard/found.js";
 import type { GuardRecord } from "../../guard/record.js";
 import { isRefusal } from "../../guard/refusal.js";
+import { lastLedgerIdOf } from "../../lease-identity.js";
 import { notLeased, refused } from "../../refusals.js";
 import { leasesToAppend } from "../import-decision.js";
-import { labelsIn, labelsText } from "../kept-labels.js";
 import { holderJsonOf } from "../ledger-entry.js";
 import { namespaceRecordIn, recordAfter } from "../namespace-record.js";
 import { decideReport } from "../report-decision.js";
@@ -31,18 +31,16 @@ import {
   type Store,
 } from "../store.js";
 import { decideTrim } from "../trim-decision.js";
-import { unusable } from "./faults.js";
+import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile } from "./file.js";
+import { fileModeOf } from "./file-checks.js";
 import { keepIdentity } from "./file-identity.js";
-import { SqliteLabels } from "./labels.js";
-import { NO_RETENTION, SqliteLedger } from "./ledger.js";
-import { SqliteLife } from "./life.js";
+import { sqliteFindings } from "./findings.js";
 import { type Machine, thisMachine } from "./machine.js";
-import { sqliteFindings } from "./preflight.js";
-import { fileModeOf } from "./private-file.js";
-import { hasRecord, SqliteRecords } from "./records.js";
+import { RestartDetection } from "./restart-detection.js";
 import { openRestartMarker, type RestartMarker } from "./restart-marker.js";
-import { SqliteTurns } from "./turns.js";
+import { hasRecord, NO_RETENTION, SqliteLedger, SqliteNamespaces } from "./tables.js";
+import { SqliteTransactions } from "./transactions.js";
 
 export interface SqliteStoreOptions {
   readonly path: string;
@@ -72,14 +70,13 @@ export class SqliteStore implements Store {
   readonly #file: SqliteFile;
   readonly #now: () => number;
   readonly #bounds: Bounds;
-  readonly #records: SqliteRecords;
+  readonly #namespaces: SqliteNamespaces;
   readonly #ledger: SqliteLedger;
-  readonly #labels: SqliteLabels;
-  readonly #life: SqliteLife;
-  readonly #turns: SqliteTurns;
+  readonly #restart: RestartDetection;
+  readonly #transactions: SqliteTransactions;
   /** Why nothing but `recover` is done; undefined once the file is the one that the store was made in. */
   #copyFault: CoordinatorError | undefined;
-  /** A `recover` in the transaction under way has made this file the store's. */
+  /** A `recover` in the current transaction has made this file the store's. */
   #hasAcceptedCopy = false;
 
   /** @throws CoordinatorError as `openSqliteFile`. */
@@ -96,21 +93,20 @@ export class SqliteStore implements Store {
     this.#bounds = bounds;
     let marker: RestartMarker | undefined;
     try {
-      this.#turns = new SqliteTurns(this.#file, {
+      this.#transactions = new SqliteTransactions(this.#file, {
         committing: () => this.#committing(),
         committed: () => this.#committed(),
         rolledBack: () => this.#rolledBack(),
-        failed: () => this.#life.failed(),
+        failed: () => this.#restart.failed(),
       });
-      this.#records = new SqliteRecords(this.#file.database);
+      this.#namespaces = new SqliteNamespaces(this.#file.database);
       this.#ledger = new SqliteLedger(this.#file.database);
-      this.#labels = new SqliteLabels(this.#file.database);
       marker = openRestartMarker(this.path, machine);
-      this.#life = new SqliteLife({
+      this.#restart = new RestartDetection({
         machine,
         marker,
         epsMs: bounds.epsMs,
-        records: this.#records.all(),
+        records: this.#namespaces.all(),
         isCopy: this.#copyFault !== undefined,
       });
     } catch (error) {
@@ -120,17 +116,17 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** How the start was judged, by namespace: `unbroken` where leasing goes on densely, else why it is a doubt. */
+  /** As `RestartDetection.restarts`. */
   get restarts(): ReadonlyMap<string, Restart> {
-    return this.#life.restarts;
+    return this.#restart.restarts;
   }
 
   step(namespace: string, command: StepCommand): Promise<Outcome> {
-    return this.#turns.add(() => {
+    return this.#transactions.add(() => {
       if (command.step !== "recover") this.#mustNotBeCopy();
       const keys = this.#found(namespace);
       const nowMs = this.#now();
-      const epoch = this.#life.epochOf(namespace, keys.fields);
+      const epoch = this.#restart.epochOf(namespace, keys.fields);
       const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
       const written = decide({ namespace, keys, server, nowMs, bounds: this.#bounds }, command);
       if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
@@ -145,49 +141,46 @@ export class SqliteStore implements Store {
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    return this.#turns.read(() => namespaceRecordIn(this.#records.of(namespace).fields, namespace));
+    return this.#transactions.read(() => namespaceRecordIn(this.#namespaces.of(namespace).fields, namespace));
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    return this.#turns.read(() => [...this.#records.all().keys()]);
+    return this.#transactions.read(() => [...this.#namespaces.all().keys()]);
   }
 
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    return this.#turns.add(() => {
-      this.#mustNotBeCopy();
-      const { id } = this.#records.of(namespace);
-      const lease = this.#ledger.reportable(id, ledgerId);
+    return this.#write(() => {
+      const { id } = this.#namespaces.of(namespace);
+      const lease = this.#ledger.entryOf(id, ledgerId);
       if (lease === undefined) throw notLeased(namespace, ledgerId);
       const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
-      this.#ledger.setProgress(id, lease.lastLedgerId, progress);
+      this.#ledger.setProgress(id, lastLedgerIdOf(lease), progress);
     });
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    return this.#turns.read(() => this.#ledger.entryOf(this.#records.of(namespace).id, ledgerId));
+    return this.#transactions.read(() => this.#ledger.entryOf(this.#namespaces.of(namespace).id, ledgerId));
   }
 
   async listLeases(
     namespace: string,
     { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    return this.#turns.read(() => this.#ledger.below(this.#records.of(namespace).id, belowLedgerId, limit));
+    return this.#transactions.read(() => this.#ledger.below(this.#namespaces.of(namespace).id, belowLedgerId, limit));
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    return this.#turns.read(() => this.#ledger.firstSince(this.#records.of(namespace).id, timeMs));
+    return this.#transactions.read(() => this.#ledger.firstSince(this.#namespaces.of(namespace).id, timeMs));
   }
 
   async preflight(): Promise<readonly Finding[]> {
     const { path, networkFileSystem } = this.#file;
-    const { isMarking, restarts } = this.#life;
+    const { isMarking, restarts } = this.#restart;
     const mode = fileModeOf(path);
     const fault = this.#copyFault;
-    const ofCopy: readonly Finding[] =
-      fault === undefined
-        ? []
-        : [{ code: fault.code, what: fault.message, remedy: `\`${commandLine("recover", undefined)}\`` }];
-    const found = this.#turns.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    const remedy = `\`${commandLine("recover", undefined)}\``;
+    const ofCopy: readonly Finding[] = fault === undefined ? [] : [{ code: fault.code, what: fault.message, remedy }];
+    const found = this.#transactions.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
     return [...ofCopy, ...(await found)];
   }
 
@@ -195,102 +188,101 @@ export class SqliteStore implements Store {
     namespace: string,
     { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
   ): Promise<readonly LedgerEntry[]> {
-    return this.#turns.read(() => {
-      const standing = this.#records.ifThere(namespace);
-      return standing === undefined ? [] : this.#ledger.after(standing.id, afterLedgerId, limit);
+    return this.#transactions.read(() => {
+      const id = this.#namespaces.ifThere(namespace)?.id;
+      return id === undefined ? [] : this.#ledger.after(id, afterLedgerId, limit);
     });
   }
 
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
-    return this.#turns.add(() => {
-      this.#mustNotBeCopy();
-      const standing = this.#records.ifThere(namespace);
-      const there = {
+    return this.#write(() => {
+      const stored = this.#namespaces.ifThere(namespace);
+      const found = {
         namespace,
-        hasRecord: standing !== undefined && hasRecord(standing.fields),
-        newestLedgerId: standing === undefined ? 0 : this.#ledger.mark(standing.id),
-        leaseAt: (ledgerId: number) => standing && this.#ledger.endingAt(standing.id, ledgerId),
+        hasRecord: stored !== undefined && hasRecord(stored.fields),
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newest(stored.id),
+        leaseAt: (ledgerId: number) => stored && this.#ledger.endingAt(stored.id, ledgerId),
       };
-      const missing = leasesToAppend(there, leases);
+      const missing = leasesToAppend(found, leases);
       if (missing.length === 0) return;
-      const id = this.#records.idOf(namespace);
-      for (const lease of missing) this.#ledger.addTakenOver(id, lease);
+      const id = this.#namespaces.idOf(namespace);
+      for (const lease of missing) this.#ledger.addImported(id, lease);
     });
   }
 
   describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
-    return this.#turns.add(() => {
-      this.#mustNotBeCopy();
-      this.#labels.set(this.#records.of(namespace).id, labelsText(labels));
-    });
+    return this.#write(() => this.#namespaces.setLabels(this.#namespaces.of(namespace).id, labels));
   }
 
   async readDescription(namespace: string): Promise<Holder["labels"]> {
-    return this.#turns.read(() => labelsIn(this.#labels.of(this.#records.of(namespace).id) ?? "{}", namespace));
+    return this.#transactions.read(() => this.#namespaces.labels(namespace));
   }
 
   async readRetention(namespace: string): Promise<Retention> {
-    return this.#turns.read(() => {
-      const standing = this.#records.ifThere(namespace);
-      return standing === undefined ? NO_RETENTION : this.#ledger.retention(standing.id);
+    return this.#transactions.read(() => {
+      const id = this.#namespaces.ifThere(namespace)?.id;
+      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
     });
   }
 
   setRetention(namespace: string, days: number): Promise<void> {
-    return this.#turns.add(() => {
-      this.#mustNotBeCopy();
-      this.#ledger.setRetention(this.#records.idOf(namespace), days);
-    });
+    return this.#write(() => this.#ledger.setRetention(this.#namespaces.idOf(namespace), days));
   }
 
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
-    return this.#turns.add(() => {
-      this.#mustNotBeCopy();
-      const { id, fields } = this.#records.ifThere(namespace) ?? { id: undefined, fields: undefined };
+    return this.#write(() => {
+      const stored = this.#namespaces.ifThere(namespace);
       const found = {
         namespace,
-        fields,
-        trimmedThrough: id === undefined ? 0 : this.#ledger.retention(id).through,
-        newestLedgerId: id === undefined ? 0 : this.#ledger.mark(id),
-        leases: id === undefined ? [] : this.#ledger.upTo(id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
+        fields: stored?.fields,
+        trimmedThrough: stored === undefined ? 0 : this.#ledger.retention(stored.id).through,
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newest(stored.id),
+        leases: stored === undefined ? [] : this.#ledger.upTo(stored.id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
       };
       if (!decideTrim(found, trim)) return false;
-      this.#ledger.trim(this.#records.idOf(namespace), trim);
+      this.#ledger.trim(this.#namespaces.idOf(namespace), trim);
       return true;
     });
   }
 
   async close(): Promise<void> {
-    if (!this.#turns.close()) return;
-    this.#life.close();
+    if (!this.#transactions.close()) return;
+    this.#restart.close();
     this.#file.close();
   }
 
   #committing(): void {
-    this.#records.write();
-    this.#life.committing();
+    this.#namespaces.write();
+    this.#restart.committing();
   }
 
   #committed(): void {
-    this.#records.forget();
+    this.#namespaces.forget();
     if (this.#hasAcceptedCopy) this.#copyFault = undefined;
     this.#hasAcceptedCopy = false;
-    this.#life.committed();
+    this.#restart.committed();
   }
 
   #rolledBack(): void {
-    this.#records.forget();
+    this.#namespaces.forget();
     this.#hasAcceptedCopy = false;
-    this.#life.rolledBack();
+    this.#restart.rolledBack();
+  }
+
+  /** Of everything but steps. */
+  #write<T>(job: () => T): Promise<T> {
+    return this.#transactions.add(() => {
+      this.#mustNotBeCopy();
+      return job();
+    });
   }
 
   #found(namespace: string): FoundKeys {
-    const standing = this.#records.ifThere(namespace);
-    const isThere = standing !== undefined;
-    const ledgerMark = isThere ? this.#ledger.mark(standing.id) : 0;
+    const { id, fields } = this.#namespaces.ifThere(namespace) ?? { id: undefined, fields: {} };
+    const ledgerMark = id === undefined ? 0 : this.#ledger.newest(id);
     return {
-      record: isThere && hasRecord(standing.fields) ? "hash" : "none",
-      fields: isThere ? standing.fields : {},
+      record: hasRecord(fields) ? "hash" : "none",
+      fields,
       expires: false,
       ledger: ledgerMark === 0 ? "none" : "stream",
       ledgerMark,
@@ -300,8 +292,8 @@ export class SqliteStore implements Store {
 
   /** The id of its namespace. */
   #save(record: GuardRecord): number {
-    const { id, fields } = this.#records.save(record);
-    this.#life.wrote(record, fields.k);
+    const { id, fields } = this.#namespaces.save(record);
+    this.#restart.wrote(record, fields.k);
     return id;
   }
 

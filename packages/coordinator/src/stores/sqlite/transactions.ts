@@ -1,41 +1,54 @@
 /**
- * The turns of the embedded store: all jobs of one turn of the event loop in one transaction, answered when it is on the disk.
- * Knows nothing of runs.
+ * The transactions of the embedded store: all jobs of one event-loop iteration in one transaction, so that they share one sync of
+ * the disk. A job is answered when it is on the disk. Knows nothing of runs.
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../../errors.js";
-import { failed, isOfSqlite, reasonOf, unusable } from "./faults.js";
+import { failed, isOfSqlite, reasonOf, unusable } from "./errors.js";
 import type { SqliteFile } from "./file.js";
-import { type JobOutcome, TurnQueue } from "./turn-queue.js";
 
-export interface TurnWatcher {
+export interface TransactionHooks {
   /** Before each commit. @throws anything: then nothing is committed, now or later. */
   committing(): void;
-  /** After it, before its answers. */
+  /** After the commit, before its jobs are answered. */
   committed(): void;
-  /** What the transaction wrote is undone. */
+  /** The transaction's writes are undone. */
   rolledBack(): void;
-  /** Nothing is answered from now on, and nobody knows what is on the disk. */
+  /** From now on every job fails, and what is on the disk is not known. */
   failed(): void;
 }
 
-export class SqliteTurns {
+interface QueuedJob {
+  readonly run: () => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type JobOutcome = { readonly value: unknown } | { readonly error: unknown };
+
+export class SqliteTransactions {
   readonly #file: SqliteFile;
-  readonly #watcher: TurnWatcher;
+  readonly #hooks: TransactionHooks;
   readonly #statements: Record<"begin" | "commit" | "rollback", StatementSyncInstance>;
-  readonly #queue = new TurnQueue((jobs) => this.#inOneTransaction(jobs));
+  #queue: QueuedJob[] = [];
   #failure: CoordinatorError | undefined;
   #isClosed = false;
 
-  constructor(file: SqliteFile, watcher: TurnWatcher) {
+  constructor(file: SqliteFile, hooks: TransactionHooks) {
     this.#file = file;
-    this.#watcher = watcher;
+    this.#hooks = hooks;
     this.#statements = preparedAll(file.database, { begin: "BEGIN IMMEDIATE", commit: "COMMIT", rollback: "ROLLBACK" });
   }
 
-  /** Does a job with the others of its turn. A CoordinatorError that it throws, before it has written anything, is its own. */
+  /**
+   * Runs a job in one transaction with the other jobs of this event-loop iteration. A CoordinatorError that it throws before it has
+   * written anything fails this job alone.
+   */
   add<T>(job: () => T): Promise<T> {
-    return this.#queue.add(job);
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ run: job, resolve, reject });
+      if (this.#queue.length === 1) setImmediate(() => this.#flush());
+    });
   }
 
   /** Reads outside of any transaction. @throws CoordinatorError when the store is closed or has failed. */
@@ -48,34 +61,52 @@ export class SqliteTurns {
     }
   }
 
-  /** Does what waits; takes nothing more. Answers whether it was open until now. */
+  /** Runs the queued jobs; later ones fail. Returns whether it was open until now. */
   close(): boolean {
     if (this.#isClosed) return false;
-    this.#queue.flush();
+    this.#flush();
     this.#isClosed = true;
     return true;
   }
 
-  /** Refusals fail their own job; everything else fails the whole turn, and a fault of SQLite the store. */
-  #inOneTransaction(jobs: readonly (() => unknown)[]): JobOutcome<unknown>[] {
+  #flush(): void {
+    const jobs = this.#queue;
+    this.#queue = [];
+    if (jobs.length === 0) return;
+    let outcomes: readonly JobOutcome[];
+    try {
+      outcomes = this.#inOneTransaction(jobs);
+    } catch (error) {
+      for (const { reject } of jobs) reject(error);
+      return;
+    }
+    for (const [index, { resolve, reject }] of jobs.entries()) {
+      const outcome = outcomes[index] as JobOutcome;
+      if ("error" in outcome) reject(outcome.error);
+      else resolve(outcome.value as never);
+    }
+  }
+
+  /** A refusal fails its own job; everything else fails the whole transaction, and an error of SQLite the store. */
+  #inOneTransaction(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
     this.#mustWork();
     this.#mustBeInPlace();
     this.#begin();
-    const outcomes = this.#doAll(jobs);
+    const outcomes = this.#runAll(jobs);
     try {
-      this.#watcher.committing();
+      this.#hooks.committing();
       this.#statements.commit.run();
     } catch (error) {
       this.#rollBack();
       this.#failFor(error);
     }
-    this.#watcher.committed();
+    this.#hooks.committed();
     return outcomes;
   }
 
-  #doAll(jobs: readonly (() => unknown)[]): JobOutcome<unknown>[] {
+  #runAll(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
     try {
-      return jobs.map(outcomeOf);
+      return jobs.map(({ run }) => outcomeOf(run));
     } catch (error) {
       this.#rollBack();
       if (!isOfSqlite(error)) throw error;
@@ -92,7 +123,7 @@ export class SqliteTurns {
     }
   }
 
-  /** Nothing is written yet: whatever stands in the way may pass. */
+  /** Nothing is written yet: the cause may pass. */
   #begin(): void {
     try {
       this.#statements.begin.run();
@@ -106,21 +137,21 @@ export class SqliteTurns {
   }
 
   #rollBack(): void {
-    this.#watcher.rolledBack();
+    this.#hooks.rolledBack();
     try {
       this.#statements.rollback.run();
     } catch {
-      // SQLite has rolled back by itself, or can't; nothing of this turn was answered either way.
+      // SQLite has rolled back already, or can't; no job of this transaction was answered either way.
     }
   }
 
   /**
-   * After a failed write or sync nobody knows what is on the disk, and a later sync that succeeds proves nothing. So this
-   * process stops leasing; the next one reads what the file really holds, and doubts it.
+   * After a failed write or sync, what is on the disk is not known, and a later sync that succeeds proves nothing. So this process
+   * stops leasing; the next one reads what the file really holds, and recovers.
    */
   #failFor(error: unknown): never {
     this.#failure = failed(error, this.#file.path);
-    this.#watcher.failed();
+    this.#hooks.failed();
     throw this.#failure;
   }
 
@@ -138,7 +169,7 @@ export function preparedAll<Name extends string>(
   return Object.fromEntries(entries) as Record<Name, StatementSyncInstance>;
 }
 
-function outcomeOf(job: () => unknown): JobOutcome<unknown> {
+function outcomeOf(job: () => unknown): JobOutcome {
   try {
     return { value: job() };
   } catch (error) {

@@ -1,17 +1,140 @@
-/** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
-import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
+/**
+ * The tables of the embedded store: namespaces with their records and labels, and the ledger, a row for each lease, its holder once
+ * for many leases. However many steps of one transaction change a record, it is written once, before the commit; until then each step
+ * reads what the step before it has left. Reads and writes within the caller's transaction.
+ */
+import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../../guard/record.js";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../../lease-identity.js";
+import { notInitialised } from "../../refusals.js";
+import { labelsIn, labelsText } from "../kept-labels.js";
 import { holderJsonOf, ledgerEntriesOf } from "../ledger-entry.js";
 import type { LedgerTrim, Retention, TrimmableLease } from "../store.js";
-import { preparedAll } from "./turns.js";
+import { preparedAll } from "./transactions.js";
+
+/** All fields are null while the ledger is imported from another store: the record comes last. */
+type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
+  readonly id: number;
+  readonly name: string;
+};
+
+/** A namespace as the current transaction has left it, or as it is in the file. */
+export interface StoredNamespace {
+  readonly id: number;
+  /** Empty when it has no record. */
+  readonly fields: FoundFields;
+}
+
+const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
+
+const RECORD_STATEMENTS = {
+  namespace: "SELECT * FROM namespaces WHERE name = ?",
+  namespaces: "SELECT * FROM namespaces ORDER BY name",
+  addName: "INSERT INTO namespaces (name) VALUES (?)",
+  write: `UPDATE namespaces SET ${KEPT_COLUMNS.map((name) => `${name} = ?`).join(", ")} WHERE id = ?`,
+} as const;
+
+/**
+ * A table of their own, made when the first labels are given: a store of a release without labels opens as it is, and goes back to
+ * that release.
+ */
+const LABELS_TABLE = `
+  CREATE TABLE IF NOT EXISTS namespace_labels (
+    namespace_id INTEGER PRIMARY KEY REFERENCES namespaces,
+    json TEXT NOT NULL
+  ) STRICT`;
+const HAS_LABELS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'namespace_labels'";
+
+export class SqliteNamespaces {
+  readonly #database: DatabaseSyncInstance;
+  readonly #statements: Record<keyof typeof RECORD_STATEMENTS, StatementSyncInstance>;
+  /** Records that the current transaction has changed, and that are not written yet. */
+  readonly #saved = new Map<string, { readonly id: number; readonly fields: KeptFields }>();
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#database = database;
+    this.#statements = preparedAll(database, RECORD_STATEMENTS);
+  }
+
+  /** The records in the file, by name. */
+  all(): ReadonlyMap<string, FoundFields> {
+    const rows = this.#statements.namespaces.all() as unknown as NamespaceRow[];
+    return new Map(rows.map((row) => [row.name, foundFields(row)] as const).filter(([, fields]) => hasRecord(fields)));
+  }
+
+  /** Whether or not it has a record. */
+  ifThere(namespace: string): StoredNamespace | undefined {
+    const saved = this.#saved.get(namespace);
+    if (saved !== undefined) return saved;
+    const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
+    return row && { id: row.id, fields: foundFields(row) };
+  }
+
+  /** @throws CoordinatorError `namespace_not_initialised` when it has no record. */
+  of(namespace: string): StoredNamespace {
+    const stored = this.ifThere(namespace);
+    if (stored === undefined || !hasRecord(stored.fields)) throw notInitialised(namespace);
+    return stored;
+  }
+
+  /** The id of a namespace that need not have a record. */
+  idOf(namespace: string): number {
+    const known = this.ifThere(namespace);
+    if (known !== undefined) return known.id;
+    return Number(this.#statements.addName.run(namespace).lastInsertRowid);
+  }
+
+  /** Keeps a record for `write`. */
+  save(record: GuardRecord): { readonly id: number; readonly fields: KeptFields } {
+    const saved = { id: this.idOf(record.namespace), fields: keptFields(record) };
+    this.#saved.set(record.namespace, saved);
+    return saved;
+  }
+
+  /** Before the commit. */
+  write(): void {
+    for (const { id, fields } of this.#saved.values()) {
+      this.#statements.write.run(...KEPT_COLUMNS.map((name) => fields[name]), id);
+    }
+  }
+
+  /** After a commit or a rollback. */
+  forget(): void {
+    this.#saved.clear();
+  }
+
+  setLabels(namespaceId: number, labels: Holder["labels"]): void {
+    this.#database.exec(LABELS_TABLE);
+    this.#database
+      .prepare("INSERT INTO namespace_labels VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json")
+      .run(namespaceId, labelsText(labels));
+  }
+
+  /** @throws CoordinatorError `namespace_not_initialised`; `store_corrupt` when another program wrote the labels. */
+  labels(namespace: string): Holder["labels"] {
+    const { id } = this.of(namespace);
+    if (this.#database.prepare(HAS_LABELS_TABLE).get() === undefined) return {};
+    const row = this.#database.prepare("SELECT json FROM namespace_labels WHERE namespace_id = ?").get(id);
+    return labelsIn((row as { readonly json: string } | undefined)?.json ?? "{}", namespace);
+  }
+}
+
+export function hasRecord(fields: FoundFields): boolean {
+  return Object.keys(fields).length > 0;
+}
+
+/** A null column is a missing field. */
+function foundFields(row: NamespaceRow): FoundFields {
+  return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
+}
 
 const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
   progress_run, progress_sequence, progress_state, progress_at_ms
   FROM leases JOIN holders ON holders.id = leases.holder_id`;
 
-const STATEMENTS = {
-  mark: "SELECT max(last_ledger_id) AS mark FROM leases WHERE namespace_id = ?",
+const LEDGER_STATEMENTS = {
+  newest: "SELECT max(last_ledger_id) AS newest FROM leases WHERE namespace_id = ?",
   holder: "SELECT id FROM holders WHERE json = ?",
   addHolder: "INSERT INTO holders (json) VALUES (?)",
   add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
@@ -31,7 +154,7 @@ const STATEMENTS = {
   removeUpTo: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id <= ?",
 } as const;
 
-/** All leases stay, and none was trimmed. */
+/** All leases are kept, and none was trimmed. */
 export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
 
 interface LeaseRow {
@@ -46,31 +169,23 @@ interface LeaseRow {
   readonly progress_at_ms: number | null;
 }
 
-/** A lease to write down. */
-export interface NewLease extends LedgerRange {
+interface NewLease extends LedgerRange {
   readonly leasedAtMs: number;
   readonly holderJson: string;
   readonly nonce: string;
 }
 
-/** What a report is decided on. */
-export interface ReportableLease {
-  readonly lastLedgerId: number;
-  readonly nonce: string;
-  readonly progress: Progress | null;
-}
-
 export class SqliteLedger {
-  readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
+  readonly #statements: Record<keyof typeof LEDGER_STATEMENTS, StatementSyncInstance>;
 
   constructor(database: DatabaseSyncInstance) {
-    this.#statements = preparedAll(database, STATEMENTS);
+    this.#statements = preparedAll(database, LEDGER_STATEMENTS);
   }
 
   /** Ledger id of the newest entry; 0 for none. */
-  mark(namespaceId: number): number {
-    const { mark } = this.#statements.mark.get(namespaceId) as { mark: number | null };
-    return mark ?? 0;
+  newest(namespaceId: number): number {
+    const { newest } = this.#statements.newest.get(namespaceId) as { newest: number | null };
+    return newest ?? 0;
   }
 
   add(namespaceId: number, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce }: NewLease): void {
@@ -81,11 +196,6 @@ export class SqliteLedger {
   entryOf(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
     const row = this.#rowOf(namespaceId, ledgerId);
     return row && entriesOf([row])[0];
-  }
-
-  reportable(namespaceId: number, ledgerId: number): ReportableLease | undefined {
-    const row = this.#rowOf(namespaceId, ledgerId);
-    return row && { lastLedgerId: row.last_ledger_id, nonce: row.nonce, progress: progressOf(row) };
   }
 
   setProgress(namespaceId: number, lastLedgerId: number, { run, lastSequence, state, reportedAtMs }: Progress): void {
@@ -132,8 +242,8 @@ export class SqliteLedger {
     this.#statements.removeUpTo.run(namespaceId, through);
   }
 
-  /** Writes down a lease of another store, with what was reported on it. */
-  addTakenOver(namespaceId: number, lease: LedgerEntry): void {
+  /** Adds a lease of another store, with its progress. */
+  addImported(namespaceId: number, lease: LedgerEntry): void {
     const { runCount, leasedAtMs, nonce, progress } = lease;
     const lastLedgerId = lastLedgerIdOf(lease);
     this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(lease), nonce });

@@ -1,8 +1,8 @@
 /**
- * The lives of an embedded store: under which epoch each namespace may lease in this process. Knows neither SQLite nor leases.
+ * Restart detection: the epoch under which each namespace may lease in this process. Knows neither SQLite nor leases.
  *
- *   opening ── the restart marker and the record agree ──▶ the record's own epoch: leasing goes on densely
- *   opening ── anything else ──▶ an epoch that no record knows: the next step is refused as a doubt, and jumps
+ *   opening ── the restart marker and the record agree ──▶ the record's own epoch: leasing continues without skipping runs
+ *   opening ── anything else ──▶ an epoch that no record has: the next step is refused, and recovery skips ahead to the ceiling
  *   running ── a record is not as this process left it, or the wall clock leapt ──▶ a new epoch, likewise, for all namespaces
  * Guarantees: G11 (docs/guarantees.md).
  */
@@ -13,21 +13,21 @@ import { isRefusal } from "../../guard/refusal.js";
 import type { Machine } from "./machine.js";
 import type { RestartMarker } from "./restart-marker.js";
 
-export interface SqliteLifeOptions {
+export interface RestartDetectionOptions {
   readonly machine: Pick<Machine, "bootId" | "clockOffsetMs">;
   readonly marker: RestartMarker;
   readonly epsMs: number;
-  /** All namespaces of the store, as they were found when it was opened. */
+  /** All namespaces of the store, as they were when it was opened. */
   readonly records: ReadonlyMap<string, FoundFields>;
-  /** Of a copy nothing is believed, whatever the marker says. */
+  /** A copy is never taken for the store that the marker describes. */
   readonly isCopy: boolean;
 }
 
-export class SqliteLife {
-  /** How the start was judged, by namespace; for people. */
+export class RestartDetection {
+  /** `unbroken`, or why the namespace may have rolled back; by namespace. */
   readonly restarts: ReadonlyMap<string, Restart>;
 
-  readonly #machine: SqliteLifeOptions["machine"];
+  readonly #machine: RestartDetectionOptions["machine"];
   readonly #epsMs: number;
   readonly #marker: RestartMarker;
   #isMarking = true;
@@ -35,17 +35,17 @@ export class SqliteLife {
   readonly #adoptedEpochs = new Map<string, string>();
   /** Checksum of each record as this process has found or left it. */
   readonly #known = new Map<string, string | undefined>();
-  /** Records that the transaction under way has written, with their checksums. */
+  /** Records that the current transaction has written, with their checksums. */
   readonly #written = new Map<string, { readonly record: GuardRecord; readonly checksum: string }>();
   #clockOffsetMs: number;
 
-  /** @throws when the marker disagrees and can't be removed. */
-  constructor({ machine, marker, epsMs, records, isCopy }: SqliteLifeOptions) {
+  /** @throws when the marker disagrees with a record and can't be removed. */
+  constructor({ machine, marker, epsMs, records, isCopy }: RestartDetectionOptions) {
     this.#machine = machine;
     this.#marker = marker;
     this.#epsMs = epsMs;
     this.#clockOffsetMs = machine.clockOffsetMs();
-    // Before anything is leased under this name: a file that goes back to its old name must not find what it left there.
+    // Before anything is leased under this name: a file that gets its old name back must not find its old marker there.
     const storeIds = [...records.values()].map((fields) => fields["sid"]);
     marker.removeOthers(new Set(storeIds.filter((storeId) => storeId !== undefined)));
     const restarts = new Map<string, Restart>();
@@ -61,25 +61,25 @@ export class SqliteLife {
     }
     this.restarts = restarts;
     for (const { namespace, epoch } of adopted) this.#adoptedEpochs.set(namespace, epoch);
-    if (adopted.length < marker.found.size) this.#markAnew(adopted);
+    if (adopted.length < marker.found.size) this.#rewriteMarker(adopted);
   }
 
-  /** The epoch for a step on a namespace whose record stands as found. */
+  /** The epoch for a step on a namespace, given its record as found. */
   epochOf(namespace: string, found: FoundFields): string {
     const offsetMs = this.#machine.clockOffsetMs();
     const leapt = hasLeapt(this.#clockOffsetMs, offsetMs, this.#epsMs);
     this.#clockOffsetMs = offsetMs;
-    if (leapt || !this.#isAsLeft(namespace, found)) this.#beginAnew();
+    if (leapt || !this.#isAsLeft(namespace, found)) this.#beginEpoch();
     return this.#adoptedEpochs.get(namespace) ?? this.#epoch;
   }
 
-  /** Notes what the transaction under way writes. */
+  /** Notes a record that the current transaction writes. */
   wrote(record: GuardRecord, checksum: string): void {
     this.#written.set(record.namespace, { record, checksum });
   }
 
   /**
-   * Before the commit: the marker never says less than the store holds.
+   * Writes the marker before the commit: it never describes less than the store holds.
    * @throws when it can neither be rewritten nor removed: then nothing may be committed, now or later.
    */
   committing(): void {
@@ -102,16 +102,16 @@ export class SqliteLife {
     this.#written.clear();
   }
 
-  /** Nothing is answered any more, and the next start is to be a doubt. */
+  /** No step is answered any more, and the next start must be recovered. */
   failed(): void {
     try {
       this.#endMarking();
     } catch {
-      // A marker that stays says what the store was to hold, or held: nothing was answered beyond that.
+      // A marker that stays describes what the store was to hold, or held: no step was answered beyond that.
     }
   }
 
-  /** Whether the next start can be dense, as far as can be told. */
+  /** Whether the next start can continue without skipping runs, as far as is known. */
   get isMarking(): boolean {
     return this.#isMarking && this.#marker.path !== undefined && this.#machine.bootId !== undefined;
   }
@@ -132,20 +132,19 @@ export class SqliteLife {
   }
 
   #isAsLeft(namespace: string, found: FoundFields): boolean {
-    const written = this.#written.get(namespace);
-    if (written !== undefined) return true;
+    if (this.#written.has(namespace)) return true;
     const isSame = this.#known.get(namespace) === found["k"];
     this.#known.set(namespace, found["k"]);
     return isSame;
   }
 
-  #beginAnew(): void {
+  #beginEpoch(): void {
     this.#epoch = newEpoch();
     this.#adoptedEpochs.clear();
   }
 
-  /** Marks that disagree are gone before anything is leased. */
-  #markAnew(adopted: readonly GuardRecord[]): void {
+  /** Removes marks that disagree before anything is leased. */
+  #rewriteMarker(adopted: readonly GuardRecord[]): void {
     this.#marker.remove();
     for (const record of adopted) this.wrote(record, keptFields(record).k);
     this.committing();

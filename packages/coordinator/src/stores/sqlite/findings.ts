@@ -1,6 +1,6 @@
 /**
- * What an operator should know of an embedded store that leases all the same. Pure. What stands against leasing is refused when the
- * file is opened, and at each turn.
+ * What an operator should know of an embedded store that leases all the same. Pure. What prevents leasing is refused when the file is
+ * opened, and in each transaction.
  */
 import { shellWord } from "@callnumber/protocol/operator";
 import type { Restart } from "../../guard/adopt.js";
@@ -15,7 +15,7 @@ export interface SqliteFacts {
   readonly isMarking: boolean;
   /** Name of the network file system that was allowed; undefined for a local one. */
   readonly networkFileSystem: string | undefined;
-  /** How the start was judged, by namespace. */
+  /** As `RestartDetection.restarts`. */
   readonly restarts: ReadonlyMap<string, Restart>;
 }
 
