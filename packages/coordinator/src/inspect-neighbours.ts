@@ -37,8 +37,12 @@ export async function neighboursOf(
   lease: LedgerEntry,
 ): Promise<LeaseNeighbours> {
   const [before, after] = await Promise.all([
-    nearest(lease, (from, limit) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, (from, limit) => ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (at, limit) =>
+      ledger.leases(namespace, { from: lastLedgerIdOf(at) - 1, direction: "newest_first", limit }),
+    ),
+    nearest(lease, (at, limit) =>
+      ledger.leases(namespace, { from: lastLedgerIdOf(at) + 1, direction: "oldest_first", limit }),
+    ),
   ]);
   return {
     previous: before.neighbour,

@@ -27,7 +27,8 @@ export async function* exportedSteps(
   const isWanted = passes(filter);
   let after = await startOf(ledger, namespace, filter);
   while (after !== undefined) {
-    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
+    const query = { from: after + 1, direction: "oldest_first", limit: EXPORT_STEP, withoutRecord: true } as const;
+    const leases = await ledger.leases(namespace, query);
     const end = leases.findIndex((lease) => isBeyond(filter, lease));
     const within = end < 0 ? leases : leases.slice(0, end);
     const last = within.at(-1);

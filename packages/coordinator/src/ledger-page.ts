@@ -36,7 +36,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
   let below = await startOf(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
     const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
-    const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
+    const found = await ledger.leases(namespace, { from: below - 1, direction: "newest_first", limit });
     for (const entry of found) {
       if (isBefore(query, entry)) return { leases, nextCursor: null, trimmed: null };
       below = lastLedgerIdOf(entry);

@@ -47,7 +47,7 @@ export function describeAdvance(open: Open): void {
       await lease();
       await store.step(NAMESPACE, commands.advance(0));
       await lease({ runCount: 2 });
-      const leases = await store.listLeases(NAMESPACE, { belowLedgerId: 8 * RUN_COUNT, limit: 10 });
+      const leases = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
       expect(leases.map(({ version, firstRun }) => [version, firstRun])).toEqual([
         [1, 1],
         [0, RUN_MAX],

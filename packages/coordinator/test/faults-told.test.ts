@@ -54,15 +54,7 @@ test.each(FAULTS)("%s is answered in the same words on every path, and told to t
       return () => Promise.reject(fault);
     },
   });
-  for (const name of [
-    "step",
-    "readNamespace",
-    "listNamespaces",
-    "listLeases",
-    "exportLeases",
-    "findLease",
-    "lookUp",
-  ] as const) {
+  for (const name of ["step", "readNamespace", "listNamespaces", "leases", "findLease", "lookUp"] as const) {
     if (name in store) Object.defineProperty(store, name, { value: Reflect.get(failing, name) });
   }
   let faultCount = 0;

@@ -59,9 +59,9 @@ export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { rea
   const asked = { count: 0 };
   return {
     asked,
-    async listLeases(_, { belowLedgerId, limit }) {
+    async leases(_, { from: newestId = Number.POSITIVE_INFINITY, limit }) {
       asked.count++;
-      const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) < belowLedgerId);
+      const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) <= newestId);
       return from === -1 ? [] : newestFirst.slice(from, from + limit);
     },
     async firstLeaseSince(_, timeMs) {

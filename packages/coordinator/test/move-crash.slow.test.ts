@@ -143,7 +143,7 @@ async function leasesFrom(place: Place, when: string): Promise<readonly Lease[]>
 }
 
 function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 function start({ from, to }: Moving, kill?: Kill): MovingProcess {

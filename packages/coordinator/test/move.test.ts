@@ -55,7 +55,7 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
 }
 
 async function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 /** A source with some leases, and an empty target. */

@@ -77,7 +77,7 @@ describe("keys that another hand has touched", () => {
 
   test("the mark lies below a ledger that was trimmed: store_went_back as before, since the newest lease is never trimmed", async () => {
     await inHand.lease();
-    const [oldest] = await store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 1 });
+    const [oldest] = await store.leases(NAMESPACE, { direction: "oldest_first", limit: 1 });
     expect(oldest).toMatchObject({ firstRun: 1, runCount: 5 });
     const { storeId } = inHand;
     const leases = [{ lastLedgerId: 5, reportedAtMs: null }];
@@ -94,7 +94,7 @@ describe("keys that another hand has touched", () => {
       const expected = /^the (?:ledger|holders) /.test(what) ? "store_corrupt" : refusal;
       const reads = [
         store.findLease(NAMESPACE, 1),
-        store.listLeases(NAMESPACE, { belowLedgerId: 10, limit: 1 }),
+        store.leases(NAMESPACE, { from: 9, direction: "newest_first", limit: 1 }),
         store.firstLeaseSince(NAMESPACE, 0),
       ];
       expect(await Promise.all(reads.map(codeOf))).toEqual([expected, expected, expected]);

@@ -91,9 +91,8 @@ export class SettableStore implements Store {
 
   report = keepsNoLedger;
   findLease = keepsNoLedger;
-  listLeases = keepsNoLedger;
+  leases = keepsNoLedger;
   firstLeaseSince = keepsNoLedger;
-  exportLeases = keepsNoLedger;
   importLeases = keepsNoLedger;
   describeNamespace = keepsNoLedger;
   readDescription = keepsNoLedger;

@@ -381,8 +381,8 @@ export async function refusesAndKeeps(store: Store, command: StepCommand, expect
 }
 
 async function stateOf(store: Store): Promise<unknown> {
-  const page = { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 10 };
-  return { record: await store.readNamespace(NAMESPACE), ledger: await store.listLeases(NAMESPACE, page) };
+  const ledger = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
+  return { record: await store.readNamespace(NAMESPACE), ledger };
 }
 
 function lineOf(storeId: string): (timeMs: number) => number {

@@ -78,5 +78,5 @@ export function linesInFiles(directory: string): readonly string[] {
 }
 
 export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }

@@ -15,6 +15,7 @@ import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
 import { decideReport } from "./report-decision.js";
 import type {
   Finding,
+  LeaseQuery,
   LeaseStep,
   LedgerTrim,
   NamespaceRecord,
@@ -99,7 +100,7 @@ export class MemoryStore implements Store {
   }
 
   async report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
-    const lease = this.#leaseAt(namespace, ledgerId);
+    const lease = leaseHolding(this.#kept(namespace).ledger, ledgerId);
     if (lease === undefined) throw notLeased(namespace, ledgerId);
     const { run } = runOfLedgerId(ledgerId);
     const progress = decideReport(lease.entry, run, command, this.#now());
@@ -107,19 +108,21 @@ export class MemoryStore implements Store {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    return this.#leaseAt(namespace, ledgerId)?.entry;
+    return leaseHolding(this.#kept(namespace).ledger, ledgerId)?.entry;
   }
 
-  async listLeases(
+  async leases(
     namespace: string,
-    { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
+    { from, direction, limit, withoutRecord = false }: LeaseQuery,
   ): Promise<readonly LedgerEntry[]> {
-    const { ledger } = this.#kept(namespace);
-    const end = firstIndex(ledger, (lease) => lease.lastLedgerId >= belowLedgerId);
-    return ledger
-      .slice(Math.max(end - limit, 0), end)
-      .reverse()
-      .map(({ entry }) => entry);
+    const { ledger } = withoutRecord ? (this.#namespaces.get(namespace) ?? nothingKept()) : this.#kept(namespace);
+    if (direction === "oldest_first") {
+      const begin = from === undefined ? 0 : firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= from);
+      return ledger.slice(begin, begin + limit).map(({ entry }) => entry);
+    }
+    const end = from === undefined ? ledger.length : firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > from);
+    const newest = ledger.slice(Math.max(end - limit, 0), end);
+    return newest.reverse().map(({ entry }) => entry);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
@@ -139,15 +142,6 @@ export class MemoryStore implements Store {
     ];
   }
 
-  async exportLeases(
-    namespace: string,
-    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]> {
-    const ledger = this.#namespaces.get(namespace)?.ledger ?? [];
-    const begin = firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > afterLedgerId);
-    return ledger.slice(begin, begin + limit).map(({ entry }) => entry);
-  }
-
   async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
     const kept = this.#namespaces.get(namespace) ?? nothingKept();
     const { fields, ledger } = kept;
@@ -155,10 +149,7 @@ export class MemoryStore implements Store {
       namespace,
       hasRecord: fields !== undefined,
       newestLedgerId: ledger.at(-1)?.lastLedgerId ?? 0,
-      leaseAt: (ledgerId: number) => {
-        const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
-        return lease?.lastLedgerId === ledgerId ? lease.entry : undefined;
-      },
+      leaseAt: (ledgerId: number) => leaseHolding(ledger, ledgerId)?.entry,
     };
     for (const lease of leasesToAppend(importing, leases)) ledger.push(keptLease(lease));
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
@@ -208,12 +199,11 @@ export class MemoryStore implements Store {
     if (fields === undefined) throw notInitialised(namespace);
     return { ...kept, fields };
   }
+}
 
-  #leaseAt(namespace: string, ledgerId: number): KeptLease | undefined {
-    const { ledger } = this.#kept(namespace);
-    const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
-    return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
-  }
+function leaseHolding(ledger: readonly KeptLease[], ledgerId: number): KeptLease | undefined {
+  const lease = ledger[firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= ledgerId)];
+  return lease !== undefined && holdsRun(lease, ledgerId) ? lease : undefined;
 }
 
 function nothingKept(): KeptNamespace {

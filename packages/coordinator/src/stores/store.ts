@@ -190,6 +190,17 @@ export interface LedgerTrim {
   readonly leases: readonly TrimmableLease[];
 }
 
+/** Up to `limit` leases of a ledger, by the ledger ids of their last runs. */
+export interface LeaseQuery {
+  /** No lease before this ledger id, in the direction. Default: the oldest or the newest lease. */
+  readonly from?: number | undefined;
+  readonly direction: "oldest_first" | "newest_first";
+  /** At least 1. */
+  readonly limit: number;
+  /** Reads the ledger also when the namespace has no record, or none that can be read. Default false. */
+  readonly withoutRecord?: boolean;
+}
+
 export interface ReportCommand {
   readonly nonce: string;
   readonly lastSequence: number | null;
@@ -225,11 +236,8 @@ export interface Store {
   /** The lease that holds a run, or undefined when none does. */
   findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined>;
 
-  /** Up to `limit` leases, newest first, whose last run has a ledger id below `belowLedgerId`. */
-  listLeases(
-    namespace: string,
-    page: { readonly belowLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]>;
+  /** The leases that a query describes, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
+  leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
 
   /** The oldest lease granted at `timeMs` or later, or undefined. */
   firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
@@ -240,15 +248,6 @@ export interface Store {
    * @throws CoordinatorError `store_unavailable`.
    */
   preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
-
-  /**
-   * Up to `limit` leases, oldest first, whose last run has a ledger id above `afterLedgerId`: the ledger as it stands, whether
-   * or not it has a record.
-   */
-  exportLeases(
-    namespace: string,
-    page: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]>;
 
   /**
    * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
@@ -289,10 +288,7 @@ export interface Store {
 }
 
 /** What reads a ledger. */
-export type LedgerReader = Pick<
-  Store,
-  "findLease" | "listLeases" | "firstLeaseSince" | "exportLeases" | "readRetention"
->;
+export type LedgerReader = Pick<Store, "findLease" | "leases" | "firstLeaseSince" | "readRetention">;
 
 /** With the record that the leases belong to. */
 export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

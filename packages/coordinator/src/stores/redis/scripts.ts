@@ -38,10 +38,8 @@ const SHARED_PARTS = {
   report: ["ledger"],
   import: ["ledger"],
   trim: ["ledger"],
-  "lease-at": ["ledger", "leases"],
   "lease-since": ["ledger", "leases"],
-  "leases-below": ["ledger", "leases"],
-  "leases-after": ["ledger", "leases"],
+  "leases-from": ["ledger", "leases"],
 } as const;
 export type ScriptName = (typeof STEP_SCRIPTS)[number] | keyof typeof SHARED_PARTS;
 

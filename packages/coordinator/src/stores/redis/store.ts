@@ -2,6 +2,7 @@
  * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
  * Everything that changes is one script (lua/); this file carries its arguments and answers.
  */
+import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
@@ -11,6 +12,7 @@ import { labelsIn, labelsText } from "../kept-labels.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
+  type LeaseQuery,
   type LedgerTrim,
   type NamespaceRecord,
   type Outcome,
@@ -41,6 +43,7 @@ import { RedisSteps } from "./steps.js";
 const QUORUM_TIMEOUT_MS = 1_000;
 /** More would make one script block the server for longer than others like. */
 const IMPORT_LEASES_MAX = 256;
+const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
 /** One text, so that labels are taken away without a right to delete. */
 const LABELS_FIELD = "json";
 
@@ -137,15 +140,17 @@ export class RedisStore implements Store {
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    const [lease] = await this.#leases("lease-at", namespace, [namespace, ledgerId]);
+    const [lease] = await this.leases(namespace, { from: ledgerId, direction: "oldest_first", limit: 1 });
     return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
   }
 
-  async listLeases(
+  async leases(
     namespace: string,
-    { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
+    { from, direction, limit, withoutRecord = false }: LeaseQuery,
   ): Promise<readonly LedgerEntry[]> {
-    return await this.#leases("leases-below", namespace, [namespace, belowLedgerId, limit]);
+    const first = from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX);
+    const parameters = [withoutRecord ? "" : namespace, Math.max(first, 0), limit, direction];
+    return await this.#leases("leases-from", namespace, parameters);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
@@ -165,13 +170,6 @@ export class RedisStore implements Store {
     }
     const ofWay = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
     return [...ofWay, ...(await inspectServers(holdings, { asOperator }))];
-  }
-
-  async exportLeases(
-    namespace: string,
-    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]> {
-    return await this.#leases("leases-after", namespace, [afterLedgerId, limit]);
   }
 
   async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {

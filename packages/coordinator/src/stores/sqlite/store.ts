@@ -21,6 +21,7 @@ import { decideReport } from "../report-decision.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
+  type LeaseQuery,
   type LeaseStep,
   type LedgerTrim,
   type NamespaceRecord,
@@ -162,11 +163,13 @@ export class SqliteStore implements Store {
     return this.#transactions.read(() => this.#ledger.entryOf(this.#namespaces.of(namespace).id, ledgerId));
   }
 
-  async listLeases(
-    namespace: string,
-    { belowLedgerId, limit }: { readonly belowLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]> {
-    return this.#transactions.read(() => this.#ledger.below(this.#namespaces.of(namespace).id, belowLedgerId, limit));
+  async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
+    return this.#transactions.read(() => {
+      const { id } = query.withoutRecord
+        ? (this.#namespaces.ifThere(namespace) ?? { id: undefined })
+        : this.#namespaces.of(namespace);
+      return id === undefined ? [] : this.#ledger.entries(id, query);
+    });
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
@@ -184,24 +187,14 @@ export class SqliteStore implements Store {
     return [...ofCopy, ...(await found)];
   }
 
-  async exportLeases(
-    namespace: string,
-    { afterLedgerId, limit }: { readonly afterLedgerId: number; readonly limit: number },
-  ): Promise<readonly LedgerEntry[]> {
-    return this.#transactions.read(() => {
-      const id = this.#namespaces.ifThere(namespace)?.id;
-      return id === undefined ? [] : this.#ledger.after(id, afterLedgerId, limit);
-    });
-  }
-
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
     return this.#write(() => {
       const stored = this.#namespaces.ifThere(namespace);
       const found = {
         namespace,
         hasRecord: stored !== undefined && hasRecord(stored.fields),
-        newestLedgerId: stored === undefined ? 0 : this.#ledger.newest(stored.id),
-        leaseAt: (ledgerId: number) => stored && this.#ledger.endingAt(stored.id, ledgerId),
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
+        leaseAt: (ledgerId: number) => stored && this.#ledger.entryOf(stored.id, ledgerId),
       };
       const missing = leasesToAppend(found, leases);
       if (missing.length === 0) return;
@@ -236,7 +229,7 @@ export class SqliteStore implements Store {
         namespace,
         fields: stored?.fields,
         trimmedThrough: stored === undefined ? 0 : this.#ledger.retention(stored.id).through,
-        newestLedgerId: stored === undefined ? 0 : this.#ledger.newest(stored.id),
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
         leases: stored === undefined ? [] : this.#ledger.upTo(stored.id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
       };
       if (!decideTrim(found, trim)) return false;
@@ -279,7 +272,7 @@ export class SqliteStore implements Store {
 
   #found(namespace: string): FoundKeys {
     const { id, fields } = this.#namespaces.ifThere(namespace) ?? { id: undefined, fields: {} };
-    const ledgerMark = id === undefined ? 0 : this.#ledger.newest(id);
+    const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
     return {
       record: hasRecord(fields) ? "hash" : "none",
       fields,

@@ -6,11 +6,11 @@
 import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../../guard/record.js";
-import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../../lease-identity.js";
+import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../lease-identity.js";
 import { notInitialised } from "../../refusals.js";
 import { labelsIn, labelsText } from "../kept-labels.js";
 import { holderJsonOf, ledgerEntriesOf } from "../ledger-entry.js";
-import type { LedgerTrim, Retention, TrimmableLease } from "../store.js";
+import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
@@ -134,14 +134,12 @@ const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS 
   FROM leases JOIN holders ON holders.id = leases.holder_id`;
 
 const LEDGER_STATEMENTS = {
-  newest: "SELECT max(last_ledger_id) AS newest FROM leases WHERE namespace_id = ?",
+  newestId: "SELECT max(last_ledger_id) AS id FROM leases WHERE namespace_id = ?",
   holder: "SELECT id FROM holders WHERE json = ?",
   addHolder: "INSERT INTO holders (json) VALUES (?)",
   add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
-  atOrAfter: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT 1`,
-  at: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id = ?`,
-  after: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id > ? ORDER BY last_ledger_id LIMIT ?`,
-  below: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id < ? ORDER BY last_ledger_id DESC LIMIT ?`,
+  oldest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT ?`,
+  newest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id DESC LIMIT ?`,
   since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
   setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
     WHERE namespace_id = ? AND last_ledger_id = ?`,
@@ -183,43 +181,35 @@ export class SqliteLedger {
   }
 
   /** Ledger id of the newest entry; 0 for none. */
-  newest(namespaceId: number): number {
-    const { newest } = this.#statements.newest.get(namespaceId) as { newest: number | null };
-    return newest ?? 0;
+  newestId(namespaceId: number): number {
+    const { id } = this.#statements.newestId.get(namespaceId) as { id: number | null };
+    return id ?? 0;
   }
 
   add(namespaceId: number, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce }: NewLease): void {
     this.#statements.add.run(namespaceId, lastLedgerId, runCount, leasedAtMs, this.#holderId(holderJson), nonce);
   }
 
-  /** The entry of the lease that holds a run. */
+  /** The lease that holds a run. */
   entryOf(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
-    const row = this.#rowOf(namespaceId, ledgerId);
-    return row && entriesOf([row])[0];
+    const [entry] = this.entries(namespaceId, { from: ledgerId, direction: "oldest_first", limit: 1 });
+    return entry !== undefined && leaseHoldsRun(entry, ledgerId) ? entry : undefined;
+  }
+
+  entries(namespaceId: number, { from, direction, limit }: LeaseQuery): readonly LedgerEntry[] {
+    const rows =
+      direction === "oldest_first"
+        ? this.#statements.oldest.all(namespaceId, from ?? 0, limit)
+        : this.#statements.newest.all(namespaceId, from ?? Number.MAX_SAFE_INTEGER, limit);
+    return entriesOf(rows as unknown as LeaseRow[]);
   }
 
   setProgress(namespaceId: number, lastLedgerId: number, { run, lastSequence, state, reportedAtMs }: Progress): void {
     this.#statements.setProgress.run(run, lastSequence, state, reportedAtMs, namespaceId, lastLedgerId);
   }
 
-  below(namespaceId: number, ledgerId: number, limit: number): readonly LedgerEntry[] {
-    const rows = this.#statements.below.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
-    return entriesOf(rows);
-  }
-
   firstSince(namespaceId: number, timeMs: number): LedgerEntry | undefined {
     const row = this.#statements.since.get(namespaceId, timeMs) as unknown as LeaseRow | undefined;
-    return row && entriesOf([row])[0];
-  }
-
-  after(namespaceId: number, ledgerId: number, limit: number): readonly LedgerEntry[] {
-    const rows = this.#statements.after.all(namespaceId, ledgerId, limit) as unknown as LeaseRow[];
-    return entriesOf(rows);
-  }
-
-  /** The lease whose last run that is. */
-  endingAt(namespaceId: number, lastLedgerId: number): LedgerEntry | undefined {
-    const row = this.#statements.at.get(namespaceId, lastLedgerId) as unknown as LeaseRow | undefined;
     return row && entriesOf([row])[0];
   }
 
@@ -250,11 +240,6 @@ export class SqliteLedger {
     if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
   }
 
-  #rowOf(namespaceId: number, ledgerId: number): LeaseRow | undefined {
-    const row = this.#statements.atOrAfter.get(namespaceId, ledgerId) as unknown as LeaseRow | undefined;
-    return row !== undefined && holdsRun(rangeOf(row), ledgerId) ? row : undefined;
-  }
-
   #holderId(json: string): number | bigint {
     const known = this.#statements.holder.get(json) as { id: number } | undefined;
     return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
@@ -264,14 +249,10 @@ export class SqliteLedger {
 function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {
   return ledgerEntriesOf(
     rows.map((row) => {
-      const { leased_at_ms: leasedAtMs, holder_json: holderJson, nonce } = row;
-      return { ...rangeOf(row), leasedAtMs, holderJson, nonce, progress: progressOf(row) };
+      const { last_ledger_id: lastLedgerId, run_count: runCount, leased_at_ms: leasedAtMs, nonce } = row;
+      return { lastLedgerId, runCount, leasedAtMs, holderJson: row.holder_json, nonce, progress: progressOf(row) };
     }),
   );
-}
-
-function rangeOf({ last_ledger_id, run_count }: LeaseRow): LedgerRange {
-  return { lastLedgerId: last_ledger_id, runCount: run_count };
 }
 
 function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
