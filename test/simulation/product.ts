@@ -27,7 +27,6 @@ export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/o
 export { refused } from "../../packages/coordinator/src/refusals.js";
 export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
-export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";
 export type {
   ConfirmStep,
   NamespaceRecord,
@@ -36,3 +35,4 @@ export type {
   StepCommand,
   Store,
 } from "../../packages/coordinator/src/stores/store.js";
+export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/stored-shapes.js";

@@ -10,9 +10,7 @@ import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
 import { notInitialised, notLeased, refused } from "../refusals.js";
-import { leasesToAppend } from "./import-decision.js";
-import { namespaceRecordIn, recordAfter } from "./namespace-record.js";
-import { decideReport } from "./report-decision.js";
+import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
 import type {
   Finding,
   LeaseQuery,
@@ -26,7 +24,7 @@ import type {
   StepCommand,
   Store,
 } from "./store.js";
-import { decideTrim } from "./trim-decision.js";
+import { namespaceRecordIn, recordAfter } from "./stored-shapes.js";
 
 interface KeptLease extends LedgerRange {
   entry: LedgerEntry;

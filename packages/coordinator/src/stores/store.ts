@@ -101,40 +101,6 @@ export type StepCommand =
   | InitStep
   | AdvanceStep;
 
-/** The record as a step left it. */
-export interface RecordAfter {
-  readonly nonce: string;
-  readonly storeId: string;
-  readonly version: number;
-  /** The greatest run ever leased, or jumped to. */
-  readonly highWaterMark: number;
-  /** Never goes back, even when the clock does. */
-  readonly changedAtMs: number;
-  readonly epoch: string;
-  readonly generation: number;
-  readonly nodeCount: number;
-}
-
-/** How the store stood a moment later, after the quorum had the step. */
-export interface CheckAnswer {
-  readonly nonce: string;
-  readonly role: string;
-  readonly epoch: string;
-  readonly generation: number;
-}
-
-/** All that is known of a step that was not refused. Whether it may be believed is the guard's decision. */
-export interface Outcome {
-  readonly after: RecordAfter;
-  /** The runs granted, those up to the mark; 0 for every step but a lease. */
-  readonly runCount: number;
-  /** How many other nodes have acknowledged it. */
-  readonly acknowledgedCount: number;
-  readonly check: CheckAnswer;
-  /** Of `recover`: the new names of keys of another type that were in the place of ours. */
-  readonly movedAside?: readonly string[];
-}
-
 /** A namespace as it stands, without any judgement but that it can be read. */
 export interface NamespaceRecord {
   readonly namespace: string;
@@ -155,6 +121,33 @@ export interface NamespaceRecord {
   readonly nodeCount: number;
   /** Key of the receipts. Never leaves the coordinator. */
   readonly receiptKey: string;
+}
+
+/** The record as a step left it. */
+export interface RecordAfter
+  extends Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "changedAtMs" | "generation" | "nodeCount"> {
+  readonly nonce: string;
+  readonly epoch: string;
+}
+
+/** How the store stood a moment later, after the quorum had the step. */
+export interface CheckAnswer {
+  readonly nonce: string;
+  readonly role: string;
+  readonly epoch: string;
+  readonly generation: number;
+}
+
+/** All that is known of a step that was not refused. Whether it may be believed is the guard's decision. */
+export interface Outcome {
+  readonly after: RecordAfter;
+  /** The runs granted, those up to the mark; 0 for every step but a lease. */
+  readonly runCount: number;
+  /** How many other nodes have acknowledged it. */
+  readonly acknowledgedCount: number;
+  readonly check: CheckAnswer;
+  /** Of `recover`: the new names of keys of another type that were in the place of ours. */
+  readonly movedAside?: readonly string[];
 }
 
 /** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not know it. */

@@ -9,8 +9,8 @@ import { CoordinatorError } from "../../errors.js";
 import { RECEIPT_KEY_PATTERN } from "../../guard/record.js";
 import { lastLedgerIdOf } from "../../lease-identity.js";
 import { parseStoreId } from "../../store-id.js";
-import { holderJsonOf, ledgerEntriesOf } from "../ledger-entry.js";
 import type { LedgerTrim, NamespaceRecord, Retention } from "../store.js";
+import { holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
 
 /** The strings of a reply; undefined when it is not a list of strings. */
 export function stringsIn(reply: unknown): readonly string[] | undefined {

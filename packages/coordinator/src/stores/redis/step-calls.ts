@@ -7,8 +7,8 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../../guard/bounds.js";
 import { type Refusal, refusal } from "../../guard/refusal.js";
 import { isScriptWord } from "../../refusals.js";
-import { holderJsonOf } from "../ledger-entry.js";
 import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
+import { holderJsonOf } from "../stored-shapes.js";
 import { stringsIn, wholeIn, wholesIn } from "./replies.js";
 
 interface NamespaceStep {

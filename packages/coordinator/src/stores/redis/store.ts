@@ -8,7 +8,6 @@ import { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
 import { quorumOf } from "../../guard/quorum.js";
 import { leaseHoldsRun } from "../../lease-identity.js";
-import { labelsIn, labelsText } from "../kept-labels.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
@@ -21,6 +20,7 @@ import {
   type StepCommand,
   type Store,
 } from "../store.js";
+import { labelsIn, labelsText } from "../stored-shapes.js";
 import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
 import type { RedisConnection } from "./connection.js";
 import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";

@@ -14,10 +14,7 @@ import type { GuardRecord } from "../../guard/record.js";
 import { isRefusal } from "../../guard/refusal.js";
 import { lastLedgerIdOf } from "../../lease-identity.js";
 import { notLeased, refused } from "../../refusals.js";
-import { leasesToAppend } from "../import-decision.js";
-import { holderJsonOf } from "../ledger-entry.js";
-import { namespaceRecordIn, recordAfter } from "../namespace-record.js";
-import { decideReport } from "../report-decision.js";
+import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
@@ -31,7 +28,7 @@ import {
   type StepCommand,
   type Store,
 } from "../store.js";
-import { decideTrim } from "../trim-decision.js";
+import { holderJsonOf, namespaceRecordIn, recordAfter } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile } from "./file.js";
 import { fileModeOf } from "./file-checks.js";

@@ -8,9 +8,8 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructur
 import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../../guard/record.js";
 import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../lease-identity.js";
 import { notInitialised } from "../../refusals.js";
-import { labelsIn, labelsText } from "../kept-labels.js";
-import { holderJsonOf, ledgerEntriesOf } from "../ledger-entry.js";
 import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
+import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
