@@ -39,17 +39,6 @@ describe("steps of the same moment", () => {
     }
   });
 
-  test("are each judged alone: what one is refused does not touch the others", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
-    const { lease } = await newStoreAt(url);
-    const outcomes = await Promise.allSettled([lease(), lease({ floor: 100 }), lease({ runCount: 3 })]);
-    expect(outcomes).toMatchObject([
-      { value: { firstRun: 1 } },
-      { reason: { code: "store_went_back" } },
-      { value: { firstRun: 2, runCount: 3 } },
-    ]);
-  });
-
   test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {
     const { url } = await ownServer({}, skip);
     const { storeId } = await newStoreAt(url, { bounds: SHORT_BOUNDS });

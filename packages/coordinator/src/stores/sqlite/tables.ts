@@ -104,10 +104,11 @@ export class SqliteNamespaces {
   }
 
   setLabels(namespaceId: number, labels: Holder["labels"]): void {
+    const text = labelsText(labels);
     this.#database.exec(LABELS_TABLE);
     this.#database
       .prepare("INSERT INTO namespace_labels VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json")
-      .run(namespaceId, labelsText(labels));
+      .run(namespaceId, text);
   }
 
   /** @throws CoordinatorError `namespace_not_initialised`; `store_corrupt` when another program wrote the labels. */
