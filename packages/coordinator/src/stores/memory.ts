@@ -1,6 +1,6 @@
 /**
- * The smallest correct store, and the reference for the others. Forgets everything with its process: for tests, and for
- * trying things out, never for an archive.
+ * The smallest correct store, and the reference for the others. It is lost with its process: for tests and trials, never for an
+ * archive.
  */
 import { randomUUID } from "node:crypto";
 import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
@@ -24,14 +24,14 @@ import type {
   StepCommand,
   Store,
 } from "./store.js";
-import { namespaceRecordIn, recordAfter } from "./stored-shapes.js";
+import { localOutcome, namespaceRecordIn } from "./stored-shapes.js";
 
 interface KeptLease extends LedgerRange {
   entry: LedgerEntry;
 }
 
 interface KeptNamespace {
-  /** Undefined while a ledger is taken over from another store. */
+  /** Undefined while a ledger is imported from another store. */
   fields: KeptFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
@@ -51,7 +51,7 @@ export class MemoryStore implements Store {
   readonly #namespaces = new Map<string, KeptNamespace>();
   readonly #now: () => number;
   readonly #bounds: Bounds;
-  /** The life of this object is the life of the store. */
+  /** A new store for each object. */
   readonly #epoch = `${randomUUID()}:memory:0`;
 
   constructor({ now = Date.now, bounds = DEFAULT_BOUNDS }: MemoryStoreOptions = {}) {
@@ -80,12 +80,11 @@ export class MemoryStore implements Store {
     const written = decide(situation, command);
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
-    const { ledger, ...beside } = kept ?? nothingKept();
-    this.#namespaces.set(namespace, { ...beside, fields: keptFields(record), ledger });
-    const after = recordAfter(record, command.nonce);
-    if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, after, runCount)));
-    const { nonce, epoch, generation } = after;
-    return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
+    const { ledger, ...others } = kept ?? nothingKept();
+    this.#namespaces.set(namespace, { ...others, fields: keptFields(record), ledger });
+    const outcome = localOutcome(record, command.nonce, runCount, this.#epoch);
+    if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, outcome.after, runCount)));
+    return outcome;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {

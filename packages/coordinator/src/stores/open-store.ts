@@ -1,4 +1,4 @@
-/** Opens the store of an address. The adapter, and the library behind it, is loaded only when its kind is asked for. */
+/** Opens the store of an address. Loads the adapter, and its library, only for the kind that is opened. */
 import type { Bounds } from "../guard/bounds.js";
 import type { Store } from "./store.js";
 import type { StoreAddress } from "./store-url.js";
@@ -7,12 +7,12 @@ export { removeRestartMarker } from "./sqlite/restart-marker.js";
 
 export interface OpenStore {
   readonly store: Store;
-  /** Whether a store began to exist by this: it holds no namespace yet. */
+  /** Whether the store was made by this call: it holds no namespace yet. */
   readonly isNew: boolean;
 }
 
 export interface OpenStoreOptions {
-  /** Whether an embedded store may be made where there is none; the others need no permission. */
+  /** Whether an embedded store may be made where there is none; other stores need no permission. */
   readonly create: boolean;
   /** Called where there is no embedded store, before anything is made. @throws when one is known to have been there. */
   readonly mustNotBeLost?: () => void;
@@ -22,7 +22,7 @@ export interface OpenStoreOptions {
   readonly allowNetworkFileSystem?: boolean;
   /** The coordinator's clock, in milliseconds. */
   readonly now?: () => number;
-  /** The bounds of the guard; others than the default are for tests. */
+  /** The bounds of the guard; tests replace the default. */
   readonly bounds?: Bounds;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The port to what keeps the state. Every method that changes something is one atomic step in the store.
- * What a store must do is defined by the contract suite (test/store-contract.ts), which every store passes.
+ * The port to the store. Every method that changes something is one atomic step. What a store must do is defined by the contract
+ * suite (test/store-contract.ts), which every store passes.
  */
 import type { Finding } from "@callnumber/protocol/operator";
 import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
@@ -101,7 +101,7 @@ export type StepCommand =
   | InitStep
   | AdvanceStep;
 
-/** A namespace as it stands, without any judgement but that it can be read. */
+/** The record of a namespace; it can be read, and nothing else of it is checked. */
 export interface NamespaceRecord {
   readonly namespace: string;
   readonly storeId: string;
@@ -130,7 +130,7 @@ export interface RecordAfter
   readonly epoch: string;
 }
 
-/** How the store stood a moment later, after the quorum had the step. */
+/** The server a moment later, after the quorum had the step. */
 export interface CheckAnswer {
   readonly nonce: string;
   readonly role: string;
@@ -138,19 +138,19 @@ export interface CheckAnswer {
   readonly generation: number;
 }
 
-/** All that is known of a step that was not refused. Whether it may be believed is the guard's decision. */
+/** The result of a step that was not refused. Whether it counts is the guard's decision. */
 export interface Outcome {
   readonly after: RecordAfter;
   /** The runs granted, those up to the mark; 0 for every step but a lease. */
   readonly runCount: number;
-  /** How many other nodes have acknowledged it. */
+  /** Number of other nodes that have acknowledged it. */
   readonly acknowledgedCount: number;
   readonly check: CheckAnswer;
   /** Of `recover`: the new names of keys of another type that were in the place of ours. */
   readonly movedAside?: readonly string[];
 }
 
-/** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not know it. */
+/** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not read it. */
 export interface Retention {
   /** 0: all leases stay. */
   readonly days: number;
@@ -160,22 +160,22 @@ export interface Retention {
   readonly leasedAtMs: number;
 }
 
-/** The most leases that one step trims: leases wait meanwhile. */
+/** The most leases that one step trims: lease requests wait meanwhile. */
 export const LEDGER_TRIM_LEASES_MAX = 500;
 
-/** A lease as it is trimmed: one that was reported on since stays. */
+/** A lease to be trimmed, unless it was reported on since. */
 export interface TrimmableLease {
   readonly lastLedgerId: number;
   /** Time of the last report on it; null for none. */
   readonly reportedAtMs: number | null;
 }
 
-/** The oldest leases of a ledger, once they are in a file, on the disk. */
+/** The oldest leases of a ledger, which are in a file, synced to the disk. */
 export interface LedgerTrim {
   readonly storeId: string;
   /** `Retention.through` as the caller found it. */
   readonly trimmedThrough: number;
-  /** What it is from now on: not below it, and below the newest lease, which is never trimmed. */
+  /** The new `Retention.through`: not below the old one, and below the newest lease, which is never trimmed. */
   readonly through: number;
   /** When the newest lease up to `through` was leased. */
   readonly leasedAtMs: number;
@@ -201,16 +201,15 @@ export interface ReportCommand {
 }
 
 export interface Store {
-  /** How the store is called in `status`: `memory`, `sqlite`, `redis`. */
+  /** As in `status`: `memory`, `sqlite`, `redis`. */
   readonly kind: string;
   /** Whether one process at a time can have it open: then a witness that matches vouches for a long silence. */
   readonly isExclusive: boolean;
 
   /**
-   * Does one step of the guard, atomically; what is written is durable when it resolves, as far as the store can.
-   * A run is never granted twice. When this rejects without a refusal of its own, runs may be burnt.
-   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: not known whether
-   *   the step was done.
+   * Does one step of the guard, atomically and as durably as the store can. Never grants a run twice.
+   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: it is not known whether
+   *   the step was done, and the runs of a lease are lost.
    */
   step(namespace: string, command: StepCommand): Promise<Outcome>;
 
@@ -221,7 +220,7 @@ export interface Store {
   listNamespaces(): Promise<readonly string[]>;
 
   /**
-   * Notes how far a holder got. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
+   * Stores the progress of a lease. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
    * @throws CoordinatorError `run_not_leased`, `not_the_holder` (another nonce than the lease's).
    */
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void>;
@@ -229,59 +228,59 @@ export interface Store {
   /** The lease that holds a run, or undefined when none does. */
   findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined>;
 
-  /** The leases that a query describes, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
+  /** The leases of a query, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
   leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
 
   /** The oldest lease granted at `timeMs` or later, or undefined. */
   firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
 
   /**
-   * Looks at the servers that keep the state, as far as the coordinator's own rights reach: whether they could lose or repeat
-   * what they hold. `asOperator`: also at what only an operator's user may ask. Changes nothing.
+   * Inspects the servers of the store, as far as the user's rights reach: could they lose or repeat what they hold? Changes nothing.
+   * `asOperator`: also reads what only an operator's user may.
    * @throws CoordinatorError `store_unavailable`.
    */
   preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
 
   /**
-   * Takes over leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that
-   * nothing is leased before all is there. A lease that is there already stays as it is.
-   * @throws CoordinatorError `store_replaced` when the ledger holds another lease there, `namespace_already_initialised` when
-   *   there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may be there.
+   * Imports leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that nothing is
+   * leased before the ledger is complete. Leases that were imported before stay as they are.
+   * @throws CoordinatorError `store_replaced` when the ledger holds another lease in that place, `namespace_already_initialised`
+   *   when there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may have been added.
    */
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
 
   /**
-   * Gives a namespace its labels, instead of those it had: words for people, which no step looks at.
+   * Replaces the labels of a namespace, which no step reads.
    * @throws CoordinatorError `namespace_not_initialised`, `store_unavailable`.
    */
   describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void>;
 
   /**
-   * The labels of a namespace; none when it was given none.
+   * The labels of a namespace.
    * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
    */
   readDescription(namespace: string): Promise<Holder["labels"]>;
 
-  /** Whether or not there is a record. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
+  /** Needs no record. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
   readRetention(namespace: string): Promise<Retention>;
 
-  /** Sets for how many days leases stay, 0 for all of them, whether or not there is a record. @throws CoordinatorError `store_unavailable`. */
+  /** Sets for how many days leases stay; 0 keeps all. Needs no record. @throws CoordinatorError `store_unavailable`. */
   setRetention(namespace: string, days: number): Promise<void>;
 
   /**
-   * Trims the oldest leases, in one atomic step. A place that has no record yet takes over how far another store was trimmed.
-   * Returns false, and changes nothing, when the ledger holds anything else up to `through`, or was trimmed meanwhile.
+   * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
+   * Returns false, and changes nothing, when the ledger holds other leases up to `through`, or was trimmed meanwhile.
    * @throws CoordinatorError `store_replaced`, `store_moved`, `store_forked`: nothing is changed.
-   *   `store_unavailable`: not known whether it was done; to try it again is harmless.
+   *   `store_unavailable`: it is not known whether it was done; a retry is harmless.
    */
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;
 
-  /** Finishes what is under way and lets go of files and connections. May be called twice. */
+  /** Finishes queued steps and closes files and connections. May be called twice. */
   close(): Promise<void>;
 }
 
-/** What reads a ledger. */
+/** The reading part of a store, for a ledger. */
 export type LedgerReader = Pick<Store, "findLease" | "leases" | "firstLeaseSince" | "readRetention">;
 
-/** With the record that the leases belong to. */
+/** With the record of the leases. */
 export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

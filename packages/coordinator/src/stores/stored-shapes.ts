@@ -8,7 +8,7 @@ import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.
 import { isRefusal } from "../guard/refusal.js";
 import type { LedgerRange } from "../lease-identity.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, RecordAfter } from "./store.js";
+import type { NamespaceRecord, Outcome, RecordAfter } from "./store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
 export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
@@ -16,6 +16,12 @@ export function namespaceRecordIn(found: FoundFields, namespace: string): Namesp
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
   const { id, mark: highWaterMark, epoch: _, ...others } = record;
   return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun, highWaterMark };
+}
+
+/** The outcome of a step in a store within this process: it has no other nodes, and can't change before the check. */
+export function localOutcome(record: GuardRecord, nonce: string, runCount: number, storeEpoch: string): Outcome {
+  const check = { nonce, role: "master", epoch: storeEpoch, generation: record.generation };
+  return { after: recordAfter(record, nonce), runCount, acknowledgedCount: 0, check };
 }
 
 export function recordAfter(record: GuardRecord, nonce: string): RecordAfter {

@@ -1,4 +1,4 @@
-/** Where a Redis store is and how one logs in there: one server, a Sentinel group, or a Cluster. */
+/** Where a Redis store is, and how the coordinator logs in there: one server, a Sentinel group, or a Cluster. */
 
 export interface Endpoint {
   readonly host: string;
@@ -7,14 +7,14 @@ export interface Endpoint {
 
 /** Files of TLS, in PEM; read when a connection is opened. */
 export interface RedisTlsFiles {
-  /** Who signs the servers' certificates. Default: the authorities that Node knows. */
+  /** The authority that signs the servers' certificates. Default: the authorities that Node knows. */
   readonly ca?: string | undefined;
-  /** What the coordinator shows when the server asks for one; both, or none. */
+  /** The client certificate, for a server that requires one; with its key, or neither. */
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
 }
 
-/** How to log in: the same at every server that keeps data. */
+/** The login: the same at every server that keeps data. */
 export interface RedisLogin {
   readonly tls: boolean;
   /** Only with `tls`. */
@@ -28,9 +28,9 @@ export type RedisAddress = Endpoint & RedisLogin;
 
 export interface SentinelPlace {
   readonly kind: "redis-sentinel";
-  /** All of them: those that are not named here are not asked. */
+  /** All of them: other sentinels are not queried. */
   readonly sentinels: readonly Endpoint[];
-  /** What the sentinels call the group. */
+  /** The sentinels' name of the group. */
   readonly masterName: string;
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: string | undefined;
@@ -38,7 +38,7 @@ export interface SentinelPlace {
 
 export interface ClusterPlace {
   readonly kind: "redis-cluster";
-  /** Some of its nodes, to begin with: the others are learnt from them. */
+  /** Some of its nodes: they name the others. */
   readonly nodes: readonly Endpoint[];
 }
 
@@ -48,7 +48,7 @@ interface ServerPlace extends Endpoint {
 
 export type RedisPlace = ServerPlace | SentinelPlace | ClusterPlace;
 
-/** As it is written in a URL and in messages. */
+/** As in a URL and in messages. */
 export function endpointText({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -18,9 +18,9 @@ export interface SqliteBackup {
 }
 
 /**
- * Writes a backup of the store at `path` into the new file `to`, on the disk when this returns. Blocks its process meanwhile, so
- * a coordinator leaves it to another one. The backup knows that it is one: wherever it is put, also over the store itself, it is
- * refused with `store_copied` until it is recovered.
+ * Writes a backup of the store at `path` into the new file `to`, synced when this returns. Blocks its process meanwhile, so a
+ * coordinator leaves it to another process. The backup is marked as one: wherever it is put, also over the store itself, opening it
+ * fails with `store_copied` until it is recovered.
  * @throws TypeError when `to` exists: nothing is ever overwritten. CoordinatorError `store_missing`, `store_corrupt` (not a store),
  *   `store_unknown_schema`, `store_unavailable`; then no file `to` is there.
  */
@@ -28,7 +28,7 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
   const source = storePathOf(path, { create: false });
   mustNotBeMounted(source);
   const target = resolve(to);
-  // Of a link as well, wherever it leads: it would be replaced.
+  // A link as well: it would be replaced.
   if (existsSync(target) || isLink(target))
     throw new TypeError(`${target} exists already; a backup overwrites nothing`);
   if (!existsSync(source)) throw missing(source);
@@ -49,7 +49,7 @@ export function backupSqliteFile(path: string, to: string): SqliteBackup {
   return { path: target, bytes: statSync(target).size };
 }
 
-/** Without a prepared statement: one would keep the store's files open until it is collected. */
+/** Uses no prepared statement: it would keep the store's files open until it is garbage-collected. */
 function copyInto(source: string, target: string): void {
   const database = new DatabaseSync(source, { readOnly: true });
   try {
@@ -69,8 +69,8 @@ function mustBeStore(path: string, source: string): void {
 }
 
 /**
- * The sync that ends this transaction takes the whole file to the disk. As a store keeps it, with a log: a backup that is put in
- * its place needs no change for that.
+ * The sync that ends this transaction writes the whole file to the disk. In WAL mode, as a store is: a backup that is put in its place
+ * needs no change.
  */
 function markAsBackup(path: string): void {
   const database = new DatabaseSync(path);

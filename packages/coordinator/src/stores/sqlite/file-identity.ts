@@ -1,9 +1,9 @@
 /**
- * Which file a store was made in: its inode and the instant of its birth are kept inside it. A copy, or a file restored beside the
- * place where the old one lay, is another file and says so by itself; while the original may be alive, the copy must not lease.
+ * Is it the same file? A store keeps the inode and the birth time of the file that it was made in. A copy, or a file restored next to
+ * the old one, is another file; while the original may be in use, the copy must not lease.
  *
- * A file that is moved within its file system stays the same file, and one that is written over in place too: that nothing was
- * forgotten is not decided here (see guard/adopt.ts). Where a file system keeps no birth time, inodes alone are compared.
+ * A file that is moved within its file system stays the same file, and so does one that is overwritten in place: whether it was
+ * rolled back is decided elsewhere (guard/adopt.ts). Where a file system has no birth time, inodes alone are compared.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { chmodSync, statSync } from "node:fs";
@@ -22,25 +22,25 @@ export const IDENTITY_SCHEMA = `
 
 export interface FileIdentity {
   readonly inode: string;
-  /** Null where the file system keeps none. */
+  /** Null where the file system has none. */
   readonly birthNs: string | null;
 }
 
-/** In place of an inode: no file is the one that a backup was made in. */
+/** In place of an inode, which no file has: a backup is a copy wherever it is. */
 const BACKUP_INODE = "backup";
 export const MARK_AS_BACKUP = `UPDATE identity SET inode = '${BACKUP_INODE}', birth_ns = NULL`;
 
-/** How long to wait at most until a file system's clock ticks, ms. */
+/** The longest wait for a tick of a file system's clock, ms. */
 const TICK_MS_MAX = 100;
 
-/** Keeps in the database that it is the file at `path`. */
+/** Stores the identity of the file at `path` in its database. */
 export function keepIdentity(database: DatabaseSyncInstance, path: string): void {
   const { ino } = statSync(path, { bigint: true });
   const keep = database.prepare("INSERT OR REPLACE INTO identity (only_row, inode, birth_ns) VALUES (1, ?, ?)");
   keep.run(String(ino), reliableBirthNs(path));
 }
 
-/** The refusal when the database was made in another file than the one at `path`; undefined when it was made there. */
+/** The error when the database was made in another file than the one at `path`; undefined when it was made there. */
 export function faultOfIdentity(database: DatabaseSyncInstance, path: string): CoordinatorError | undefined {
   const row = database.prepare("SELECT inode, birth_ns FROM identity").get() as
     | { inode: string; birth_ns: string | null }
@@ -56,8 +56,8 @@ export function isSameFile(kept: FileIdentity, found: FileIdentity): boolean {
 }
 
 /**
- * The time of birth, or null where the system has none and tells the time of the last change in its place: seen by changing
- * something (the mode, to what it is) until that time moves. Null too where that can't be seen.
+ * The birth time, or null where the system has none and reports the time of the last change in its place: found out by changing
+ * something (the mode, to its own value) until that time moves. Null too where that can't be found out.
  */
 function reliableBirthNs(path: string): string | null {
   const first = statSync(path, { bigint: true });
@@ -71,7 +71,7 @@ function reliableBirthNs(path: string): string | null {
   return null;
 }
 
-/** Whether it may be done: only the owner may. */
+/** Returns whether it was allowed: only the owner may. */
 function touchMode(path: string, mode: bigint): boolean {
   try {
     chmodSync(path, Number(mode & 0o7777n));
@@ -81,12 +81,12 @@ function touchMode(path: string, mode: bigint): boolean {
   }
 }
 
-/** Of two readings, between which the file was changed. */
+/** From two readings, between which the file was changed. */
 export function steadyBirthNs(firstNs: bigint, secondNs: bigint): string | null {
   return firstNs === secondNs && firstNs > 0n ? String(firstNs) : null;
 }
 
-/** Recovering one of them accepts the copy; the others are then recovered by the coordinator. */
+/** Recovering one namespace accepts the copy; the coordinator then recovers the others. */
 function namespaceIn(database: DatabaseSyncInstance): string {
   const row = database.prepare("SELECT name FROM namespaces ORDER BY name LIMIT 1").get() as
     | { name: string }

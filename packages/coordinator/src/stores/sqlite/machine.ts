@@ -1,17 +1,17 @@
 /**
- * What the embedded store asks the machine it runs on: which boot this is, how its two clocks stand to each other, and what kind
- * of file system lies behind a path. Reads only.
+ * What the embedded store reads of its machine: the id of this boot, the offset of the wall clock to the monotonic clock, and the
+ * kind of a file system.
  */
 import { readFileSync, statfsSync } from "node:fs";
 import process, { hrtime, platform } from "node:process";
 
-/** Others than the machine's own are for tests. */
+/** Tests replace parts of it. */
 export interface Machine {
-  /** One boot of the machine; undefined where none is told: then every start of the store is a doubt. */
+  /** The id of this boot; undefined where the system has none: then every start of the store is recovered. */
   readonly bootId: string | undefined;
   /** Wall clock minus a clock that only ever runs on, ms. */
   readonly clockOffsetMs: () => number;
-  /** Where a marker may lie that no backup holds, the best first; those that are not memory are passed over. */
+  /** Folders for the restart marker that no backup holds, the best first; those that are not memory-backed are skipped. */
   readonly markerFolders: readonly string[];
   /** `f_type` of statfs(2) for a path that exists. */
   readonly fileSystemTypeOf: (path: string) => number;
@@ -28,8 +28,8 @@ export function thisMachine(): Machine {
 }
 
 /**
- * Whether what lies at a path ends with the machine's memory. The numbers are those of Linux, where alone there is a boot id too.
- * @throws when the system can't answer: a marker there would stay as it is, and a later start would believe it.
+ * Whether a path is on a file system in memory. The numbers are those of Linux, the only system with a boot id.
+ * @throws when the system can't tell: a marker there would stay as it is, and a later start would trust it.
  */
 export function isMemoryBacked(path: string, { fileSystemTypeOf }: Pick<Machine, "fileSystemTypeOf">): boolean {
   try {
@@ -41,8 +41,8 @@ export function isMemoryBacked(path: string, { fileSystemTypeOf }: Pick<Machine,
 }
 
 /**
- * The name of the network file system that a path lies on; undefined for a local one. FUSE counts: whether a disk or an SSH
- * connection lies behind it can't be told. Elsewhere than on Linux the numbers mean something else, and nothing is told.
+ * The name of the network file system that a path is on; undefined for a local one. FUSE counts as one: it may be a disk or an SSH
+ * connection. Undefined on other systems than Linux, where the numbers mean something else.
  */
 export function networkFileSystemOf(
   path: string,
@@ -92,7 +92,7 @@ function bootId(): string | undefined {
   }
 }
 
-/** The same for all processes of one boot; stands still while the machine sleeps. */
+/** The same for all processes of one boot; stops while the machine sleeps. */
 function monotonicMs(): number {
   const [seconds, nanoseconds] = hrtime();
   return seconds * 1_000 + nanoseconds / 1e6;
@@ -101,7 +101,7 @@ function monotonicMs(): number {
 const READINGS_MAX = 4;
 const READING_MS_MAX = 1;
 
-/** A process that is halted between the two readings would see a leap: the quickest of some pairs counts. */
+/** A process that is stopped between the two readings would see a leap: the quickest of several pairs counts. */
 export function offsetBetween(wallMs: () => number, monotonic: () => number): number {
   let quickestMs = Number.POSITIVE_INFINITY;
   let offsetMs = 0;

@@ -1,15 +1,16 @@
 /**
- * The restart marker: a small file in the machine's memory, one for each store, that says what the store holds. It ends with the
- * machine and no backup holds it, so that only a store that has forgotten nothing agrees with it.
+ * Was the last shutdown clean? The restart marker is a small file in memory, one for each store, that describes what the store holds.
+ * It is lost when the machine restarts and no backup contains it, so that only a store that was not rolled back agrees with it.
  *
- * Written before each commit: it says what the store is about to hold, and never less than it holds. Whatever kills the process:
+ * It is written before each commit: it describes what the store is about to hold, and never less than it holds. When the process is
+ * killed:
  *
- *   before the writing ──▶ the store holds what the marker says: dense; nobody was answered
- *   within it, or between it and the commit ──▶ they disagree: a doubt
- *   from the commit on, its sync and its answers included ──▶ they agree, and nothing later was ever answered: dense
+ *   before the write ──▶ the store holds what the marker describes: no runs are skipped; no step was answered
+ *   during it, or between it and the commit ──▶ they disagree: the store is recovered
+ *   from the commit on, its sync and its answers included ──▶ they agree, and no later step was answered: no runs are skipped
  *
- * What must never be left is a marker that says less than what was answered: a store put back to that would agree with it. So
- * one that can't be rewritten is removed, and if that fails too, nothing is committed any more.
+ * A marker must never describe less than what was answered: a store rolled back to that state would agree with it. So a marker that
+ * can't be rewritten is removed, and if that fails too, nothing is committed any more.
  * Guarantees: G11 (docs/guarantees.md).
  */
 import { createHash } from "node:crypto";
@@ -31,36 +32,36 @@ import type { RestartMark } from "../../guard/adopt.js";
 import { storePathOf } from "./file-checks.js";
 import { isMemoryBacked, type Machine, thisMachine } from "./machine.js";
 
-/** Each namespace has a slot of its own, written as a whole. The longest mark has some 420 characters. */
+/** Each namespace has a slot, which is written as a whole. The longest mark has about 420 characters. */
 const SLOT_BYTES = 512;
 const SLOT_COUNT_MAX = 4_096;
 /**
- * One that was not written for so long makes no restart dense, because the record is silent for as long: it is removed, so that
- * stores that are no more leave nothing behind.
+ * After so long without a write, the record had no heartbeat for as long, and the store is recovered anyway: the marker is removed, so
+ * that deleted stores leave nothing behind.
  */
 const ABANDONED_AFTER_MS = 3_600_000;
 const PREFIX = "callnumber-";
 const SUFFIX = ".restart";
-/** Leads each slot. Another form of marks, of another release, is none to this one. */
+/** Begins each slot. Marks in another format, of another release, are ignored. */
 const FORM = "callnumber-restart-1";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
-/** In a folder that everybody may write to: no link is followed, and nothing that lies there can make the opening wait. */
+/** In a folder that every user may write to: no link is followed, and no pipe can make the opening wait. */
 const OPEN_FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK;
 const CREATE_FLAGS = OPEN_FLAGS | O_CREAT | O_EXCL;
 
 export interface RestartMarker {
-  /** Undefined where there is no place for one: then every start of the store is a doubt. */
+  /** Undefined where there is no place for one: then every start of the store is recovered. */
   readonly path: string | undefined;
-  /** What was found when it was opened, by namespace. */
+  /** The marks at the opening, by namespace. */
   readonly found: ReadonlyMap<string, RestartMark>;
   /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
   write(marks: readonly RestartMark[]): void;
-  /** Makes it say nothing any more. @throws when it can neither be emptied nor removed. */
+  /** Removes all marks. @throws when the file can neither be emptied nor removed. */
   remove(): void;
   /**
-   * Removes what this store, known by the ids of its namespaces, left under other names: its file was called otherwise then, and
-   * nothing rewrites that from now on. @throws when one of them can neither be emptied nor removed.
+   * Removes the markers that this store, known by the ids of its namespaces, left when its file had another name: nothing rewrites
+   * them from now on. @throws when one of them can neither be emptied nor removed.
    */
   removeOthers(storeIds: ReadonlySet<string>): void;
   close(): void;
@@ -83,7 +84,7 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
       if (file !== "occupied") opened.push({ path, file });
     }
     const [first, ...others] = opened;
-    // Written by an earlier start that had another choice: nothing rewrites it from now on.
+    // Written by an earlier start that chose another folder: nothing rewrites it from now on.
     for (const { path, file } of others) voidMarker(path, file);
     const marker = markerAt(first?.path, first?.file, folders);
     opened.shift();
@@ -94,9 +95,9 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
 }
 
 /**
- * Removes what a store has left in the machine's memory, for whoever has deleted the store's file or is about to: nothing else
- * does before an hour has passed. Of a store that lives on it costs a jump at its next start.
- * @throws CoordinatorError `store_missing` for a link to a file that is gone: which one it was, only the file's own name tells.
+ * Removes the marker of a store whose file is deleted: without this it stays for an hour. A store that stays in use is recovered at
+ * its next start.
+ * @throws CoordinatorError `store_missing` for a link to a file that is gone: the marker is found by the file's own name only.
  */
 export function removeRestartMarker(storePath: string, machine: Pick<Machine, "markerFolders"> = thisMachine()): void {
   for (const folder of machine.markerFolders) {
@@ -152,8 +153,8 @@ function markerAt(path: string | undefined, opened: number | undefined, folders:
 }
 
 /**
- * The marker at a path, when it is a file of this user alone; `occupied` when something else lies there to stay.
- * @throws when it is our own and can neither be opened nor removed: nothing would rewrite it, and a later start would believe it.
+ * Opens the marker at a path, when it is a file of this user alone; `occupied` when something else is there that can't be removed.
+ * @throws when it is our own and can neither be opened nor removed: nothing would rewrite it, and a later start would trust it.
  */
 function openOwn(path: string): number | undefined | "occupied" {
   let file: number | undefined;
@@ -174,12 +175,12 @@ function openOwn(path: string): number | undefined | "occupied" {
   }
 }
 
-/** Whatever close(2) answers, the descriptor is gone, and may be another file by now. */
+/** Also when close(2) fails, the descriptor is gone, and may be another file by now. */
 function closeOnce(file: number): void {
   try {
     closeSync(file);
   } catch {
-    // Nothing is lost: what was written is in memory.
+    // Nothing is lost: the data are in memory.
   }
 }
 
@@ -195,7 +196,7 @@ function markersIn(folder: string): readonly string[] {
     .map((name) => join(folder, name));
 }
 
-/** Those of other users, and what is no marker, stay: nobody would believe them here. */
+/** Files of other users, and files that are no markers, stay: they are ignored. */
 function removeIfOf(storeIds: ReadonlySet<string>, path: string): void {
   let file: number;
   try {
@@ -212,7 +213,7 @@ function removeIfOf(storeIds: ReadonlySet<string>, path: string): void {
   }
 }
 
-/** Those of other users stay: they are theirs to remove. */
+/** Files of other users stay. */
 function removeAbandoned(folder: string): void {
   const writtenBeforeMs = Date.now() - ABANDONED_AFTER_MS;
   for (const path of markersIn(folder)) {
@@ -220,12 +221,12 @@ function removeAbandoned(folder: string): void {
       const { uid, mtimeMs } = lstatSync(path);
       if (uid === process.geteuid?.() && mtimeMs < writtenBeforeMs) unlinkSync(path);
     } catch {
-      // Somebody else was faster, or it is no file: whatever it is, it is in nobody's way.
+      // Another process was faster, or it is no file.
     }
   }
 }
 
-/** Either half is enough: an empty marker says nothing, and one without a name is found by nobody. */
+/** Either half is enough: an empty marker has no marks, and one without a name is not found. */
 function voidMarker(path: string, file: number | undefined): void {
   let fault: unknown;
   try {

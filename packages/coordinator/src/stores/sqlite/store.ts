@@ -28,7 +28,7 @@ import {
   type StepCommand,
   type Store,
 } from "../store.js";
-import { holderJsonOf, namespaceRecordIn, recordAfter } from "../stored-shapes.js";
+import { holderJsonOf, localOutcome, namespaceRecordIn } from "../stored-shapes.js";
 import { unusable } from "./errors.js";
 import { openSqliteFile, type SqliteFile } from "./file.js";
 import { fileModeOf } from "./file-checks.js";
@@ -132,9 +132,7 @@ export class SqliteStore implements Store {
       const namespaceId = this.#save(record);
       if (command.step === "lease") this.#addLease(namespaceId, record, runCount, command);
       if (command.step === "recover") this.#acceptCopy();
-      const after = recordAfter(record, command.nonce);
-      const { nonce, generation } = after;
-      return { after, runCount, acknowledgedCount: 0, check: { nonce, role: "master", epoch, generation } };
+      return localOutcome(record, command.nonce, runCount, epoch);
     });
   }
 
