@@ -23,11 +23,11 @@ export class RedisConnection {
   readonly address: RedisAddress;
   /** Host and port, for messages. */
   readonly server: string;
-  /** Whether the current connection has selected our database. Each new connection begins at database 0. */
-  #isSelected = false;
   /** Number of connections so far: a reply on another one is no reply to a command of this one. */
   #connectionCount = 0;
+  /** The connection that has loaded the scripts, and the one that has selected our database: each begins at database 0. */
   #scriptsLoadedIn = -1;
+  #databaseSelectedIn = -1;
   /** Why there is no connection now, or why the last attempt failed. */
   #lastFailure: Error | undefined;
 
@@ -36,7 +36,6 @@ export class RedisConnection {
     this.address = address;
     this.server = endpointText(address);
     redis.on("close", () => {
-      this.#isSelected = false;
       this.#connectionCount++;
       this.#lastFailure ??= new Error("the connection broke");
     });
@@ -195,9 +194,10 @@ export class RedisConnection {
    */
   async #selectDatabase(): Promise<void> {
     const { database } = this.address;
-    if (database === 0 || this.#isSelected) return;
+    const connectionCount = this.#connectionCount;
+    if (database === 0 || this.#databaseSelectedIn === connectionCount) return;
     await this.#redis.call("SELECT", database);
-    this.#isSelected = true;
+    this.#databaseSelectedIn = connectionCount;
   }
 }
 

@@ -42,12 +42,12 @@ export function wholesIn<Name extends string>(
 
 /** The record in a reply of lua/read.lua, which has checked it; undefined for any other reply. */
 export function recordIn(reply: unknown): Omit<NamespaceRecord, "namespace"> | undefined {
-  const [storeId = "", version, mark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal] =
+  const [storeId = "", version, highWaterMark, changedAtMs, generation, phase, nodeCount, receiptKey = "", seal] =
     stringsIn(reply) ?? [];
   const id = parseStoreId(storeId);
   const numbers = wholesIn({
     version: [version, VERSION_MAX],
-    highWaterMark: [mark, RUN_MAX],
+    highWaterMark: [highWaterMark, RUN_MAX],
     changedAtMs: [changedAtMs],
     generation: [generation],
     phase: [phase],

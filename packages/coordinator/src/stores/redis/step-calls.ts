@@ -93,13 +93,14 @@ function leaseRepliesIn(parts: readonly string[], call: StepCall): StepReply[] |
   const [storeId = "", version, changedAtMs, epoch = "", generation, nodeCount] = parts;
   const replies: StepReply[] = [];
   for (const [index, { command }] of call.entries()) {
-    const [nonce = "", mark = "", count = "", ...others] = parts[HEAD_LENGTH + index]?.split(" ") ?? [];
+    const [nonce = "", highWaterMark = "", count = "", ...others] = parts[HEAD_LENGTH + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
-    if (isScriptWord(mark)) {
-      replies.push(refusal(mark, count));
+    // A refusal has its word and detail in their place.
+    if (isScriptWord(highWaterMark)) {
+      replies.push(refusal(highWaterMark, count));
       continue;
     }
-    const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
+    const after = recordAfterIn({ nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount });
     const runCount = wholeIn(count);
     if (after === undefined || runCount === undefined || others.length > 0) return undefined;
     replies.push({ after, runCount });
@@ -108,28 +109,23 @@ function leaseRepliesIn(parts: readonly string[], call: StepCall): StepReply[] |
 }
 
 function stepReplyIn(parts: readonly string[], expectedNonce: string): StepReply[] | undefined {
-  const [nonce = "", storeId = "", version, mark, changedAtMs, epoch = "", generation, nodeCount, count, ...renamed] =
-    parts;
+  const [nonce = "", storeId = "", version, highWaterMark, changedAtMs, epoch = "", ...others] = parts;
+  const [generation, nodeCount, count, ...renamed] = others;
   if (nonce !== expectedNonce) return undefined;
-  const after = recordAfterIn({ nonce, storeId, version, mark, changedAtMs, epoch, generation, nodeCount });
+  const after = recordAfterIn({ nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount });
   const runCount = wholeIn(count);
   if (after === undefined || runCount === undefined) return undefined;
   return [{ after, runCount, ...(renamed.length > 0 && { movedAside: renamed }) }];
 }
 
-interface RepliedRecord extends Pick<RecordAfter, "nonce" | "storeId" | "epoch"> {
-  readonly version: string | undefined;
-  readonly mark: string | undefined;
-  readonly changedAtMs: string | undefined;
-  readonly generation: string | undefined;
-  readonly nodeCount: string | undefined;
-}
+type NumberField = "version" | "highWaterMark" | "changedAtMs" | "generation" | "nodeCount";
+type RepliedRecord = Omit<RecordAfter, NumberField> & Readonly<Record<NumberField, string | undefined>>;
 
 /** Undefined when one of the numbers is malformed. */
 function recordAfterIn({ nonce, storeId, epoch, ...texts }: RepliedRecord): RecordAfter | undefined {
   const numbers = wholesIn({
     version: [texts.version, VERSION_MAX],
-    highWaterMark: [texts.mark, RUN_MAX],
+    highWaterMark: [texts.highWaterMark, RUN_MAX],
     changedAtMs: [texts.changedAtMs],
     generation: [texts.generation],
     nodeCount: [texts.nodeCount],

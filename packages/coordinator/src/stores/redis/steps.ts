@@ -82,14 +82,8 @@ export class RedisSteps {
     const quorum = Math.max(...batch.map(({ nodeCount }) => quorumOf(nodeCount)));
     const wait: RedisCommand[] = quorum > 0 ? [["wait", quorum, quorumTimeoutMs]] : [];
     // With nonces of their own: no step's reply is taken for a check, nor one namespace's check for another's.
-    const checks = Array.from(
-      new Map(calls.map(([{ namespace, keys }]) => [namespace, keys])),
-      ([namespace, keys]) => ({
-        namespace,
-        nonce: freshNonce(),
-        keys,
-      }),
-    );
+    const keysOf = new Map(calls.map(([{ namespace, keys }]) => [namespace, keys]));
+    const checks = Array.from(keysOf, ([namespace, keys]) => ({ namespace, keys, nonce: freshNonce() }));
     const checkCommands = checks.map(({ keys, nonce }) => RedisConnection.evalsha("check", [keys.record], [nonce]));
     const commands = () => [...calls.map((call) => this.#commandOf(call)), ...wait, ...checkCommands];
     let replies: readonly unknown[];
