@@ -1,15 +1,14 @@
 /** What is said of a Redis server before it is trusted: each finding on a real server that gives cause for it. */
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { asOperator, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
-import { MemoryStore } from "../src/stores/memory.js";
 import { sentinelFindings, serverFindings } from "../src/stores/redis/findings.js";
 import type { Finding } from "../src/stores/store.js";
-import { keptLog, requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
+import { requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
 
 /** One about which nothing is to be said, also to an operator. */
@@ -296,18 +295,5 @@ describe("a coordinator", () => {
     expect(accepting.events.filter(({ event }) => event === "preflight_finding")).toEqual([]);
     const other = await redisCoordinatorAt(url, { overrides: ["old-server", "no-persistence"] });
     await expect(other.coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
-  });
-
-  test("says of a store in memory that it forgets everything", async () => {
-    const { log, events } = keptLog();
-    const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log });
-    onTestFinished(() => coordinator.stopTouching());
-    await coordinator.initNamespace("main");
-    coordinator.startTouching();
-    await coordinator.lease("main", request());
-    expect(events).toContainEqual({
-      event: "preflight_finding",
-      fields: expect.objectContaining({ override: "no-persistence" }),
-    });
   });
 });

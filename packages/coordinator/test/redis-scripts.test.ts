@@ -13,7 +13,7 @@ import { inHand } from "./store-in-hand.js";
 
 const STORE_ID = storeIdFrom(1);
 const RECEIPT_KEY = "b".repeat(64);
-const NO_NUMBERS = ["", "x", "-1", "1.5", "1e3", "NaN", "9".repeat(16)];
+const NO_NUMBERS = ["", "x", " 1", "-1", "1.5", "1e3", "0x10", "NaN", "inf", "9".repeat(16)];
 
 /** A parameter that is a number, or another text that the script must be able to read. */
 type Parameter = number | { readonly free: string } | { readonly text: string; readonly wrong: string };

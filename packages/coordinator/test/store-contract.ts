@@ -292,13 +292,6 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await expect(lease()).rejects.toMatchObject({ code: "run_space_exhausted" });
       });
 
-      test("are refused when the caller knows of a greater run than the store, and nothing moves", async () => {
-        const { lease } = await storeFrom();
-        await lease({ runCount: 10 });
-        await expect(lease({ floor: 11 })).rejects.toMatchObject({ code: "store_went_back", generation: 0 });
-        expect((await lease({ floor: 10 })).firstRun).toBe(11);
-      });
-
       test("bear times that never go back", async () => {
         const { lease, read } = await storeFrom();
         const before = Date.now();
