@@ -41,13 +41,14 @@ import { keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
 import { RedisSteps } from "./steps.js";
 
 const QUORUM_TIMEOUT_MS = 1_000;
-/** More would make one script block the server for longer than others like. */
+/** A larger import would block the server for other clients. */
 const IMPORT_LEASES_MAX = 256;
 const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
-/** One text, so that labels are taken away without a right to delete. */
+/** All labels in one field, so that no right to delete is needed. */
 const LABELS_FIELD = "json";
 
-type NodesOf = ServerUse["namespaces"][number];
+/** Of the scripts that read or write leases, in their order. */
+const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
 
 interface RedisSettings {
   /** Stands in front of every key. Without braces, which belong to the hash slot. */
@@ -72,9 +73,9 @@ export class RedisStore implements Store {
   readonly isExclusive = false;
   readonly #options: RedisStoreOptions | RedisGroupOptions;
   readonly #route: RedisRoute;
-  /** The steps over each connection. */
+  /** One batcher for each connection that is used for steps. */
   readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
-  /** As last seen. A step that finds another number is not acknowledged by enough nodes, and is burnt. */
+  /** As last read. A step that finds another number may not be acknowledged by enough nodes, and is discarded. */
   readonly #nodeCounts = new Map<string, number>();
 
   private constructor(options: RedisStoreOptions | RedisGroupOptions) {
@@ -108,20 +109,15 @@ export class RedisStore implements Store {
     );
     const { after, acknowledgedCount } = outcome;
     this.#nodeCounts.set(namespace, after.nodeCount);
-    // This server may be alone on its side of a cut.
+    // This server may be alone on its side of a partition.
     if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.rediscover();
     return outcome;
   }
 
   async readNamespace(namespace: string): Promise<NamespaceRecord> {
-    const { record } = this.#keys(namespace);
-    const { fields, server } = await this.#route.use(record, "reads", async (connection) => {
-      const answer = await connection.run("read", [record], [namespace], { namespace });
-      return { fields: recordIn(answer), server: connection.server };
-    });
-    if (fields === undefined) throw unexpectedReply(server);
-    this.#nodeCounts.set(namespace, fields.nodeCount);
-    return { namespace, ...fields };
+    const record = await this.#run("read", namespace, ["record"], [namespace], recordIn);
+    this.#nodeCounts.set(namespace, record.nodeCount);
+    return { namespace, ...record };
   }
 
   async listNamespaces(): Promise<readonly string[]> {
@@ -131,12 +127,9 @@ export class RedisStore implements Store {
   }
 
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportCommand): Promise<void> {
-    const { record, ledger, reports } = this.#keys(namespace);
     const used = lastSequence === null ? 0 : lastSequence + 1;
     const parameters = [namespace, ledgerId, nonce, used, stateNumber(state)];
-    await this.#route.use(record, "reads", (connection) =>
-      connection.run("report", [record, ledger, reports], parameters, { namespace }),
-    );
+    await this.#run("report", namespace, ["record", "ledger", "reports"], parameters);
   }
 
   async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
@@ -150,35 +143,34 @@ export class RedisStore implements Store {
   ): Promise<readonly LedgerEntry[]> {
     const first = from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX);
     const parameters = [withoutRecord ? "" : namespace, Math.max(first, 0), limit, direction];
-    return await this.#leases("leases-from", namespace, parameters);
+    return await this.#run("leases-from", namespace, LEDGER_KEYS, parameters, leasesIn);
   }
 
   async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const [lease] = await this.#leases("lease-since", namespace, [namespace, timeMs]);
+    const [lease] = await this.#run("lease-since", namespace, LEDGER_KEYS, [namespace, timeMs], leasesIn);
     return lease;
   }
 
   /**
-   * Looks at every server that holds a namespace, and at the way there. `asOperator`: also at what only an operator's user may ask (CONFIG, ACL).
+   * Inspects every server that holds a namespace, and the path to a master that Sentinels name. `asOperator`: also reads what only an
+   * operator's user may (CONFIG, ACL).
    */
   async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
-    const holdings = new Map([[await this.#route.connectionFor(this.#namesKey(), "reads"), [] as NodesOf[]]]);
+    const servers = new Map<RedisConnection, ServerUse["namespaces"]>();
+    servers.set(await this.#route.connectionFor(this.#namesKey(), "reads"), []);
     for (const namespace of await this.listNamespaces()) {
       const connection = await this.#route.connectionFor(this.#keys(namespace).record, "reads");
-      const held = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
-      holdings.set(connection, [...(holdings.get(connection) ?? []), held]);
+      const stored = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
+      servers.set(connection, [...(servers.get(connection) ?? []), stored]);
     }
-    const ofWay = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
-    return [...ofWay, ...(await inspectServers(holdings, { asOperator }))];
+    const ofPath = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
+    return [...ofPath, ...(await inspectServers(servers, { asOperator }))];
   }
 
   async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
-    const { record, ledger, holders, reports } = this.#keys(namespace);
     for (let at = 0; at < leases.length; at += IMPORT_LEASES_MAX) {
       const parameters = leases.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
-      await this.#route.use(record, "reads", (connection) =>
-        connection.run("import", [record, ledger, holders, reports], [namespace, ...parameters], { namespace }),
-      );
+      await this.#run("import", namespace, LEDGER_KEYS, [namespace, ...parameters]);
     }
   }
 
@@ -209,20 +201,16 @@ export class RedisStore implements Store {
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
-    const { record, ledger, reports, retention } = this.#keys(namespace);
     const parameters = [namespace, LEDGER_TRIM_LEASES_MAX, ...trimParametersOf(trim)];
-    return await this.#route.use(record, "reads", async (connection) => {
-      const answer = await connection.run("trim", [record, ledger, reports, retention], parameters, { namespace });
-      if (answer !== 0 && answer !== 1) throw unexpectedReply(connection.server);
-      return answer === 1;
-    });
+    const isTrimmed = (reply: unknown) => (reply === 0 || reply === 1 ? reply === 1 : undefined);
+    return await this.#run("trim", namespace, ["record", "ledger", "reports", "retention"], parameters, isTrimmed);
   }
 
   async close(): Promise<void> {
     await this.#route.close();
   }
 
-  /** As many as there can be, where the record can't be read: its own steps say why. */
+  /** Infinity when the record can't be read: its own steps report why. */
   async #nodeCountOf(namespace: string): Promise<number> {
     try {
       return (await this.readNamespace(namespace)).nodeCount;
@@ -245,16 +233,21 @@ export class RedisStore implements Store {
     return steps;
   }
 
-  /** Record, ledger, holders and reports in one script: one round trip, and one moment. */
-  async #leases(
+  /** Runs a script that is no step. `read` returns undefined for a reply that can't be this script's. */
+  async #run<T = unknown>(
     script: ScriptName,
     namespace: string,
+    keys: readonly (keyof NamespaceKeys)[],
     parameters: readonly (string | number)[],
-  ): Promise<readonly LedgerEntry[]> {
-    const { record, ledger, holders, reports } = this.#keys(namespace);
-    return await this.#route.use(record, "reads", async (connection) =>
-      leasesIn(await connection.run(script, [record, ledger, holders, reports], parameters, { namespace })),
-    );
+    read: (reply: unknown) => T | undefined = (reply) => reply as T,
+  ): Promise<T> {
+    const named = this.#keys(namespace);
+    return await this.#route.use(named.record, "reads", async (connection) => {
+      const names = keys.map((key) => named[key]);
+      const result = read(await connection.run(script, names, parameters, { namespace }));
+      if (result === undefined) throw unexpectedReply(connection.server);
+      return result;
+    });
   }
 
   #keys(namespace: string): NamespaceKeys {
