@@ -347,6 +347,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(await firstRunsOf("newest_first", 2)).toEqual([9, 7]);
         expect(await firstRunsOf("newest_first", 2, 7)).toEqual([5, 3]);
         expect(await firstRunsOf("newest_first", 2, 8)).toEqual([7, 5]);
+        expect(await firstRunsOf("newest_first", 10, 2)).toEqual([1]);
         for (const from of [1, 0, -1]) expect(await firstRunsOf("newest_first", 10, from)).toEqual([]);
         expect(await firstRunsOf("oldest_first", 10)).toEqual([1, 3, 5, 7, 9]);
         expect(await firstRunsOf("oldest_first", 2)).toEqual([1, 3]);
