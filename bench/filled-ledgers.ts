@@ -7,8 +7,8 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import type { Redis } from "ioredis";
 import { type FoundFields, keptFields, readRecord } from "../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../packages/coordinator/src/guard/refusal.js";
-import { holderJsonOf } from "../packages/coordinator/src/stores/ledger-entry.js";
-import { keysOf } from "../packages/coordinator/src/stores/redis-ledger.js";
+import { keysOf } from "../packages/coordinator/src/stores/redis/scripts.js";
+import { holderJsonOf } from "../packages/coordinator/src/stores/stored-shapes.js";
 
 const HOLDER_COUNT = 20;
 const DAY_MS = 24 * 3_600_000;

@@ -64,26 +64,26 @@ const RULES: readonly Rule[] = [
     // What stands together in index.ts is put together by whoever uses the package.
     files: /^packages\/coordinator\/src\/(?!index\.ts$)[a-z-]+\.ts$/,
     forbidden:
-      /^(packages\/coordinator\/src\/(http|stores|cli)\/(?!server$|open-store$|store-url$)|fastify|ioredis|@photostructure|commander|pino)/,
+      /^(packages\/coordinator\/src\/(http|stores|cli)\/(?!server$|store$|open-store$|store-url$)|fastify|ioredis|@photostructure|commander|pino)/,
   },
   {
     because: "http answers for a coordinator and never reaches past it into a store",
     files: /^packages\/coordinator\/src\/http\//,
-    forbidden:
-      /^packages\/coordinator\/src\/(stores|cli)\/|^packages\/coordinator\/src\/store$|ioredis|@photostructure/,
+    forbidden: /^packages\/coordinator\/src\/(stores|cli)\/|ioredis|@photostructure/,
   },
   {
     because:
       "stores know the port, the store id, errors, refusals, texts that are shown, loopback, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
       "the guard, the operator's verbs and what trims a ledger know ports only: they hold for every store, a simulated one too",
     files: /^packages\/coordinator\/src\/(guard|operator|retention)\//,
-    forbidden: /^packages\/coordinator\/src\/(stores|http|cli|coordinator)\b|ioredis|@photostructure|fastify|commander/,
+    forbidden:
+      /^packages\/coordinator\/src\/(stores\/(?!store$)|http\b|cli\b|coordinator\b)|ioredis|@photostructure|fastify|commander/,
   },
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
@@ -105,12 +105,12 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "only the Redis adapter knows the Redis client",
-    files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis-connection\.)/,
+    files: /^(packages|examples)\/(?!coordinator\/src\/stores\/redis\/connection\.)/,
     forbidden: /^(ioredis|redis)$/,
   },
   {
     because: "only the embedded store's files know SQLite in the coordinator",
-    files: /^packages\/(?!coordinator\/src\/stores\/sqlite-)/,
+    files: /^packages\/(?!coordinator\/src\/stores\/sqlite\/)/,
     forbidden: /^(@photostructure\/sqlite|node:sqlite)$/,
   },
   {

@@ -3,8 +3,8 @@
  * user has no way to date a store back.
  */
 import { randomBytes } from "node:crypto";
-import type { Store } from "../packages/coordinator/src/store.js";
 import { newStoreId } from "../packages/coordinator/src/store-id.js";
+import type { Store } from "../packages/coordinator/src/stores/store.js";
 import { unlessLate } from "./unless-late.js";
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,12 +1,12 @@
 /**
  * What embedded stores leave in the machine's memory: a restart marker each, which does not go away with the folder of a test
- * (packages/coordinator/src/stores/sqlite-restart-marker.ts).
+ * (packages/coordinator/src/stores/sqlite/restart-marker.ts).
  */
 import { readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { thisMachine } from "../packages/coordinator/src/stores/sqlite-machine.js";
-import { removeRestartMarker } from "../packages/coordinator/src/stores/sqlite-restart-marker.js";
+import { thisMachine } from "../packages/coordinator/src/stores/sqlite/machine.js";
+import { removeRestartMarker } from "../packages/coordinator/src/stores/sqlite/restart-marker.js";
 
 /** Of a store whose file was moved away or deleted, its lock still tells where it was. */
 const LOCK_SUFFIX = ".lock";

@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 import { createServer } from "../../packages/coordinator/src/http/server.js";
-import { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
+import { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 import { TokensInHand } from "../../packages/coordinator/test/tokens-in-hand.js";
 import { heading, newPage, type Watched } from "./browser.js";
 

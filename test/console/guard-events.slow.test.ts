@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathOf } from "@callnumber/protocol/wire";
 import { Redis } from "ioredis";
 import { describe, test } from "vitest";
-import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite-restart-marker.js";
+import { removeRestartMarker } from "../../packages/coordinator/src/stores/sqlite/restart-marker.js";
 import { callnumber, folderForTest, serve, serveProcess } from "../processes/command.js";
 import { ownServerUnavailable, startRedisServer } from "../redis/test-redis.js";
 import { mustBeAccessible } from "./accessibility.js";

@@ -113,7 +113,7 @@ async function work(user: string): Promise<void> {
 async function trimOldest(store: Store, namespace: string, storeId: string): Promise<void> {
   await store.setRetention(namespace, 90);
   const { through: trimmedThrough } = await store.readRetention(namespace);
-  const [oldest] = await store.exportLeases(namespace, { afterLedgerId: trimmedThrough, limit: 1 });
+  const [oldest] = await store.leases(namespace, { from: trimmedThrough + 1, direction: "oldest_first", limit: 1 });
   const { firstRun: through = 0, leasedAtMs = 0, progress } = oldest ?? {};
   const leases = [{ lastLedgerId: through, reportedAtMs: progress?.reportedAtMs ?? null }];
   expect(await store.trimLedger(namespace, { storeId, trimmedThrough, through, leasedAtMs, leases })).toBe(true);

@@ -1,7 +1,7 @@
 /** A world on a Redis Cluster of three masters with a replica each: the namespace is kept by one of the masters. */
 import { Cluster } from "ioredis";
-import type { Store } from "../../packages/coordinator/src/store.js";
 import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
+import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
 import { initBackdated } from "../backdated.js";
 import { type ClusterRedis, startClusterRedis } from "../redis/cluster-redis.js";

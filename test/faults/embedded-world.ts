@@ -1,9 +1,9 @@
 /** A world on an embedded store: one coordinator, and a folder that can be copied, restored and lost like any other. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Store } from "../../packages/coordinator/src/store.js";
-import { isMemoryBacked, thisMachine } from "../../packages/coordinator/src/stores/sqlite-machine.js";
-import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite-store.js";
+import { isMemoryBacked, thisMachine } from "../../packages/coordinator/src/stores/sqlite/machine.js";
+import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite/store.js";
+import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { initBackdated } from "../backdated.js";
 import type { CoordinatorProcess } from "./coordinator-process.js";
 import type { SpawnProgram } from "./node-program.js";

@@ -8,7 +8,7 @@ import {
   planAdvance,
 } from "../../packages/coordinator/src/operator/advance-version.js";
 import { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
-import type { Store } from "../../packages/coordinator/src/store.js";
+import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl, placeOf } from "../../packages/coordinator/src/stores/store-url.js";
 import { unlessLate } from "../unless-late.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";

@@ -11,7 +11,7 @@ import { EventHub } from "../../packages/coordinator/src/events.js";
 import { createServer, type ServerOptions } from "../../packages/coordinator/src/http/server.js";
 import { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 import { newStoreId } from "../../packages/coordinator/src/store-id.js";
-import { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
+import { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 import { leaseSchema } from "../../packages/protocol/src/schemas.js";
 import { ERROR_RULES, isErrorCode, type Lease } from "../../packages/protocol/src/wire.js";
 import { answersIn, type HttpAnswer } from "./http-answers.js";

@@ -9,7 +9,7 @@ import { expect, inject, test } from "vitest";
 import { decide } from "../../packages/coordinator/src/guard/decisions.js";
 import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/judge.js";
 import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusal.js";
-import type { LeaseStep, Outcome, StepCommand } from "../../packages/coordinator/src/store.js";
+import type { LeaseStep, Outcome, StepCommand } from "../../packages/coordinator/src/stores/store.js";
 import { handOut, lease as leaseOf } from "./coordinator-steps.js";
 import { changed } from "./coordinators.js";
 import * as guard from "./correspondence.js";

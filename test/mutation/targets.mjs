@@ -23,10 +23,7 @@ export const TARGETS = {
   },
   /** What decides about leases; not the files and locks below them. */
   stores: {
-    mutate: [
-      `${STORES}/{import,report,trim}-decision.ts`,
-      `${STORES}/{memory-store,namespace-record,sqlite-records,sqlite-store}.ts`,
-    ],
+    mutate: [`${STORES}/{ledger-decisions,memory,stored-shapes,sqlite/tables,sqlite/store}.ts`],
     tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,moved-seal,burnt}.test.ts`],
   },
 };

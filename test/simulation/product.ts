@@ -25,6 +25,8 @@ export { advanceVersion, planAdvance } from "../../packages/coordinator/src/oper
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
 export { refused } from "../../packages/coordinator/src/refusals.js";
+export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 export type {
   ConfirmStep,
   NamespaceRecord,
@@ -32,7 +34,5 @@ export type {
   Retention,
   StepCommand,
   Store,
-} from "../../packages/coordinator/src/store.js";
-export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
-export { MemoryStore } from "../../packages/coordinator/src/stores/memory-store.js";
-export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/namespace-record.js";
+} from "../../packages/coordinator/src/stores/store.js";
+export { namespaceRecordIn, recordAfter } from "../../packages/coordinator/src/stores/stored-shapes.js";

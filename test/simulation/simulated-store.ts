@@ -145,17 +145,13 @@ export class SimulatedStore implements Store {
 
   async findLease(): Promise<undefined> {}
 
-  async listLeases(): Promise<readonly []> {
+  async leases(): Promise<readonly []> {
     return [];
   }
 
   async firstLeaseSince(): Promise<undefined> {}
 
   async preflight(): Promise<readonly []> {
-    return [];
-  }
-
-  async exportLeases(): Promise<readonly []> {
     return [];
   }
 

@@ -1,6 +1,6 @@
 --[[
   Takes over leases of another store's ledger, oldest first, each once. A ledger that has its record is complete: nothing is added.
-  The same decision as src/stores/import-decision.ts.
+  The same decision as src/stores/ledger-decisions.ts.
   KEYS 1 record · 2 ledger · 3 holders · 4 reports
   ARGV 1 namespace · then for each lease: ledger id of its last run, runs, time leased (ms), holder as JSON, nonce,
        and of its report: runs from the reported run to the last one, last sequence + 1, state, time (ms); four times "-" for none

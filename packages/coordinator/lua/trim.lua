@@ -1,6 +1,6 @@
 --[[
   Trims the oldest leases of a ledger, with the reports on them, and notes up to where it was trimmed. In a place that has no record
-  yet it only notes how far another store was trimmed. The same decision as src/stores/trim-decision.ts. Never the newest lease:
+  yet it only notes how far another store was trimmed. The same decision as src/stores/ledger-decisions.ts. Never the newest lease:
   guard.lua reads it.
   KEYS 1 record · 2 ledger · 3 reports · 4 retention
   ARGV 1 namespace · 2 the most leases · 3 store id · 4 ledger id up to which it was trimmed, as the caller found it · 5 the same from

@@ -8,7 +8,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { unusedRunCounts } from "./capacity-holders.js";
 import { type Look, runCountOf } from "./capacity-look.js";
 import { type RunSpace, runSpaceOf } from "./run-space.js";
-import type { NamespaceRecord } from "./store.js";
+import type { NamespaceRecord } from "./stores/store.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

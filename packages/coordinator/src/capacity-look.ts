@@ -3,17 +3,16 @@
  * leases that wait meanwhile come first. Knows the store only through its plain listing.
  */
 import { setImmediate as turn } from "node:timers/promises";
-import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import type { LedgerReader } from "./store.js";
+import type { LedgerReader } from "./stores/store.js";
 
 /** What a look may cost at the most. */
 export const LOOK_LEASES_MAX = 10_000;
 /** At once. */
 const LOOK_STEP = 100;
 
-export type CapacityLedger = Pick<LedgerReader, "listLeases" | "firstLeaseSince">;
+export type CapacityLedger = Pick<LedgerReader, "leases" | "firstLeaseSince">;
 
 export interface Look {
   /** Newest first; none older than asked for. */
@@ -28,14 +27,14 @@ export interface Look {
  */
 export async function lookBack(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<Look> {
   const leases: LedgerEntry[] = [];
-  let belowLedgerId = VERSION_COUNT * RUN_COUNT;
+  let from: number | undefined;
   while (leases.length < LOOK_LEASES_MAX) {
     const limit = Math.min(LOOK_STEP, LOOK_LEASES_MAX - leases.length);
-    const found = await ledger.listLeases(namespace, { belowLedgerId, limit });
+    const found = await ledger.leases(namespace, { from, direction: "newest_first", limit });
     for (const lease of found) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
       leases.push(lease);
-      belowLedgerId = lastLedgerIdOf(lease);
+      from = lastLedgerIdOf(lease) - 1;
     }
     if (found.length < limit) return { leases, completeFromMs: fromMs };
     await turn();

@@ -10,7 +10,7 @@ import { capacityOf } from "./capacity.js";
 import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
 import { historyOf } from "./history.js";
 import type { Log } from "./log.js";
-import type { NamespaceRecord } from "./store.js";
+import type { NamespaceRecord } from "./stores/store.js";
 
 export interface CapacityReaderOptions {
   readonly ledger: CapacityLedger;

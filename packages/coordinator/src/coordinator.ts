@@ -7,7 +7,7 @@
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
 import type {
   Holder,
@@ -46,8 +46,8 @@ import { notInitialised } from "./refusals.js";
 import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
 import { runStateIn } from "./run-state.js";
 import { statusOf } from "./status.js";
-import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
+import type { Finding, NamespaceRecord, Store } from "./stores/store.js";
 
 export interface CoordinatorOptions {
   readonly store: Store;
@@ -310,7 +310,7 @@ export class Coordinator {
   async status(namespace: string): Promise<StatusAnswer> {
     const { guard, record } = await this.#look(namespace);
     const [[newest], { rates }] = await Promise.all([
-      this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
+      this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
       this.capacity.capacityOf(record),
     ]);
     const found = guard.state.state === "open" ? this.#preflight.stateOf(namespace) : undefined;

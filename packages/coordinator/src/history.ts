@@ -42,7 +42,8 @@ type Start = Pick<LedgerEntry, "version" | "firstRun">;
 /** What an advance of the version gave up between the two was never used. */
 async function runsBetween(ledger: CapacityLedger, namespace: string, start: Start, end: Start): Promise<number> {
   if (start.version === end.version) return end.firstRun - start.firstRun;
-  const [last] = await ledger.listLeases(namespace, { belowLedgerId: ledgerIdOf(start.version + 1, 0), limit: 1 });
+  const from = ledgerIdOf(start.version + 1, 0) - 1;
+  const [last] = await ledger.leases(namespace, { from, direction: "newest_first", limit: 1 });
   const ended = last === undefined ? 0 : lastLedgerIdOf(last) - ledgerIdOf(start.version, start.firstRun) + 1;
   return Math.max(ended, 0) + end.firstRun - 1;
 }

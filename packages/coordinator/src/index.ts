@@ -8,6 +8,7 @@ export type { LedgerQuery } from "./ledger-page.js";
 export type { Log } from "./log.js";
 export { LedgerFiles } from "./retention/ledger-files.js";
 export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
+export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
 export type {
   Finding,
   LedgerTrim,
@@ -17,8 +18,7 @@ export type {
   Retention,
   StepCommand,
   Store,
-} from "./store.js";
-export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
+} from "./stores/store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";
 export { readTokensFile } from "./tokens/read-tokens-file.js";
 export { TokenDoor } from "./tokens/token-door.js";

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import type { LedgerReader } from "./store.js";
+import type { LedgerReader } from "./stores/store.js";
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;
@@ -37,8 +37,12 @@ export async function neighboursOf(
   lease: LedgerEntry,
 ): Promise<LeaseNeighbours> {
   const [before, after] = await Promise.all([
-    nearest(lease, (from, limit) => ledger.listLeases(namespace, { belowLedgerId: lastLedgerIdOf(from), limit })),
-    nearest(lease, (from, limit) => ledger.exportLeases(namespace, { afterLedgerId: lastLedgerIdOf(from), limit })),
+    nearest(lease, (at, limit) =>
+      ledger.leases(namespace, { from: lastLedgerIdOf(at) - 1, direction: "newest_first", limit }),
+    ),
+    nearest(lease, (at, limit) =>
+      ledger.leases(namespace, { from: lastLedgerIdOf(at) + 1, direction: "oldest_first", limit }),
+    ),
   ]);
   return {
     previous: before.neighbour,

@@ -17,7 +17,7 @@ import {
   inspectTrimmed,
 } from "./inspection.js";
 import { isTrimmed } from "./retention/trimmed-leases.js";
-import type { NamespaceRecord, RecordedLedger } from "./store.js";
+import type { NamespaceRecord, RecordedLedger } from "./stores/store.js";
 
 export interface InspectOptions {
   /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */

@@ -13,7 +13,7 @@ import {
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "./retention/trimmed-leases.js";
 import { runStateIn } from "./run-state.js";
-import type { NamespaceRecord, Retention } from "./store.js";
+import type { NamespaceRecord, Retention } from "./stores/store.js";
 
 interface Subject {
   readonly namespace: string;

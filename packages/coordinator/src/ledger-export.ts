@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBeyond, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
-import type { LedgerReader } from "./store.js";
+import type { LedgerReader } from "./stores/store.js";
 
 /** Entries read at once: leases wait while a store reads them. */
 const EXPORT_STEP = 100;
@@ -27,7 +27,8 @@ export async function* exportedSteps(
   const isWanted = passes(filter);
   let after = await startOf(ledger, namespace, filter);
   while (after !== undefined) {
-    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
+    const query = { from: after + 1, direction: "oldest_first", limit: EXPORT_STEP, withoutRecord: true } as const;
+    const leases = await ledger.leases(namespace, query);
     const end = leases.findIndex((lease) => isBeyond(filter, lease));
     const within = end < 0 ? leases : leases.slice(0, end);
     const last = within.at(-1);

@@ -8,7 +8,7 @@ import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type TrimmedLeases } from "@call
 import { lastLedgerIdOf } from "./lease-identity.js";
 import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
 import { trimmedIn } from "./retention/trimmed-leases.js";
-import type { LedgerReader, Retention } from "./store.js";
+import type { LedgerReader, Retention } from "./stores/store.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
@@ -36,7 +36,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
   let below = await startOf(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
     const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
-    const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
+    const found = await ledger.leases(namespace, { from: below - 1, direction: "newest_first", limit });
     for (const entry of found) {
       if (isBefore(query, entry)) return { leases, nextCursor: null, trimmed: null };
       below = lastLedgerIdOf(entry);

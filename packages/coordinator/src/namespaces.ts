@@ -7,7 +7,7 @@ import { CoordinatorError } from "./errors.js";
 import type { NamespaceGuard } from "./guard/namespace-guard.js";
 import { type GuardState, openSince, stateAfter } from "./guard/state.js";
 import { firstRunOfVersion, runSpaceOf } from "./run-space.js";
-import type { NamespaceRecord, Store } from "./store.js";
+import type { NamespaceRecord, Store } from "./stores/store.js";
 
 interface Described {
   readonly namespace: string;

@@ -9,8 +9,8 @@ import type { NamespaceGuards, RefusedNamespace } from "./guard/namespace-guards
 import type { PreflightWatch } from "./guard/preflight-watch.js";
 import type { GuardState } from "./guard/state.js";
 import { runUseOf } from "./run-space.js";
-import type { Store } from "./store.js";
 import { parseStoreId } from "./store-id.js";
+import type { Store } from "./stores/store.js";
 
 export interface ObservedNamespace {
   readonly namespace: string;

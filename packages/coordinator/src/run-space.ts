@@ -2,8 +2,8 @@
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { CapacityAnswer } from "@callnumber/protocol/operator";
 import { lineAt, whenLineReaches } from "./guard/line.js";
-import type { NamespaceRecord } from "./store.js";
 import { parseStoreId } from "./store-id.js";
+import type { NamespaceRecord } from "./stores/store.js";
 
 /** What is true of the record alone. */
 export type RunSpace = Pick<

@@ -2,7 +2,7 @@
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry, StatusAnswer } from "@callnumber/protocol/wire";
 import { firstRunOfVersion, runUseOf } from "./run-space.js";
-import type { NamespaceRecord } from "./store.js";
+import type { NamespaceRecord } from "./stores/store.js";
 
 export function statusOf(
   record: NamespaceRecord,

@@ -8,8 +8,8 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS } from "../src/guard/bounds.js";
 import { lineAt } from "../src/guard/line.js";
-import type { Store } from "../src/store.js";
 import { parseStoreId } from "../src/store-id.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { refusesAndKeeps } from "./step-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -47,7 +47,7 @@ export function describeAdvance(open: Open): void {
       await lease();
       await store.step(NAMESPACE, commands.advance(0));
       await lease({ runCount: 2 });
-      const leases = await store.listLeases(NAMESPACE, { belowLedgerId: 8 * RUN_COUNT, limit: 10 });
+      const leases = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
       expect(leases.map(({ version, firstRun }) => [version, firstRun])).toEqual([
         [1, 1],
         [0, RUN_MAX],

@@ -6,8 +6,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
-import type { Outcome, ReportCommand, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Outcome, ReportCommand, StepCommand } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
 type Alter = (outcome: Outcome) => Outcome;

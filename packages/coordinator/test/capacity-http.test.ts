@@ -5,7 +5,7 @@ import { capacityAnswerSchema, historyAnswerSchema } from "@callnumber/protocol/
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 let coordinator: Coordinator;
 let server: Server;

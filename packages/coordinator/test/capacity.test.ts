@@ -13,6 +13,7 @@ import { lineAt, whenLineReaches } from "../src/guard/line.js";
 import type { Log } from "../src/log.js";
 import { runSpaceOf } from "../src/run-space.js";
 import { parseStoreId } from "../src/store-id.js";
+import type { LeaseQuery } from "../src/stores/store.js";
 import {
   DAY_MS,
   HOUR_MS,
@@ -230,9 +231,8 @@ describe("asking", () => {
   test("of a ledger of a million leases looks at a bounded part of it", async () => {
     let asked = 0;
     const ledger = {
-      async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
+      async leases(_: string, { from = 1_000_000, limit }: LeaseQuery) {
         asked += limit;
-        const from = Math.min(belowLedgerId, 1_000_001) - 1;
         return Array.from({ length: limit }, (__, index) => leaseOf({ firstRun: from - index }));
       },
       firstLeaseSince: async () => leaseOf({ firstRun: 1 }),

@@ -1,6 +1,7 @@
 /** Commands of the port, as a coordinator makes them that remembers nothing: with a nonce of their own, for one store. */
 import { randomUUID } from "node:crypto";
 import type { Bounds } from "../src/guard/bounds.js";
+import { newStoreId } from "../src/store-id.js";
 import type {
   AdvanceStep,
   ClaimStep,
@@ -12,8 +13,7 @@ import type {
   SealStep,
   StepCommand,
   TouchStep,
-} from "../src/store.js";
-import { newStoreId } from "../src/store-id.js";
+} from "../src/stores/store.js";
 
 export const NAMESPACE = "main";
 export const RECEIPT_KEY = "5a".repeat(32);

@@ -9,7 +9,7 @@ import { createServer, type Server } from "../src/http/server.js";
 import { FAILURES } from "../src/http/session-routes.js";
 import { SILENT_LOG } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { TokensInHand } from "./tokens-in-hand.js";
 
 /** Each route that any server of this file was given. */

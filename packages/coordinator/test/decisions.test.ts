@@ -23,8 +23,8 @@ import {
   readRecord,
 } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
-import type { StepCommand } from "../src/store.js";
 import { newStoreId, parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const NOW_MS = RELEASED_AT_MS + 1_000_000_000;

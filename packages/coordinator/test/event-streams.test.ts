@@ -17,7 +17,7 @@ import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 let hub: EventHub;
 let server: Server;

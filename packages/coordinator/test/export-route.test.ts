@@ -10,7 +10,8 @@ import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { LeaseQuery } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 
 /** A store whose ledger never ends, or ends with a fault, once it is told so. */
@@ -18,12 +19,13 @@ class LongStore extends MemoryStore {
   isEndless = false;
   failsAtCall = Number.POSITIVE_INFINITY;
   calls = 0;
-  override async exportLeases(namespace: string, page: { afterLedgerId: number; limit: number }) {
+  override async leases(namespace: string, query: LeaseQuery) {
     this.calls++;
     if (this.calls >= this.failsAtCall) throw new Error("the disk is gone");
-    if (!this.isEndless) return await super.exportLeases(namespace, page);
-    return Array.from({ length: page.limit }, (_, index): LedgerEntry => {
-      const firstRun = page.afterLedgerId + 1 + index;
+    if (!this.isEndless) return await super.leases(namespace, query);
+    const { from = 0, limit } = query;
+    return Array.from({ length: limit }, (_, index): LedgerEntry => {
+      const firstRun = from + index;
       const [nonce, leasedAtMs] = [`nonce-of-lease-${firstRun}`, 1_790_000_000_000 + firstRun];
       return { version: 0, firstRun, runCount: 1, leasedAtMs, holder, coordinator: "c", nonce, progress: null };
     });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { DAMAGED, type Witness } from "../src/guard/witness.js";
 import { openWitness } from "../src/guard/witness-folder.js";
-import { SqliteStore } from "../src/stores/sqlite-store.js";
+import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
 import { type Fault, faultsOf, withFault } from "./faulty-fs.js";

@@ -1,6 +1,7 @@
 /** A store in memory whose leases or looks wait: for tests of what happens meanwhile. */
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Outcome, StepCommand } from "../src/stores/store.js";
 
 /** Leases wait until they are let go. */
 export class GatedStore extends MemoryStore {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { type HostNames, isAnsweredUnder } from "../src/http/host-names.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 const OURS = ["localhost", "LOCALHOST:7300", "127.0.0.1", "127.0.0.1:1", "127.9.8.7:65535", "[::1]", "[::1]:7300"];
 /** Of other machines: nobody's own name, and so no name of a page from elsewhere. */

@@ -4,7 +4,7 @@ import { Coordinator } from "../src/coordinator.js";
 import type { Door } from "../src/http/access.js";
 import { ACCESSES_OF, ROLES, type Role } from "../src/http/caller.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 const servers: Server[] = [];
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type Server } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 
 let asked: string[];
 let server: Server;

@@ -12,8 +12,8 @@ import { createServer, type Server, type ServerOptions } from "../src/http/serve
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";
 import { FREE_STARTS } from "../src/limits/start-pause.js";
 import { SILENT_LOG } from "../src/log.js";
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Outcome, StepCommand } from "../src/stores/store.js";
 
 /** A store whose leases wait while its gate is closed, and which counts how often it is asked for one. */
 class GatedStore extends MemoryStore {

@@ -8,7 +8,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { PUBLIC_READS_AT_ONCE } from "../src/limits/concurrency-limits.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { closedGate } from "./gated-store.js";
 
 let server: Server | undefined;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { commandsFor } from "./commands-for-test.js";
 
 /** As in node-servers.ts. */

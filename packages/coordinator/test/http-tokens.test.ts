@@ -12,7 +12,7 @@ import { ROLES } from "../src/http/caller.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { makeToken, type TokenWishes } from "../src/tokens/made-token.js";
 import { newToken } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";

@@ -16,8 +16,8 @@ import { CoordinatorError } from "../src/errors.js";
 import { receiptOf } from "../src/guard/receipt.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { createServer, type Server } from "../src/http/server.js";
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Outcome, StepCommand } from "../src/stores/store.js";
 import { commandsFor } from "./commands-for-test.js";
 
 const holder = { name: "importer", host: "mail-1", pid: 4711, labels: { archive: "lists" } };

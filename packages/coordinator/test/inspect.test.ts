@@ -9,8 +9,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { canExist as isPossible } from "../src/inspection.js";
-import type { Store } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { withNamespace } from "./store-in-hand.js";
 

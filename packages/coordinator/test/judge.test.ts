@@ -3,7 +3,7 @@
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
-import type { Outcome } from "../src/store.js";
+import type { Outcome } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 

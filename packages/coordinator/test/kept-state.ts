@@ -1,7 +1,7 @@
 /** The keys of a namespace in Redis, written and read past every script: for states that no step of ours would leave. */
 import type { Redis } from "ioredis";
 import type { FoundKeys, FoundServer } from "../src/guard/found.js";
-import type { NamespaceKeys } from "../src/stores/redis-ledger.js";
+import type { NamespaceKeys } from "../src/stores/redis/scripts.js";
 
 /** What stands under the keys of a namespace. */
 export interface KeptState {

@@ -1,6 +1,6 @@
 /** The part of a store's contract that is about a namespace's labels: words for people, which no step looks at. */
 import { describe, expect, test } from "vitest";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";
 import { withNamespace } from "./store-in-hand.js";

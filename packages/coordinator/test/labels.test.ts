@@ -7,7 +7,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { NO_WITNESS } from "../src/guard/witness.js";
 import { moveNamespace } from "../src/operator/move.js";
-import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
+import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { newStore } from "./embedded-place.js";
 import { coordinatorOf, embeddedPlace, leaseOf, type MakePlace, memoryPlace, redisPlace } from "./places-for-move.js";

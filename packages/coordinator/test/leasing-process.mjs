@@ -19,8 +19,8 @@ breakMarker(markerFault);
 
 // Only now: what is broken must be broken before it is imported.
 const { Coordinator } = await import("../dist/coordinator.js");
-const { thisMachine } = await import("../dist/stores/sqlite-machine.js");
-const { SqliteStore } = await import("../dist/stores/sqlite-store.js");
+const { thisMachine } = await import("../dist/stores/sqlite/machine.js");
+const { SqliteStore } = await import("../dist/stores/sqlite/store.js");
 
 const holder = { name: "test", host: "h", pid: process.pid, labels: {} };
 const request = { runCount: 1, nonce: "nonce-0123456789", holder, lastRun: null, receipt: null };

@@ -2,8 +2,8 @@
 import { type Holder, type LedgerEntry, ledgerIdOf, type Progress } from "@callnumber/protocol/wire";
 import type { CapacityLedger } from "../src/capacity-look.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import type { NamespaceRecord } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
+import type { NamespaceRecord } from "../src/stores/store.js";
 
 export const NOW_MS = 1_800_000_000_000;
 export const MINUTE_MS = 60_000;
@@ -59,9 +59,9 @@ export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { rea
   const asked = { count: 0 };
   return {
     asked,
-    async listLeases(_, { belowLedgerId, limit }) {
+    async leases(_, { from: newestId = Number.POSITIVE_INFINITY, limit }) {
       asked.count++;
-      const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) < belowLedgerId);
+      const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) <= newestId);
       return from === -1 ? [] : newestFirst.slice(from, from + limit);
     },
     async firstLeaseSince(_, timeMs) {

@@ -7,7 +7,7 @@ import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { exportedSteps } from "../src/ledger-export.js";
 import type { LedgerFilter } from "../src/ledger-filter.js";
 import { ledgerPage } from "../src/ledger-page.js";
-import type { LedgerReader, Retention } from "../src/store.js";
+import type { LeaseQuery, LedgerReader, Retention } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -16,23 +16,21 @@ class ListedLedger implements LedgerReader {
   lookedAt = 0;
   /** The most of one look. */
   lookedAtOnce = 0;
-  constructor(readonly leases: readonly LedgerEntry[]) {}
+  constructor(readonly all: readonly LedgerEntry[]) {}
 
   async findLease(): Promise<never> {
     throw new Error("pages and exports look for no single run");
   }
 
-  async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
-    const below = this.leases.filter((lease) => lastLedgerIdOf(lease) < belowLedgerId);
+  async leases(_: string, { from, direction, limit }: LeaseQuery) {
+    if (direction === "oldest_first")
+      return this.#looked(this.all.filter((lease) => lastLedgerIdOf(lease) >= (from ?? 0)).slice(0, limit));
+    const below = this.all.filter((lease) => lastLedgerIdOf(lease) <= (from ?? Number.POSITIVE_INFINITY));
     return this.#looked(below.slice(-limit).reverse());
   }
 
   async firstLeaseSince(_: string, timeMs: number) {
-    return this.leases.find((lease) => lease.leasedAtMs >= timeMs);
-  }
-
-  async exportLeases(_: string, { afterLedgerId, limit }: { afterLedgerId: number; limit: number }) {
-    return this.#looked(this.leases.filter((lease) => lastLedgerIdOf(lease) > afterLedgerId).slice(0, limit));
+    return this.all.find((lease) => lease.leasedAtMs >= timeMs);
   }
 
   async readRetention(): Promise<Retention> {
@@ -195,7 +193,7 @@ describe("the work", () => {
     async (filter) => {
       const ledger = longLedger(5_000);
       const { done, turns } = await turnsDuring(() => ledgerPage(ledger, NAMESPACE, { ...filter, limit: 500 }));
-      expect(done.leases).toEqual(ledger.leases.slice(-500).toReversed());
+      expect(done.leases).toEqual(ledger.all.slice(-500).toReversed());
       expect(done.nextCursor).toBe("4501");
       expect([ledger.lookedAt, ledger.lookedAtOnce]).toEqual([500, 100]);
       expect(turns).toBeGreaterThanOrEqual(4);

@@ -9,9 +9,9 @@ import { sized } from "../../../test/size-of-run.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/store.js";
-import { keysOf } from "../src/stores/redis-ledger.js";
-import { RedisStore } from "../src/stores/redis-store.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
+import { RedisStore } from "../src/stores/redis/store.js";
+import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { type Play, randomScript } from "./random-scripts.js";
 import { withNamespace } from "./store-in-hand.js";
@@ -272,7 +272,7 @@ test.runIf(HAS_REDIS)("the Redis store keeps neither entry nor report of what wa
 });
 
 function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
@@ -284,7 +284,10 @@ function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
 
 async function trimAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
   const { through: trimmedThrough } = await store.readRetention(name);
-  const allButNewest = (await store.exportLeases(name, { afterLedgerId: 0, limit: 500 })).slice(0, -1);
+  const allButNewest = (await store.leases(name, { direction: "oldest_first", limit: 500, withoutRecord: true })).slice(
+    0,
+    -1,
+  );
   const last = allButNewest.at(-1);
   if (last === undefined) return;
   const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));

@@ -4,7 +4,7 @@ import { get } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { createServer, type ServerOptions } from "../src/http/server.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 
 const EVERYWHERE = { host: "0.0.0.0", port: 0 };

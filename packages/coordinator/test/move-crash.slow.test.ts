@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Lease, LedgerEntry } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -143,7 +143,7 @@ async function leasesFrom(place: Place, when: string): Promise<readonly Lease[]>
 }
 
 function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 function start({ from, to }: Moving, kill?: Kill): MovingProcess {

@@ -18,9 +18,9 @@ import { lastLedgerIdOf } from "../src/lease-identity.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
-import type { NamespaceRecord, Store } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { NamespaceRecord, Store } from "../src/stores/store.js";
 import { holder, NAMESPACE, RECEIPT_KEY, SHORT_BOUNDS, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   coordinatorOf,
@@ -55,7 +55,7 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
 }
 
 async function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }
 
 /** A source with some leases, and an empty target. */

@@ -6,8 +6,8 @@
 import { writeSync } from "node:fs";
 import { NO_WITNESS } from "../dist/guard/witness.js";
 import { moveNamespace } from "../dist/operator/move.js";
-import { RedisStore } from "../dist/stores/redis-store.js";
-import { SqliteStore } from "../dist/stores/sqlite-store.js";
+import { RedisStore } from "../dist/stores/redis/store.js";
+import { SqliteStore } from "../dist/stores/sqlite/store.js";
 import { parseStoreUrl } from "../dist/stores/store-url.js";
 
 /** What changes a store. A kill between two looks is one between two changes. */

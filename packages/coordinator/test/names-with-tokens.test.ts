@@ -5,7 +5,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { LeaseLimits } from "../src/limits/lease-limits.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { makeToken } from "../src/tokens/made-token.js";
 import { newToken } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";

@@ -11,10 +11,10 @@ import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
-import type { Store } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-import { RedisStore } from "../src/stores/redis-store.js";
-import { SqliteStore } from "../src/stores/sqlite-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import { RedisStore } from "../src/stores/redis/store.js";
+import { SqliteStore } from "../src/stores/sqlite/store.js";
+import type { Store } from "../src/stores/store.js";
 import { describeStore, parseStoreUrl } from "../src/stores/store-url.js";
 import { holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { PreflightWatch } from "../src/guard/preflight-watch.js";
 import type { Log } from "../src/log.js";
-import type { Finding } from "../src/store.js";
+import type { Finding } from "../src/stores/store.js";
 
 const EVERY_MS = 50;
 const evicts: Finding = { code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts" };

@@ -7,7 +7,7 @@ import type { CoordinatorError } from "../src/errors.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import type { StepCommand, Store } from "../src/store.js";
+import type { LeaseQuery, StepCommand, Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
 /** `end` begins near the end of the run space; `none` is never made. */
@@ -118,9 +118,9 @@ const play = {
     on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
   }),
   find: (name: Name, id: number): Play => ({ name: `find ${name} ${id}`, on: (store) => store.findLease(name, id) }),
-  list: (name: Name, belowLedgerId: number, limit: number): Play => ({
-    name: `list ${name} ${belowLedgerId} ${limit}`,
-    on: (store) => store.listLeases(name, { belowLedgerId, limit }),
+  list: (name: Name, from: number, limit: number, direction: LeaseQuery["direction"]): Play => ({
+    name: `list ${name} ${from} ${limit} ${direction}`,
+    on: (store) => store.leases(name, { from, direction, limit }),
   }),
   /** Trims the oldest leases, as the caller knows them. */
   trim: (asked: AskedTrim): Play => ({
@@ -128,7 +128,7 @@ const play = {
     async on(store, ids) {
       const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
       const { through } = await store.readRetention(name);
-      const oldest = await store.exportLeases(name, { afterLedgerId: 0, limit: leaseCount });
+      const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
       const last = oldest.at(-1);
       const leases = oldest.map((lease) => ({
         lastLedgerId: lastLedgerIdOf(lease),
@@ -245,7 +245,12 @@ const anyPlay: fc.Arbitrary<Play> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc
-      .tuple(name, fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)), fc.integer({ min: 1, max: 5 }))
+      .tuple(
+        name,
+        fc.oneof(run, fc.constant(RUN_COUNT * VERSION_COUNT)),
+        fc.integer({ min: 1, max: 5 }),
+        fc.constantFrom("newest_first" as const, "oldest_first" as const),
+      )
       .map((parts) => play.list(...parts)),
   },
   { weight: 5, arbitrary: askedTrim.map(play.trim) },

@@ -10,8 +10,8 @@ import type { FoundServer } from "../src/guard/found.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/moved-seal.js";
 import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
-import type { StepCommand } from "../src/store.js";
 import { newStoreId, type StoreIdFields } from "../src/store-id.js";
+import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";
 

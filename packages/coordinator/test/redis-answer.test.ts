@@ -5,9 +5,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { storeUrlAt } from "../../../test/redis/shipped-users.js";
-import { recordIn } from "../src/stores/redis-answer.js";
-import { answersIn } from "../src/stores/redis-calls.js";
-import { leasesIn } from "../src/stores/redis-ledger.js";
+import { leasesIn, recordIn } from "../src/stores/redis/replies.js";
+import { stepRepliesIn } from "../src/stores/redis/step-calls.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 import { ownServer, storeAt, throughProxy, untilDone } from "./redis-for-test.js";
 
@@ -61,7 +60,7 @@ describe("what can't be is no answer", () => {
 
   test("to a lease", () => {
     const command = commandsFor(storeId).lease({ nonce: "nonce-of-the-step", runCount: 2 });
-    const read = (...words: readonly unknown[]) => answersIn(words, [{ namespace: NAMESPACE, command }]);
+    const read = (...words: readonly unknown[]) => stepRepliesIn(words, [{ namespace: NAMESPACE, command }]);
     expect(read(...head, `${command.nonce} 7 2`)).toMatchObject([{ after: { highWaterMark: 7 }, runCount: 2 }]);
     expect(read(...head.with(2, ""), `${command.nonce} EXHAUSTED 0`)).toMatchObject([{ word: "EXHAUSTED" }]);
     // JavaScript would make a number of most of them.
@@ -89,7 +88,7 @@ describe("what can't be is no answer", () => {
   test("to another step", () => {
     const command = commandsFor(storeId).touch({ nonce: "nonce-of-the-step" });
     const words = [command.nonce, storeId, "0", "7", "1700000000000", "e", "0", "1", "0"];
-    const read = (given: unknown) => answersIn(given, [{ namespace: NAMESPACE, command }]);
+    const read = (given: unknown) => stepRepliesIn(given, [{ namespace: NAMESPACE, command }]);
     expect(read(words)).toMatchObject([{ after: { highWaterMark: 7, nodeCount: 1 }, runCount: 0 }]);
     for (const at of [0, 2, 3, 4, 6, 7, 8]) expect(read(words.with(at, "x"))).toBeUndefined();
     for (const other of [null, 0, "OK", [], [null], [words]]) expect(read(other)).toBeUndefined();

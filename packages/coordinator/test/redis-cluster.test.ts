@@ -1,7 +1,7 @@
 /** What is read of a Cluster's node beside the slots: its own name, and how many others are asked. With real servers: redis-topology-cluster. */
 import { expect, onTestFinished, test } from "vitest";
 import { startRespServer } from "../../../test/redis/resp-server.js";
-import { clusterLookUp } from "../src/stores/redis-cluster.js";
+import { discoverCluster } from "../src/stores/redis/discovery.js";
 
 const bulk = (text: string) => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 const list = (...parts: readonly string[]) => `*${parts.length}\r\n${parts.join("")}`;
@@ -22,7 +22,7 @@ async function server(slots: (place: string) => string, host?: string) {
 
 function lookUpAt(port: number) {
   const login = { tls: false, tlsFiles: undefined, username: undefined, password: undefined, database: 0 } as const;
-  return clusterLookUp({ kind: "redis-cluster", nodes: [{ host: "127.0.0.1", port }] }, login);
+  return discoverCluster({ kind: "redis-cluster", nodes: [{ host: "127.0.0.1", port }] }, login);
 }
 
 test("a node that leaves its own name out is where it was reached", async () => {

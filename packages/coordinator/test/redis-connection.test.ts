@@ -1,7 +1,13 @@
-/** A connection to Redis that breaks, or on which an answer does not come: what was asked fails, and the next connection begins afresh. */
+/**
+ * A connection to Redis that breaks, or on which a reply does not come: the command fails, and the next connection starts over. And
+ * error replies that repeat a password: no error contains it. Whole commands: test/redaction.slow.test.ts.
+ */
+import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { echoOfProxy, echoOfRedis } from "../../../test/redis/echoing-redis.js";
 import { startRespServer } from "../../../test/redis/resp-server.js";
-import { RedisConnection } from "../src/stores/redis-connection.js";
+import { RedisConnection } from "../src/stores/redis/connection.js";
+import { asStoreError, redactReply } from "../src/stores/redis/errors.js";
 
 /** What Redis answers to PING and to ECHO. */
 const echoOf = (word: string) => (word === "" ? "+PONG\r\n" : `$${word.length}\r\n${word}\r\n`);
@@ -17,7 +23,7 @@ async function connectionTo(answer: (word: string, connectionCount: number) => s
   const address = { host: "127.0.0.1", port: redis.port, tls: false, database: 0 };
   const connection = await RedisConnection.open(address, { timeoutMs });
   onTestFinished(() => connection.close());
-  const say = (word: string) => connection.ask({ namespace: "main" }, (client) => client.echo(word));
+  const say = (word: string) => connection.send({ namespace: "main" }, (client) => client.echo(word));
   return { connection, say, connectionCount: () => sockets.size };
 }
 
@@ -43,14 +49,46 @@ test("why an earlier connection failed is not told of a later one", async () => 
   await expect.poll(said).toMatch(/can't be reached: what answers there does not speak the Redis protocol$/);
   isRedis = true;
   await expect.poll(said).toBe("x");
-  connection.breakOff();
+  connection.reconnect();
   expect(await said()).toMatch(/the connection broke/);
 });
 
 test("a second error of a socket, as the end of a TLS connection can bring, is nobody's and ends nothing", async () => {
   const { connection } = await connectionTo(echoOf);
-  const failTwice = connection.ask({ namespace: "main" }, async ({ stream }) =>
+  const failTwice = connection.send({ namespace: "main" }, async ({ stream }) =>
     ["the first", "the second", "the third"].map((words) => stream.emit("error", new Error(words))),
   );
   expect(await failTwice).toEqual([true, true, true]);
+});
+
+const PASSWORD = 's3cret/"of the st%re"';
+const FORMS = [PASSWORD, encodeURIComponent(PASSWORD), JSON.stringify(PASSWORD).slice(1, -1)];
+
+test.each([
+  ["Redis", echoOfRedis],
+  ["a proxy", echoOfProxy],
+  ["a proxy that writes URLs", (words: readonly string[]) => `ERR ${words.map(encodeURIComponent).join("/")}`],
+  ["a proxy that writes JSON", (words: readonly string[]) => `DENIED ${JSON.stringify(words)}`],
+])("a password that %s repeats is in no error", (_, echo) => {
+  const refused = Object.assign(new Error(echo(["auth", "callnumber", PASSWORD])), { name: "ReplyError" });
+  const error = asStoreError(refused, { namespace: "" }, { server: "h:1", password: PASSWORD });
+  expect(error).toMatchObject({ name: "CoordinatorError" });
+  // As deep as a log could go.
+  const told = inspect(error, { depth: 9, showHidden: true });
+  for (const form of FORMS) expect(told).not.toContain(form.slice(0, 8));
+});
+
+test("of what Redis repeats nothing is left, and what it says before that is", () => {
+  const said = echoOfRedis(["auth", "callnumber", "geheim"]);
+  expect(redactReply(said, undefined)).toBe("ERR unknown command 'auth'");
+});
+
+test("a password that is a word of Redis's own takes nothing from what is read of it", () => {
+  for (const password of ["script", "noperm", "unknown", "e"]) {
+    expect(redactReply("NOSCRIPT No matching script", password)).toMatch(/^NOSCRIPT/);
+    expect(redactReply("ERR unknown command 'config'", password)).toMatch(/^ERR unknown command/);
+    const refused = Object.assign(new Error("NOPERM this user has no permissions"), { name: "ReplyError" });
+    const { message } = asStoreError(refused, { namespace: "" }, { server: "h:1", password });
+    expect(message).toContain("its ACL does not let this user do that");
+  }
 });

@@ -2,7 +2,7 @@
 import { onTestFinished } from "vitest";
 import { asStoreUser } from "../../../test/redis/shipped-users.js";
 import { Coordinator, type CoordinatorOptions } from "../src/coordinator.js";
-import { RedisStore } from "../src/stores/redis-store.js";
+import { RedisStore } from "../src/stores/redis/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { keptLog, SHORT_BOUNDS } from "./leasing-crowd.js";
 

@@ -4,7 +4,7 @@ import { onTestFinished } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { asStoreUser, storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
-import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
+import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { leaseFrom, type StoreInHand, withNamespace } from "./store-in-hand.js";
 

@@ -1,7 +1,7 @@
 /** How much of the server's memory a lease takes for ever, with all that is written about it. */
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { keysOf } from "../src/stores/redis-ledger.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
 import { NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer } from "./redis-for-test.js";
 

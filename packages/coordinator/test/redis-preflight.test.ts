@@ -1,15 +1,14 @@
 /** What is said of a Redis server before it is trusted: each finding on a real server that gives cause for it. */
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { command, info, until } from "../../../test/redis/redis-command.js";
-import { asOperator } from "../../../test/redis/shipped-users.js";
+import { asOperator, sentinelStoreUrlAt, watching } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
 import { Coordinator } from "../src/coordinator.js";
-import type { Finding } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-import { judgeServer } from "../src/stores/redis-preflight.js";
-import { keptLog, requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
+import { sentinelFindings, serverFindings } from "../src/stores/redis/findings.js";
+import type { Finding } from "../src/stores/store.js";
+import { requestAfter, SHORT_BOUNDS } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
 
 /** One about which nothing is to be said, also to an operator. */
@@ -163,7 +162,7 @@ describe("the judgement over a server's own words", () => {
   });
 
   const judged = (text: string, changed = {}) =>
-    judgeServer({ info: text, asOperator: undefined }, { ...use, ...changed }).map(
+    serverFindings({ info: text, asOperator: undefined }, { ...use, ...changed }).map(
       ({ code, override }) => code ?? override,
     );
   const withLine = (name: string, value: string) => own.replace(new RegExp(`^${name}:.*$`, "m"), `${name}:${value}`);
@@ -201,7 +200,7 @@ describe("the judgement over a server's own words", () => {
   test("counts replicas against the nodes of each namespace", () => {
     const text = withLine("connected_slaves", "2");
     const namespaces = [1, 2, 3].map((nodeCount) => ({ namespace: `n${nodeCount}`, nodeCount }));
-    const [finding] = judgeServer({ info: text, asOperator: undefined }, { ...use, namespaces });
+    const [finding] = serverFindings({ info: text, asOperator: undefined }, { ...use, namespaces });
     expect(finding).toMatchObject({ code: "store_has_more_nodes", namespaces: ["n1", "n2"] });
     expect(finding?.remedy).toContain("--nodes 3");
   });
@@ -216,6 +215,38 @@ describe("the judgement over a server's own words", () => {
     ["::1", false, []],
   ])("says of %s, with TLS %s: %j", (host, tls, names) => {
     expect(judged(own, { host, tls })).toEqual(names);
+  });
+});
+
+const at = (...hosts: string[]) => hosts.map((host) => ({ host, port: 26379 }));
+const FILES = { certificate: "c.pem", key: "k.pem" };
+
+describe("the path over Sentinels", () => {
+  test.each([
+    [{ sentinels: at("a", "b"), tls: false }, ["sentinel-no-tls", "sentinel-no-password"]],
+    // It proves us to them, and not them to us.
+    [{ sentinels: at("a", "b"), tls: false, sentinelPassword: "pw" }, ["sentinel-no-tls"]],
+    [{ sentinels: at("a", "b"), tls: true }, ["sentinel-no-password"]],
+    [{ sentinels: at("a", "b"), tls: true, sentinelPassword: "pw" }, []],
+    [{ sentinels: at("a", "b"), tls: true, tlsFiles: FILES }, []],
+    [{ sentinels: at("127.0.0.1", "10.0.0.1"), tls: true }, ["sentinel-no-password"]],
+    [{ sentinels: at("127.0.0.1", "localhost", "::1"), tls: false }, []],
+  ])("%j has %j", (way, names) => {
+    const findings = sentinelFindings(way);
+    expect(findings.map(({ override }) => override)).toEqual(names);
+    expect(findings.map(({ code }) => code)).toEqual(names.map(() => undefined));
+  });
+
+  test("is looked at with the servers: on a Sentinel by another name of this machine", async () => {
+    const master = await startRedisServer({ config: { appendonly: "yes" } });
+    const watched = [`monitor archive ${master.host} ${master.port} 1`, ...watching("archive")];
+    const { host, port } = await startRedisServer({ sentinel: true, config: { sentinel: watched } });
+    const namesFor = async (sentinel: string) => {
+      const store = await redisStoreAt(sentinelStoreUrlAt(`${sentinel}:${port}`, "archive"));
+      return (await store.preflight()).map(({ override }) => override);
+    };
+    expect(await namesFor(host)).toEqual([]);
+    expect(await namesFor("0.0.0.0")).toEqual(["sentinel-no-tls", "sentinel-no-password"]);
   });
 });
 
@@ -264,67 +295,5 @@ describe("a coordinator", () => {
     expect(accepting.events.filter(({ event }) => event === "preflight_finding")).toEqual([]);
     const other = await redisCoordinatorAt(url, { overrides: ["old-server", "no-persistence"] });
     await expect(other.coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
-  });
-
-  test("warns once of what it finds, again only when it has changed, and leases all the time", async () => {
-    const server = await startRedisServer({ config: { ...SOUND, appendonly: "no" } });
-    const url = await withNamespaces(server);
-    let looks = 0;
-    const { coordinator, store, events } = await redisCoordinatorAt(url, { preflightEveryMs: 20 });
-    const look = store.preflight.bind(store);
-    store.preflight = (options) => look(options).finally(() => looks++);
-    const told = () =>
-      events
-        .filter(({ event }) => event.startsWith("preflight_finding"))
-        .map(({ event, fields }) => `${event} ${fields["override"] ?? ""}`.trim());
-    const someLooks = async () => {
-      const seen = looks;
-      await until(
-        "it has looked again",
-        async () => looks,
-        (now) => now > seen + 3,
-      );
-    };
-    await someLooks();
-    expect(told()).toEqual(["preflight_finding no-persistence"]);
-    await coordinator.lease("main", request());
-    await command({ url }, "CONFIG", "SET", "appendonly", "yes");
-    await someLooks();
-    expect(told()).toEqual(["preflight_finding no-persistence", "preflight_finding_gone"]);
-    await command({ url }, "CONFIG", "SET", "appendonly", "no");
-    await someLooks();
-    expect(told()).toEqual([
-      "preflight_finding no-persistence",
-      "preflight_finding_gone",
-      "preflight_finding no-persistence",
-    ]);
-    await coordinator.lease("main", request());
-  });
-
-  test("keeps to what it found last while the server can't be asked", async () => {
-    const server = await startRedisServer({ config: EVICTING });
-    const url = await withNamespaces(server);
-    const { coordinator, events } = await redisCoordinatorAt(url, { preflightEveryMs: 20 });
-    await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
-    await server.kill("SIGKILL");
-    await until(
-      "a look has failed",
-      async () => events.some(({ event }) => event === "preflight_failed"),
-      (has) => has,
-    );
-    await expect(coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
-  });
-
-  test("says of a store in memory that it forgets everything", async () => {
-    const { log, events } = keptLog();
-    const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log });
-    onTestFinished(() => coordinator.stopTouching());
-    await coordinator.initNamespace("main");
-    coordinator.startTouching();
-    await coordinator.lease("main", request());
-    expect(events).toContainEqual({
-      event: "preflight_finding",
-      fields: expect.objectContaining({ override: "no-persistence" }),
-    });
   });
 });

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { Coordinator } from "../src/coordinator.js";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer, storeAt, until } from "./redis-for-test.js";
 

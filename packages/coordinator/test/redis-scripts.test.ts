@@ -6,15 +6,14 @@ import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checksumOf } from "../src/guard/record.js";
-import { keysOf, type NamespaceKeys } from "../src/stores/redis-ledger.js";
-import { type ScriptName, scriptNamed } from "../src/stores/redis-scripts.js";
+import { keysOf, type NamespaceKeys, type ScriptName, scriptNamed } from "../src/stores/redis/scripts.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, storeAt } from "./redis-for-test.js";
 import { inHand } from "./store-in-hand.js";
 
 const STORE_ID = storeIdFrom(1);
 const RECEIPT_KEY = "b".repeat(64);
-const NO_NUMBERS = ["", "x", "-1", "1.5", "1e3", "NaN", "9".repeat(16)];
+const NO_NUMBERS = ["", "x", " 1", "-1", "1.5", "1e3", "0x10", "NaN", "inf", "9".repeat(16)];
 
 /** A parameter that is a number, or another text that the script must be able to read. */
 type Parameter = number | { readonly free: string } | { readonly text: string; readonly wrong: string };
@@ -32,10 +31,8 @@ const STEPS: Partial<Record<ScriptName, readonly Parameter[]>> = {
   lease: [free("nonce-1 0 0 1 0 nonce-0123456789 {}")],
 };
 const READING: Partial<Record<ScriptName, readonly Parameter[]>> = {
-  "lease-at": [namespace, 1],
   "lease-since": [namespace, 1],
-  "leases-below": [namespace, 10, 1],
-  "leases-after": [0, 1],
+  "leases-from": [namespace, 10, 1, { text: "newest_first", wrong: "newest" }],
 };
 const WRITING: Partial<Record<ScriptName, readonly Parameter[]>> = {
   report: [namespace, 1, free("nonce"), 1, 0],
@@ -155,8 +152,8 @@ async function putText(key: string): Promise<void> {
 }
 
 const NAMES_OF_STEPS = ["lease", "touch", "claim", "confirm", "seal", "advance"] as const;
-const NAMES_OF_READING = ["lease-at", "lease-since", "leases-below", "leases-after"] as const;
-const OF_A_NAMESPACE = [...NAMES_OF_STEPS, "read", "report", "lease-at", "lease-since", "leases-below"] as const;
+const NAMES_OF_READING = ["lease-since", "leases-from"] as const;
+const OF_A_NAMESPACE = [...NAMES_OF_STEPS, "read", "report", ...NAMES_OF_READING] as const;
 const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
 
 type Hand = readonly [what: string, refusal: RegExp, names: readonly ScriptName[], change: () => Promise<unknown>];
@@ -198,7 +195,7 @@ const HANDS: readonly Hand[] = [
   [
     "an entry of the ledger is none of ours",
     /^CORRUPT \S+ entry/,
-    ["lease-at", "leases-below", "leases-after", "report"],
+    ["leases-from", "report"],
     async () => {
       await redis.del(keys.ledger);
       await redis.xadd(keys.ledger, "5-0", "a", "1", "t", String(Date.now()), "h", "1", "x", "nonce");

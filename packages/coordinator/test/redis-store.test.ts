@@ -7,7 +7,7 @@ import { untilInfo } from "../../../test/redis/redis-command.js";
 import { detach, follow, startReplicatedRedis } from "../../../test/redis/replicated-redis.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer } from "../../../test/redis/test-redis.js";
-import type { RedisStore } from "../src/stores/redis-store.js";
+import type { RedisStore } from "../src/stores/redis/store.js";
 import { NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import {
   clientAt,
@@ -37,17 +37,6 @@ describe("steps of the same moment", () => {
     async function evalshaCalls(): Promise<number> {
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);
     }
-  });
-
-  test("are each judged alone: what one is refused does not touch the others", async ({ skip }) => {
-    const { url } = await ownServer({}, skip);
-    const { lease } = await newStoreAt(url);
-    const outcomes = await Promise.allSettled([lease(), lease({ floor: 100 }), lease({ runCount: 3 })]);
-    expect(outcomes).toMatchObject([
-      { value: { firstRun: 1 } },
-      { reason: { code: "store_went_back" } },
-      { value: { firstRun: 2, runCount: 3 } },
-    ]);
   });
 
   test("tell the clock as it is when they are sent, however long the scripts took to be loaded", async ({ skip }) => {

@@ -10,7 +10,7 @@ import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluste
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { clusterStoreUrlAt, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
-import { slotOf } from "../src/stores/redis-slot.js";
+import { slotOf } from "../src/stores/redis/discovery.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
 

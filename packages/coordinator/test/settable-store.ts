@@ -7,8 +7,8 @@ import type { FoundServer } from "../src/guard/found.js";
 import { type KeptFields, keptFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
 import { notInitialised, refused } from "../src/refusals.js";
-import type { Finding, NamespaceRecord, Outcome, Retention, StepCommand, Store } from "../src/store.js";
-import { namespaceRecordIn, recordAfter } from "../src/stores/namespace-record.js";
+import type { Finding, NamespaceRecord, Outcome, Retention, StepCommand, Store } from "../src/stores/store.js";
+import { namespaceRecordIn, recordAfter } from "../src/stores/stored-shapes.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
 /** One clock for all, which runs when somebody waits for it. */
@@ -91,9 +91,8 @@ export class SettableStore implements Store {
 
   report = keepsNoLedger;
   findLease = keepsNoLedger;
-  listLeases = keepsNoLedger;
+  leases = keepsNoLedger;
   firstLeaseSince = keepsNoLedger;
-  exportLeases = keepsNoLedger;
   importLeases = keepsNoLedger;
   describeNamespace = keepsNoLedger;
   readDescription = keepsNoLedger;

@@ -6,8 +6,8 @@ import { labelsInWords } from "../src/cli/print.js";
 import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
 import { shown, visible, visibleJson, visibleLines } from "../src/shown-text.js";
-import { asStoreError } from "../src/stores/redis-errors.js";
-import { factsOf } from "../src/stores/redis-facts.js";
+import { asStoreError } from "../src/stores/redis/errors.js";
+import { infoReader } from "../src/stores/redis/findings.js";
 
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });
@@ -32,8 +32,7 @@ test("what a store or a server said is made fit where it comes in: for logs and 
   const error = asStoreError(new Error(said), { namespace: "main" }, { server: "h:1" });
   expect((error.cause as Error).message).toHaveLength(522);
   expect((error.cause as Error).message).not.toMatch(UNPRINTABLE);
-  const use = { host: "h", server: "h:1", tls: false, namespaces: [], concerns: undefined };
-  const { info } = factsOf({ info: `redis_version:${said}`, asOperator: undefined }, use);
+  const info = infoReader(`redis_version:${said}`);
   expect(info("redis_version")).toBe("ERR \\u{1b}[2J");
 });
 

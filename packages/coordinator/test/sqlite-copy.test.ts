@@ -10,9 +10,9 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
 import { NO_WITNESS } from "../src/guard/witness.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
-import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
-import { isSameFile, steadyBirthNs } from "../src/stores/sqlite-file-identity.js";
-import type { SqliteStore } from "../src/stores/sqlite-store.js";
+import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
+import { isSameFile, steadyBirthNs } from "../src/stores/sqlite/file-identity.js";
+import type { SqliteStore } from "../src/stores/sqlite/store.js";
 import { commandsFor, NAMESPACE, reportCommand, SMALL_BOUNDS } from "./commands-for-test.js";
 import {
   coordinatorOn,

@@ -7,8 +7,8 @@ import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFil
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { realPathOf } from "../src/real-path.js";
-import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
-import { faultOfStoreFile } from "../src/stores/sqlite-private-file.js";
+import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
+import { faultOfOwner } from "../src/stores/sqlite/file-checks.js";
 import { newPlace, type Place } from "./embedded-place.js";
 
 let place: Place;
@@ -99,7 +99,7 @@ describe("a file that was there", () => {
     [0o600, 1001, 0, 0, /belongs to the user with id 1001.*runs as 0/],
     [0o777, 1001, 9, undefined, undefined],
   ])("of mode %o, of user %s, with %s bytes, for user %s", (mode, uid, size, processUid, fault) => {
-    const found = faultOfStoreFile({ mode: 0o100000 | mode, uid, size }, "/s.db", processUid);
+    const found = faultOfOwner({ mode: 0o100000 | mode, uid, size }, "/s.db", processUid);
     if (fault === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(fault);
   });

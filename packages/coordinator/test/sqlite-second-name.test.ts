@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { shellWord } from "@callnumber/protocol/operator";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type MountedFile, mountUnavailable, withMounted } from "../../../test/mounted-file.js";
-import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
-import { mountPointsIn } from "../src/stores/sqlite-real-path.js";
+import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
+import { mountPointsIn } from "../src/stores/sqlite/file-checks.js";
 import { live, type MadeStore, newStore } from "./embedded-place.js";
 
 let place: MadeStore;
@@ -90,7 +90,7 @@ describe.skipIf(mountUnavailable() !== undefined)("a file that is mounted alone"
     const [command = "", ...words] = withMounted({ file: place.path, secondName: second.path });
     const program =
       "const { backupSqliteFile } = await import(process.argv[1]); backupSqliteFile(...process.argv.slice(2));";
-    const module = new URL("../dist/stores/sqlite-backup.js", import.meta.url).href;
+    const module = new URL("../dist/stores/sqlite/backup.js", import.meta.url).href;
     const backup = [
       process.execPath,
       "--input-type=module",

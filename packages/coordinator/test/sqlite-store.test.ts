@@ -7,8 +7,8 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
 import { ledgerPage } from "../src/ledger-page.js";
-import type { Finding } from "../src/store.js";
-import type { SqliteStore } from "../src/stores/sqlite-store.js";
+import type { SqliteStore } from "../src/stores/sqlite/store.js";
+import type { Finding } from "../src/stores/store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { coordinatorOn, leaseRequest, live, newPlace, newStore, type Place } from "./embedded-place.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -156,12 +156,6 @@ describe("opening", () => {
     other.close();
     expect((await lease()).firstRun).toBe(1);
   });
-
-  test("the lock outlives a process that opens and closes the database file beside it", async () => {
-    await openedNew();
-    new DatabaseSync(path, { readOnly: true }).close();
-    expect(() => opened(false)).toThrow(refusal("store_locked", path));
-  });
 });
 
 describe("durability", () => {
@@ -174,19 +168,6 @@ describe("durability", () => {
     for (let leases = 0; leases < 64; leases++) await lease();
     const oneByOne = walBytes() - start - together;
     expect(oneByOne).toBeGreaterThan(20 * together);
-  });
-
-  test("a refusal fails its own request only, not those that share its transaction", async () => {
-    const { store, storeId, lease } = await openedNew();
-    const outcomes = await Promise.allSettled([
-      lease(),
-      inHand(store, { storeId, namespace: "other" }).lease(),
-      lease({ floor: 99 }),
-      lease(),
-    ]);
-    expect(
-      outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.firstRun : outcome.reason.code)),
-    ).toEqual([1, "namespace_not_initialised", "store_went_back", 2]);
   });
 
   test("within one transaction each step finds what the one before it has left, and the file holds what the last one left", async () => {

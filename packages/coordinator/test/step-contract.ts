@@ -11,8 +11,8 @@ import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS 
 import { lineAt } from "../src/guard/line.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import type { StepCommand, Store } from "../src/store.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import type { StepCommand, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";
 import { inHand, type StoreInHand, withNamespace } from "./store-in-hand.js";
@@ -381,8 +381,8 @@ export async function refusesAndKeeps(store: Store, command: StepCommand, expect
 }
 
 async function stateOf(store: Store): Promise<unknown> {
-  const page = { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 10 };
-  return { record: await store.readNamespace(NAMESPACE), ledger: await store.listLeases(NAMESPACE, page) };
+  const ledger = await store.leases(NAMESPACE, { direction: "newest_first", limit: 10 });
+  return { record: await store.readNamespace(NAMESPACE), ledger };
 }
 
 function lineOf(storeId: string): (timeMs: number) => number {

@@ -1,7 +1,7 @@
 /** The steps that tests of moving a store begin with, on the namespace that most tests use. */
 import { movedSeal } from "../src/guard/moved-seal.js";
-import type { LeaseStep, Outcome, Store } from "../src/store.js";
 import { nextStoreId } from "../src/store-id.js";
+import type { LeaseStep, Outcome, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 
 /** A store that began an hour ago: its line lies close above what a test leases, and rises fast. */

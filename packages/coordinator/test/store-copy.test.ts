@@ -6,9 +6,9 @@ import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import type { Store } from "../src/store.js";
-import { keysOf } from "../src/stores/redis-ledger.js";
-import { RedisStore } from "../src/stores/redis-store.js";
+import { keysOf } from "../src/stores/redis/scripts.js";
+import { RedisStore } from "../src/stores/redis/store.js";
+import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
@@ -51,8 +51,8 @@ async function wholeLedger(store: Store, limit = 100): Promise<readonly LedgerEn
   const found: LedgerEntry[] = [];
   for (;;) {
     const newest = found.at(-1);
-    const afterLedgerId = newest === undefined ? 0 : lastLedgerIdOf(newest);
-    const page = await store.exportLeases(NAMESPACE, { afterLedgerId, limit });
+    const from = newest === undefined ? 0 : lastLedgerIdOf(newest) + 1;
+    const page = await store.leases(NAMESPACE, { from, direction: "oldest_first", limit, withoutRecord: true });
     expect(page.length).toBeLessThanOrEqual(limit);
     found.push(...page);
     if (page.length < limit) return found;
@@ -73,9 +73,11 @@ describe.each(STORES)("the %s store, when it hands its ledger over", (_, open) =
       [2, 5, "nonce-of-lease-of-5"],
       [7, 2, "nonce-of-lease-of-2"],
     ]);
-    expect(all).toEqual([...(await store.listLeases(NAMESPACE, { belowLedgerId: 100, limit: 10 }))].reverse());
+    expect(all).toEqual(
+      [...(await store.leases(NAMESPACE, { from: 99, direction: "newest_first", limit: 10 }))].reverse(),
+    );
     expect(await wholeLedger(store, 1)).toEqual(all);
-    expect(await store.exportLeases(NAMESPACE, { afterLedgerId: 1, limit: 1 })).toEqual([all[1]]);
+    expect(await store.leases(NAMESPACE, { from: 2, direction: "oldest_first", limit: 1 })).toEqual([all[1]]);
   });
 
   test("gives none of a namespace that it does not hold", async () => {
@@ -180,7 +182,12 @@ describe.each(PAIRS)("from the %s store to the %s store", (from, to, openFrom, o
           expect(await wholeLedger(source.store), from).toEqual(ledger);
           for (let done = 0; done < ledger.length; ) {
             const newest = done === 0 ? 0 : lastLedgerIdOf(ledger[done - 1] as LedgerEntry);
-            const page = await source.store.exportLeases(NAMESPACE, { afterLedgerId: newest, limit });
+            const page = await source.store.leases(NAMESPACE, {
+              from: newest + 1,
+              direction: "oldest_first",
+              limit,
+              withoutRecord: true,
+            });
             await target.store.importLeases(NAMESPACE, page);
             done += page.length;
           }

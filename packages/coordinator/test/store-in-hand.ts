@@ -1,5 +1,5 @@
 /** A store with one namespace, and the few things that most tests do with it. */
-import type { LeaseStep, NamespaceRecord, Store } from "../src/store.js";
+import type { LeaseStep, NamespaceRecord, Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 
 /** Runs as a step granted them. */

@@ -6,10 +6,10 @@ import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
-import type { Store } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
-import { RedisStore, type RedisStoreOptions } from "../src/stores/redis-store.js";
-import { SqliteStore } from "../src/stores/sqlite-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import { RedisStore, type RedisStoreOptions } from "../src/stores/redis/store.js";
+import { SqliteStore } from "../src/stores/sqlite/store.js";
+import type { Store } from "../src/stores/store.js";
 import { parseStoreUrl } from "../src/stores/store-url.js";
 import type { OpenForTest } from "./store-contract.js";
 

@@ -17,7 +17,7 @@ import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../src/http/tl
 import { TlsReload } from "../src/http/tls-reload.js";
 import type { Log } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
 import { holder } from "./commands-for-test.js";
 import { metricNamesIn, samplesIn } from "./metrics-text.js";
 

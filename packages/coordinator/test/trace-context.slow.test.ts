@@ -4,8 +4,8 @@ import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
-import type { Outcome, StepCommand } from "../src/store.js";
-import { MemoryStore } from "../src/stores/memory-store.js";
+import { MemoryStore } from "../src/stores/memory.js";
+import type { Outcome, StepCommand } from "../src/stores/store.js";
 import { newToken } from "../src/tokens/token.js";
 import { KEPT_MS, traceContextOf, withinTrace, withTraceFields } from "../src/trace-context.js";
 

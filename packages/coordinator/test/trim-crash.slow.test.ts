@@ -9,7 +9,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
 import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { LEDGER_TRIM_LEASES_MAX } from "../src/store.js";
+import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { NAMESPACE, reportCommand, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, type MakePlace, type Place, redisPlace } from "./places-for-move.js";
 import { init, recentStoreId } from "./steps-for-move.js";

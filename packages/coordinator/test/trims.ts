@@ -5,7 +5,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect } from "vitest";
 import { LedgerFiles } from "../src/retention/ledger-files.js";
 import { LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 
 export const DAY_MS = 24 * 3_600_000;
@@ -78,5 +78,5 @@ export function linesInFiles(directory: string): readonly string[] {
 }
 
 export function ledgerOf(store: Store): Promise<readonly LedgerEntry[]> {
-  return store.exportLeases(NAMESPACE, { afterLedgerId: 0, limit: 10_000 });
+  return store.leases(NAMESPACE, { direction: "oldest_first", limit: 10_000, withoutRecord: true });
 }

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { describe, expect, inject, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
-import type { Store } from "../src/store.js";
+import type { Store } from "../src/stores/store.js";
 import { commandsFor, storeIdFrom } from "./commands-for-test.js";
 import { type Play, randomScript, type StoreIds, scriptOfRefusals } from "./random-scripts.js";
 import { openMemory, STORES } from "./stores-for-test.js";

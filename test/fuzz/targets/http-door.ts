@@ -132,7 +132,7 @@ function mustBeChangedByRight(batch: Buffer, before: States, after: States): voi
 async function statesOf({ store }: FuzzedServer): Promise<States> {
   const stateOf = async (namespace: string) => {
     const { highWaterMark, generation } = await store.readNamespace(namespace);
-    const leases = await store.listLeases(namespace, { belowLedgerId: Number.MAX_SAFE_INTEGER, limit: 100 });
+    const leases = await store.leases(namespace, { direction: "newest_first", limit: 100 });
     return JSON.stringify([highWaterMark, generation, leases, await store.readDescription(namespace)]);
   };
   return new Map(await Promise.all(NAMESPACES.map(async (name) => [name, await stateOf(name)] as const)));

@@ -30,7 +30,7 @@ export function backupCommand(): Command {
           "only an embedded store (sqlite:PATH) is backed up this way; back up a Redis with its own means",
         );
       }
-      const { backupSqliteFile } = await import("../stores/sqlite-backup.js");
+      const { backupSqliteFile } = await import("../stores/sqlite/backup.js");
       const { path, bytes } = backupSqliteFile(address.path, to);
       if (json) printJson({ backup: path, bytes });
       else

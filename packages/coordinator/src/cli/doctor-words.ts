@@ -2,7 +2,7 @@
 import type { Setting, SettingsAnswer } from "@callnumber/protocol/operator";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
 import { shown } from "../shown-text.js";
-import type { Finding } from "../store.js";
+import type { Finding } from "../stores/store.js";
 import type { AskError } from "./ask-error.js";
 import { instant } from "./print.js";
 

@@ -4,9 +4,9 @@ import type { Holder } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { Coordinator } from "../coordinator.js";
 import { newLabelsSchema } from "../http/names-without-tokens.js";
-import type { NamespaceRecord } from "../store.js";
 import { RATE_DEFAULT, RATE_MAX } from "../store-id.js";
 import { openStore } from "../stores/open-store.js";
+import type { NamespaceRecord } from "../stores/store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
 import {
   checked,

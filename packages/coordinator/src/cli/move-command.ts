@@ -7,8 +7,8 @@ import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
 import { type Moved, moveNamespace } from "../operator/move.js";
 import { type MovePlan, planMove } from "../operator/move-plan.js";
-import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
+import type { Finding, Store } from "../stores/store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import {
   findingInWords,

@@ -3,8 +3,8 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
 import type { Moved } from "../operator/move.js";
 import type { MovePlan } from "../operator/move-plan.js";
-import type { Finding } from "../store.js";
 import { parseStoreId } from "../store-id.js";
+import type { Finding } from "../stores/store.js";
 import { grouped, instant } from "./print.js";
 
 /** Both stores as people read them: without passwords. */

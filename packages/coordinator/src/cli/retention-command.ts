@@ -2,8 +2,8 @@
 import { Command } from "commander";
 import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "../retention/ledger-trimmer.js";
 import { trimmedIn } from "../retention/trimmed-leases.js";
-import type { Retention } from "../store.js";
 import { openStore } from "../stores/open-store.js";
+import type { Retention } from "../stores/store.js";
 import { parseStoreUrl } from "../stores/store-url.js";
 import { checkedOption, namespaceOption, storeOption, switchOption, wholeNumber } from "./options.js";
 import { grouped, instant, print, printJson } from "./print.js";

@@ -5,7 +5,7 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import type { Outcome, StepCommand, Store } from "../store.js";
+import type { Outcome, StepCommand, Store } from "../stores/store.js";
 import type { Bounds } from "./bounds.js";
 import { mustBeAskedFor, mustBeFresh, mustCount } from "./judge.js";
 

@@ -6,6 +6,7 @@
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { parseStoreId } from "../store-id.js";
 import type {
   AdvanceStep,
   ClaimStep,
@@ -16,8 +17,7 @@ import type {
   SealStep,
   StepCommand,
   TouchStep,
-} from "../store.js";
-import { parseStoreId } from "../store-id.js";
+} from "../stores/store.js";
 import { ROOM_SHARE } from "./bounds.js";
 import {
   clocksOf,

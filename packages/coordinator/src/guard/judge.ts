@@ -5,8 +5,8 @@
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import type { Outcome, StepCommand } from "../store.js";
 import { parseStoreId } from "../store-id.js";
+import type { Outcome, StepCommand } from "../stores/store.js";
 import { lineAt } from "./line.js";
 import { quorumOf } from "./quorum.js";
 

@@ -15,7 +15,7 @@ import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
 import { refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
+import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../stores/store.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
 import { LineWatch } from "./line-watch.js";

@@ -1,7 +1,7 @@
 /** The last recovery of a namespace in this process, for people: its cause, and what it cost. Decides nothing. */
 import type { ErrorCode, RecoveryAnswer } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
-import type { RecordAfter } from "../store.js";
+import type { RecordAfter } from "../stores/store.js";
 import type { LineWatch } from "./line-watch.js";
 
 export interface RecoveryReportOptions {

@@ -2,7 +2,7 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { ErrorCode, GuardAnswer } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../errors.js";
-import type { RecordAfter } from "../store.js";
+import type { RecordAfter } from "../stores/store.js";
 
 /** Doubts about the store's memory: a coordinator settles them by itself, by claim and confirm. */
 const DOUBTS: ReadonlySet<ErrorCode> = new Set([

@@ -3,7 +3,7 @@
  * a warning; it never moves a counter by itself.
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import type { NamespaceRecord } from "../store.js";
+import type { NamespaceRecord } from "../stores/store.js";
 
 export interface Remembrance {
   readonly storeId: string;

@@ -15,7 +15,7 @@ import { PHASES } from "../guard/record.js";
 import { DAMAGED, type Remembrance } from "../guard/witness.js";
 import { refused } from "../refusals.js";
 import { runSpaceOf } from "../run-space.js";
-import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
+import type { AdvanceStep, NamespaceRecord, Outcome } from "../stores/store.js";
 import type { VerbOptions } from "./open-guard.js";
 
 export interface AdvanceOptions extends VerbOptions {

@@ -2,7 +2,7 @@
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
-import type { Store } from "../store.js";
+import type { Store } from "../stores/store.js";
 
 export interface LedgerPair {
   readonly namespace: string;
@@ -82,7 +82,9 @@ async function* pagesOf(
   limit: number,
 ): AsyncGenerator<readonly LedgerEntry[], undefined> {
   for (let newest = afterLedgerId; ; ) {
-    const page = await store.exportLeases(namespace, { afterLedgerId: newest, limit });
+    // Until the move is complete, the target has no record.
+    const query = { from: newest + 1, direction: "oldest_first", limit, withoutRecord: true } as const;
+    const page = await store.leases(namespace, query);
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;

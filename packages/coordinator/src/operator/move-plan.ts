@@ -16,8 +16,8 @@ import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../
 import { PHASES } from "../guard/record.js";
 import { DAMAGED, type Witness } from "../guard/witness.js";
 import { refused } from "../refusals.js";
-import type { NamespaceRecord, Store } from "../store.js";
 import { nextStoreId, parseStoreId } from "../store-id.js";
+import type { NamespaceRecord, Store } from "../stores/store.js";
 import { compareLedgers, type LedgerComparison } from "./ledger-copy.js";
 import type { VerbOptions } from "./open-guard.js";
 

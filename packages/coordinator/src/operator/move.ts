@@ -15,7 +15,7 @@ import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import { mustCount } from "../guard/judge.js";
 import { movedSeal } from "../guard/moved-seal.js";
-import type { NamespaceRecord, RecoverStep } from "../store.js";
+import type { NamespaceRecord, RecoverStep } from "../stores/store.js";
 import { compareLedgers, copyLedger, copyRetention } from "./ledger-copy.js";
 import { ledgersOf, type MoveOptions, planMove } from "./move-plan.js";
 import { openGuard } from "./open-guard.js";

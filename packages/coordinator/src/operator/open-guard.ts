@@ -4,7 +4,7 @@ import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { Witness } from "../guard/witness.js";
 import { type Log, SILENT_LOG } from "../log.js";
-import type { Store } from "../store.js";
+import type { Store } from "../stores/store.js";
 
 export interface VerbOptions {
   readonly store: Store;

@@ -2,7 +2,7 @@
 import type { CommandOptions } from "@callnumber/protocol/operator";
 import type { CoordinatorError } from "../errors.js";
 import type { Remembrance } from "../guard/witness.js";
-import type { NamespaceRecord } from "../store.js";
+import type { NamespaceRecord } from "../stores/store.js";
 
 /** A run that is known to be leased, and where that is known from. */
 export interface Floor {

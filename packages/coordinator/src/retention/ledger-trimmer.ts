@@ -10,7 +10,7 @@ import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
 import { lastLedgerIdOf } from "../lease-identity.js";
 import type { Log } from "../log.js";
-import { LEDGER_TRIM_LEASES_MAX, type Store } from "../store.js";
+import { LEDGER_TRIM_LEASES_MAX, type Store } from "../stores/store.js";
 import type { LedgerFiles } from "./ledger-files.js";
 
 /** What looks back at the newest leases looks at a week of them; two clocks may differ by some minutes. */
@@ -121,8 +121,8 @@ export class LedgerTrimmer {
 
   /** The oldest leases, up to the first that stays. Never the newest: the guard reads it. */
   async #due(namespace: string, beforeMs: number): Promise<readonly LedgerEntry[]> {
-    const page = { afterLedgerId: 0, limit: LEDGER_TRIM_LEASES_MAX + 1 };
-    const oldest = (await this.#options.store.exportLeases(namespace, page)).slice(0, -1);
+    const query = { direction: "oldest_first", limit: LEDGER_TRIM_LEASES_MAX + 1 } as const;
+    const oldest = (await this.#options.store.leases(namespace, query)).slice(0, -1);
     const firstToStay = oldest.findIndex((lease) => !isDue(lease, beforeMs));
     return firstToStay < 0 ? oldest : oldest.slice(0, firstToStay);
   }

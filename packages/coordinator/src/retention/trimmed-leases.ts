@@ -2,7 +2,7 @@
 import { runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { notLeased } from "../refusals.js";
-import type { NamespaceRecord, ReportCommand, Retention, Store } from "../store.js";
+import type { NamespaceRecord, ReportCommand, Retention, Store } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
   return { upToRun: through, lastLeasedAtMs: leasedAtMs };

@@ -1,8 +1,8 @@
-/** From a store's URL to what the adapter needs, and to a text without secrets for people. Opens nothing. */
+/** Parses a store's URL for the adapters, and formats it without secrets. Opens nothing. */
 import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
-import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis-address.js";
-import type { RedisGroupOptions, RedisStoreOptions } from "./redis-store.js";
+import { type Endpoint, endpointText, type RedisLogin, type RedisPlace, type RedisTlsFiles } from "./redis/address.js";
+import type { RedisGroupOptions, RedisStoreOptions } from "./redis/store.js";
 
 /** In front of every key unless the URL says otherwise. */
 const DEFAULT_KEY_PREFIX = "callnumber:";
@@ -22,18 +22,18 @@ const FORMS =
   "redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/MASTERNAME[/DATABASE][?prefix=…&sentinelUsername=…&sentinelPassword=…], " +
   "redis-cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][?prefix=…]; rediss… in place of redis… for TLS, with &ca=FILE, &certificate=FILE&key=FILE";
 
-/** A URL of a Redis, taken apart as far as it is the same for every kind. Nothing is decoded yet. */
+/** The parts of a Redis URL that are the same for every kind, not yet decoded. */
 interface Parts {
   readonly userinfo: string;
   readonly hosts: readonly string[];
-  /** What stands between the slashes behind the hosts. */
+  /** The segments after the hosts. */
   readonly path: readonly string[];
   readonly settings: ReadonlyMap<string, string>;
 }
 
 /**
- * Takes a store's URL apart.
- * @throws TypeError that says what is wrong and which forms there are; it never repeats a password.
+ * Parses a store's URL.
+ * @throws TypeError that names the problem and the forms of a URL; it never repeats a password.
  */
 export function parseStoreUrl(text: string): StoreAddress {
   if (text === "memory:") return { kind: "memory" };
@@ -64,7 +64,7 @@ export function describeStore(address: StoreAddress): string {
   return `${scheme}://${user}${placeText(address, database)}${prefix}`;
 }
 
-/** The URL for a command that an operator runs: without user, who is another one than a coordinator's, and password; with the files of TLS. */
+/** The URL for a command that an operator runs: without user and password, which differ from a coordinator's; with the files of TLS. */
 export function commandUrlOf(address: StoreAddress): string {
   if (address.kind === "memory") return "memory:";
   if (address.kind === "sqlite") return describeStore(address);
@@ -75,12 +75,12 @@ export function commandUrlOf(address: StoreAddress): string {
   return files.length === 0 ? place : `${place}${place.includes("?") ? "&" : "?"}${files.join("&")}`;
 }
 
-/** Whether two URLs that can be read name the same place, whoever logs in and with which files. */
+/** Whether two URLs name the same place, whatever the login and the files of TLS. */
 export function areSamePlace(one: StoreAddress, other: StoreAddress): boolean {
   return describeStore(withoutLogin(one)) === describeStore(withoutLogin(other));
 }
 
-/** Whether nobody is named who logs in. */
+/** Whether the URL has neither user nor password. */
 export function hasNoLogin(address: StoreAddress): boolean {
   return "username" in address && address.username === undefined && address.password === undefined;
 }
@@ -90,8 +90,7 @@ function withoutLogin(address: StoreAddress): StoreAddress {
 }
 
 /**
- * Where the store is, whoever logs in and however: all hosts of a group are kept apart from what the group is, because they come
- * and go. See StorePlace.
+ * Where the store is, whatever the login: the hosts of a group apart from its name, because hosts come and go. See StorePlace.
  */
 export function placeOf(address: StoreAddress): { readonly group: string; readonly addresses: readonly string[] } {
   if (address.kind === "memory") return { group: "memory", addresses: [] };
@@ -125,7 +124,7 @@ function sqlitePath(text: string): string {
   return resolve(text.slice(2));
 }
 
-/** By hand: the platform's URL takes one host only. */
+/** The platform's URL class takes one host only. */
 function partsOf(text: string): Parts {
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(\?[^#]*)?$/.exec(text) ?? [];
   // A password that ends the hosts too early would be told as path or setting: nothing of it is read.

@@ -1,0 +1,272 @@
+/**
+ * One connection to one server, and the scripts that run over it. Knows nothing of runs, nor of other servers.
+ * Invariant: a command is sent at most once. A lease whose reply is lost must stay lost: the client's resending, its offline
+ * queue and its pools are all off. Its Cluster sends redirected commands again, and its Sentinel connector believes the first
+ * sentinel that replies, so neither is used: route.ts finds the server.
+ */
+import type { ConnectionOptions } from "node:tls";
+import { Redis } from "ioredis";
+import { CoordinatorError } from "../../errors.js";
+import { readPrivateFile, readPublicFile } from "../../private-file.js";
+import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
+import { asStoreError, type CommandContext, isOtherStepsRefusal, type ReplySource } from "./errors.js";
+import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
+
+/** For a reply, and for a connection. */
+const TIMEOUT_MS = 5_000;
+const RECONNECT_DELAY_MAX_MS = 1_000;
+
+export type RedisCommand = readonly [name: string, ...parameters: (string | number)[]];
+
+export class RedisConnection {
+  readonly #redis: Redis;
+  readonly address: RedisAddress;
+  /** Host and port, for messages. */
+  readonly server: string;
+  /** Number of connections so far: a reply on another one is no reply to a command of this one. */
+  #connectionCount = 0;
+  /** The connection that has loaded the scripts, and the one that has selected our database: each begins at database 0. */
+  #scriptsLoadedIn = -1;
+  #databaseSelectedIn = -1;
+  /** Why there is no connection now, or why the last attempt failed. */
+  #lastFailure: Error | undefined;
+
+  private constructor(redis: Redis, address: RedisAddress) {
+    this.#redis = redis;
+    this.address = address;
+    this.server = endpointText(address);
+    redis.on("close", () => {
+      this.#connectionCount++;
+      this.#lastFailure ??= new Error("the connection broke");
+    });
+    // The failure of an earlier connection does not explain a failure of this one.
+    redis.on("connect", () => {
+      this.#lastFailure = undefined;
+      // The client listens for one error of each socket. After a TLS handshake a second one can follow, and would end the process.
+      redis.stream.on("error", () => {});
+    });
+    redis.on("ready", () => {
+      this.#lastFailure = undefined;
+    });
+    // Each command reports its own failure; an event without a listener would end the process.
+    redis.on("error", (error: Error) => {
+      this.#lastFailure = address.tls ? tlsFailure(error) : error;
+    });
+  }
+
+  /**
+   * `timeoutMs`: how long connecting, and each reply, may take; default 5,000.
+   * @throws CoordinatorError `store_unavailable` when the server can't be reached, or refuses the user or the database.
+   */
+  static async open(
+    address: RedisAddress,
+    { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
+  ): Promise<RedisConnection> {
+    const redis = new Redis({
+      host: address.host,
+      port: address.port,
+      ...(address.username ? { username: address.username } : {}),
+      ...(address.password ? { password: address.password } : {}),
+      ...(address.tls ? { tls: tlsOptionsOf(address.tlsFiles) } : {}),
+      lazyConnect: true,
+      disableClientInfo: true,
+      connectTimeout: timeoutMs,
+      autoResendUnfulfilledCommands: false,
+      autoResubscribe: false,
+      enableOfflineQueue: false,
+      // It would delay the connection until the server has loaded its data, however long that takes.
+      enableReadyCheck: false,
+      // Both are needed once resending is off: without them a promise never settles when the connection breaks.
+      maxRetriesPerRequest: 0,
+      commandTimeout: timeoutMs,
+      retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_DELAY_MAX_MS),
+    });
+    const connection = new RedisConnection(redis, address);
+    try {
+      await redis.connect();
+      await connection.#selectDatabase();
+      await redis.ping();
+    } catch (error) {
+      redis.disconnect();
+      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.#source);
+    }
+    return connection;
+  }
+
+  /** Runs one of our scripts, once. @throws CoordinatorError for a refusal or a failure. */
+  async run(
+    script: ScriptName,
+    keys: readonly string[],
+    parameters: readonly (string | number)[],
+    context: CommandContext,
+  ): Promise<unknown> {
+    const { text, sha1 } = scriptNamed(script);
+    try {
+      return await this.send(context, (redis) => redis.evalsha(sha1, keys.length, ...keys, ...parameters));
+    } catch (error) {
+      // Nothing ran: the server forgot the script with a restart, or never had it.
+      if (!isScriptUnknown(error)) throw error;
+      return await this.send(context, (redis) => redis.eval(text, keys.length, ...keys, ...parameters));
+    }
+  }
+
+  /**
+   * Sends commands in one write, on one connection, each at most once. Returns for each its reply, or the error reply.
+   * Loads the scripts of `EVALSHA` first and makes the commands after that, so that the clock in them is up to date.
+   * @throws CoordinatorError `store_unavailable` when this connection did not reply to all of them.
+   */
+  async pipeline(makeCommands: () => readonly RedisCommand[], context: CommandContext): Promise<readonly unknown[]> {
+    await this.#loadScripts(context);
+    const connectionCount = this.#connectionCount;
+    const commands = makeCommands();
+    const replies = await this.send(context, async (redis) => {
+      const results = (await redis.pipeline(commands.map((command) => [...command])).exec()) ?? [];
+      return results.map(([error, reply]) => {
+        if (error !== null && error.name !== "ReplyError") throw error;
+        if (error?.message.startsWith("NOSCRIPT")) this.#scriptsLoadedIn = -1;
+        return error ?? reply;
+      });
+    });
+    if (this.#connectionCount !== connectionCount || replies.length !== commands.length)
+      throw asStoreError(new Error("the connection broke"), context, this.#source);
+    return replies;
+  }
+
+  /** The command that runs one of our scripts. */
+  static evalsha(script: ScriptName, keys: readonly string[], parameters: readonly (string | number)[]): RedisCommand {
+    return ["evalsha", scriptNamed(script).sha1, keys.length, ...keys, ...parameters];
+  }
+
+  /**
+   * The error for an error reply. Reconnects when the reply belongs to another step, and when the server is a replica: the same
+   * host name may resolve to the master by now.
+   */
+  errorFor(reply: Error, context: CommandContext): CoordinatorError {
+    const error = asStoreError(reply, context, this.#source);
+    if (error.code === "store_is_replica" || isOtherStepsRefusal(reply, context)) this.reconnect();
+    return error;
+  }
+
+  /** Ends a connection whose replies can't be trusted, or that leads to the wrong server, and makes a new one. */
+  reconnect(): void {
+    this.#redis.disconnect(true);
+  }
+
+  async #loadScripts(context: CommandContext): Promise<void> {
+    if (this.#scriptsLoadedIn === this.#connectionCount) return;
+    const connectionCount = this.#connectionCount;
+    await this.send(context, (redis) =>
+      Promise.all(SCRIPTS_SENT_BY_SHA1.map((name) => redis.script("LOAD", scriptNamed(name).text))),
+    );
+    this.#scriptsLoadedIn = connectionCount;
+  }
+
+  /**
+   * Sends commands, each at most once. Reconnects when a reply does not come in time: nothing that still arrives is read as the
+   * reply to a later command.
+   * @throws CoordinatorError `store_unavailable`.
+   */
+  async send<T>(context: CommandContext, call: (redis: Redis) => Promise<T>): Promise<T> {
+    try {
+      await this.#selectDatabase();
+      return await call(this.#redis);
+    } catch (error) {
+      if (error instanceof Error && error.message === "Command timed out") this.reconnect();
+      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.#source);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+  }
+
+  get #source(): ReplySource {
+    return { server: this.server, password: this.address.password };
+  }
+
+  #whyUnsent(): Error {
+    return this.#lastFailure ?? new Error("the connection broke and is being made anew");
+  }
+
+  /**
+   * The Redis client's own option for a database continues in database 0 when SELECT is refused, and would lease the runs of
+   * another store. So the database is selected here, and nothing is sent before the server has agreed.
+   */
+  async #selectDatabase(): Promise<void> {
+    const { database } = this.address;
+    const connectionCount = this.#connectionCount;
+    if (database === 0 || this.#databaseSelectedIn === connectionCount) return;
+    await this.#redis.call("SELECT", database);
+    this.#databaseSelectedIn = connectionCount;
+  }
+}
+
+/** There was no connection to send it on, or it ended; the client's message does not say why, and names options of its own. */
+const UNSENT = /^(?:Stream isn't writeable|Connection is closed|Reached the max retries)/;
+
+function isUnsent(error: unknown): boolean {
+  return error instanceof Error && UNSENT.test(error.message);
+}
+
+function isScriptUnknown(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message.startsWith("NOSCRIPT");
+}
+
+const UNKNOWN_AUTHORITY =
+  "nobody known here has signed its certificate: name the file of its authority in the store's URL, ?ca=FILE";
+
+/** What to change, by the platform's error code. */
+const TLS_REASONS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: "its certificate has ended",
+  CERT_NOT_YET_VALID: "its certificate has not begun",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name than the one in the store's URL",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS there",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a certificate: &certificate=FILE&key=FILE in the store's URL",
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: "it does not know who has signed the coordinator's certificate",
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: "the coordinator's certificate has ended",
+};
+
+/**
+ * Whatever the process was started with, a server must show a certificate that verifies for the name it was reached by, and speak
+ * TLS 1.2 or later. Without a file, the authorities are those that Node knows.
+ * @throws CoordinatorError `store_unavailable` that names the file that can't be used.
+ */
+function tlsOptionsOf({ ca, certificate, key }: RedisTlsFiles = {}): ConnectionOptions {
+  try {
+    return {
+      minVersion: "TLSv1.2",
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca: certificatesOf(ca) }),
+      ...(certificate === undefined ? {} : { cert: readPublicFile(certificate, "the certificate for Redis") }),
+      ...(key === undefined ? {} : { key: readPrivateFile(key, "the key for Redis") }),
+    };
+  } catch (error) {
+    throw new CoordinatorError("store_unavailable", (error as Error).message, { cause: error });
+  }
+}
+
+/** With an empty file, Node would silently use the authorities that it knows. */
+function certificatesOf(path: string): string {
+  const pem = readPublicFile(path, "the CA for Redis");
+  if (!pem.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new TypeError(`the CA for Redis ${path} holds no certificate in PEM`);
+  }
+  return pem;
+}
+
+/** The same failure, with a message that says what to change. */
+function tlsFailure(error: Error): Error {
+  const { code } = error as NodeJS.ErrnoException;
+  const reason = code !== undefined && Object.hasOwn(TLS_REASONS, code) ? TLS_REASONS[code] : undefined;
+  if (reason !== undefined) return new Error(`${reason} (${code})`, { cause: error });
+  // A server that does not speak TLS waits for the end of a line that never comes.
+  if (code !== "ETIMEDOUT") return error;
+  return new Error(`${error.message}; perhaps it does not speak TLS there`, { cause: error });
+}

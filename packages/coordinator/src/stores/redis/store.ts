@@ -1,0 +1,267 @@
+/**
+ * State in Redis: a record, a ledger stream, holders and reports for each namespace, in one hash slot.
+ * Everything that changes is one script (lua/); this file carries its arguments and answers.
+ */
+import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../../errors.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
+import { quorumOf } from "../../guard/quorum.js";
+import { leaseHoldsRun } from "../../lease-identity.js";
+import {
+  type Finding,
+  LEDGER_TRIM_LEASES_MAX,
+  type LeaseQuery,
+  type LedgerTrim,
+  type NamespaceRecord,
+  type Outcome,
+  type ReportCommand,
+  type Retention,
+  type StepCommand,
+  type Store,
+} from "../store.js";
+import { labelsIn, labelsText } from "../stored-shapes.js";
+import type { ClusterPlace, RedisAddress, RedisLogin, SentinelPlace } from "./address.js";
+import type { RedisConnection } from "./connection.js";
+import { type Discover, discoverCluster, discoverMaster } from "./discovery.js";
+import { unexpectedReply } from "./errors.js";
+import { type ServerUse, sentinelFindings } from "./findings.js";
+import { inspectServers } from "./preflight.js";
+import {
+  importParametersOf,
+  leasesIn,
+  RETENTION_FIELDS,
+  recordIn,
+  retentionIn,
+  stateNumber,
+  trimParametersOf,
+} from "./replies.js";
+import { PURPOSES, RedisRoute } from "./route.js";
+import { keysOf, type NamespaceKeys, type ScriptName } from "./scripts.js";
+import { RedisSteps } from "./steps.js";
+
+const QUORUM_TIMEOUT_MS = 1_000;
+/** A larger import would block the server for other clients. */
+const IMPORT_LEASES_MAX = 256;
+const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
+/** All labels in one field, so that no right to delete is needed. */
+const LABELS_FIELD = "json";
+
+/** Of the scripts that read or write leases, in their order. */
+const LEDGER_KEYS = ["record", "ledger", "holders", "reports"] as const;
+
+interface RedisSettings {
+  /** Stands in front of every key. Without braces, which belong to the hash slot. */
+  readonly keyPrefix: string;
+  /** The coordinator's clock, in milliseconds. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+  /** How long the other nodes may take to acknowledge a step. Default 1,000 ms; well below 5,000. */
+  readonly quorumTimeoutMs?: number;
+}
+
+/** A store on one server. */
+export interface RedisStoreOptions extends RedisAddress, RedisSettings {
+  readonly kind?: "redis";
+}
+
+/** A store on a Sentinel group or a Cluster. */
+export type RedisGroupOptions = (SentinelPlace | ClusterPlace) & RedisLogin & RedisSettings;
+
+export class RedisStore implements Store {
+  readonly kind = "redis";
+  readonly isExclusive = false;
+  readonly #options: RedisStoreOptions | RedisGroupOptions;
+  readonly #route: RedisRoute;
+  /** One batcher for each connection that is used for steps. */
+  readonly #steps = new WeakMap<RedisConnection, RedisSteps>();
+  /** As last read. A step that finds another number may not be acknowledged by enough nodes, and is discarded. */
+  readonly #nodeCounts = new Map<string, number>();
+
+  private constructor(options: RedisStoreOptions | RedisGroupOptions) {
+    this.#options = options;
+    this.#route = new RedisRoute({ discover: discoveryFor(options), login: options });
+  }
+
+  /** @throws CoordinatorError `store_unavailable`. */
+  static async open(options: RedisStoreOptions | RedisGroupOptions): Promise<RedisStore> {
+    const store = new RedisStore(options);
+    try {
+      await Promise.all(PURPOSES.map((purpose) => store.#route.connectionFor(store.#namesKey(), purpose)));
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  async step(namespace: string, command: StepCommand): Promise<Outcome> {
+    // The name first: a name without a record is harmless, a record without its name would not be listed.
+    if (command.step === "init" || command.step === "recover") {
+      const namesKey = this.#namesKey();
+      await this.#send(namespace, namesKey, (redis) => redis.hsetnx(namesKey, namespace, ""));
+    }
+    const asked = "nodeCount" in command ? command.nodeCount : undefined;
+    const nodeCount = asked ?? this.#nodeCounts.get(namespace) ?? 1;
+    const keys = this.#keys(namespace);
+    const outcome = await this.#route.use(keys.record, "steps", (connection) =>
+      this.#stepsOver(connection).step(namespace, keys, command, nodeCount),
+    );
+    const { after, acknowledgedCount } = outcome;
+    this.#nodeCounts.set(namespace, after.nodeCount);
+    // This server may be alone on its side of a partition.
+    if (acknowledgedCount < quorumOf(after.nodeCount)) this.#route.rediscover();
+    return outcome;
+  }
+
+  async readNamespace(namespace: string): Promise<NamespaceRecord> {
+    const record = await this.#run("read", namespace, ["record"], [namespace], recordIn);
+    this.#nodeCounts.set(namespace, record.nodeCount);
+    return { namespace, ...record };
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    const namesKey = this.#namesKey();
+    const names = await this.#send("", namesKey, (redis) => redis.hkeys(namesKey));
+    return names.sort();
+  }
+
+  async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportCommand): Promise<void> {
+    const used = lastSequence === null ? 0 : lastSequence + 1;
+    const parameters = [namespace, ledgerId, nonce, used, stateNumber(state)];
+    await this.#run("report", namespace, ["record", "ledger", "reports"], parameters);
+  }
+
+  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    const [lease] = await this.leases(namespace, { from: ledgerId, direction: "oldest_first", limit: 1 });
+    return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
+  }
+
+  async leases(
+    namespace: string,
+    { from, direction, limit, withoutRecord = false }: LeaseQuery,
+  ): Promise<readonly LedgerEntry[]> {
+    const first = from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX);
+    const parameters = [withoutRecord ? "" : namespace, Math.max(first, 0), limit, direction];
+    return await this.#run("leases-from", namespace, LEDGER_KEYS, parameters, leasesIn);
+  }
+
+  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
+    const [lease] = await this.#run("lease-since", namespace, LEDGER_KEYS, [namespace, timeMs], leasesIn);
+    return lease;
+  }
+
+  /**
+   * Inspects every server that holds a namespace, and the path to a master that Sentinels name. `asOperator`: also reads what only an
+   * operator's user may (CONFIG, ACL).
+   */
+  async preflight({ asOperator = false }: { readonly asOperator?: boolean } = {}): Promise<readonly Finding[]> {
+    const servers = new Map<RedisConnection, ServerUse["namespaces"]>();
+    servers.set(await this.#route.connectionFor(this.#namesKey(), "reads"), []);
+    for (const namespace of await this.listNamespaces()) {
+      const connection = await this.#route.connectionFor(this.#keys(namespace).record, "reads");
+      const stored = { namespace, nodeCount: await this.#nodeCountOf(namespace) };
+      servers.set(connection, [...(servers.get(connection) ?? []), stored]);
+    }
+    const ofPath = this.#options.kind === "redis-sentinel" ? sentinelFindings(this.#options) : [];
+    return [...ofPath, ...(await inspectServers(servers, { asOperator }))];
+  }
+
+  async importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
+    for (let at = 0; at < leases.length; at += IMPORT_LEASES_MAX) {
+      const parameters = leases.slice(at, at + IMPORT_LEASES_MAX).flatMap(importParametersOf);
+      await this.#run("import", namespace, LEDGER_KEYS, [namespace, ...parameters]);
+    }
+  }
+
+  async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
+    // No script: labels that outlive a record are harmless.
+    await this.readNamespace(namespace);
+    const { labels: key } = this.#keys(namespace);
+    await this.#send(namespace, key, (redis) => redis.hset(key, LABELS_FIELD, labelsText(labels)));
+  }
+
+  async readDescription(namespace: string): Promise<Holder["labels"]> {
+    const { labels: key } = this.#keys(namespace);
+    const [text] = await Promise.all([
+      this.#send(namespace, key, (redis) => redis.hget(key, LABELS_FIELD)),
+      this.readNamespace(namespace),
+    ]);
+    return labelsIn(text ?? "{}", namespace);
+  }
+
+  async readRetention(namespace: string): Promise<Retention> {
+    const { retention } = this.#keys(namespace);
+    return retentionIn(await this.#send(namespace, retention, (redis) => redis.hmget(retention, ...RETENTION_FIELDS)));
+  }
+
+  async setRetention(namespace: string, days: number): Promise<void> {
+    const { retention } = this.#keys(namespace);
+    await this.#send(namespace, retention, (redis) => redis.hset(retention, { days }));
+  }
+
+  async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
+    const parameters = [namespace, LEDGER_TRIM_LEASES_MAX, ...trimParametersOf(trim)];
+    const isTrimmed = (reply: unknown) => (reply === 0 || reply === 1 ? reply === 1 : undefined);
+    return await this.#run("trim", namespace, ["record", "ledger", "reports", "retention"], parameters, isTrimmed);
+  }
+
+  async close(): Promise<void> {
+    await this.#route.close();
+  }
+
+  /** Infinity when the record can't be read: its own steps report why. */
+  async #nodeCountOf(namespace: string): Promise<number> {
+    try {
+      return (await this.readNamespace(namespace)).nodeCount;
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code !== "store_unavailable") return Number.POSITIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  #send<T>(namespace: string, key: string, call: Parameters<typeof RedisConnection.prototype.send<T>>[1]): Promise<T> {
+    return this.#route.use(key, "reads", (connection) => connection.send({ namespace }, call));
+  }
+
+  #stepsOver(connection: RedisConnection): RedisSteps {
+    const known = this.#steps.get(connection);
+    if (known !== undefined) return known;
+    const { now = Date.now, bounds = DEFAULT_BOUNDS, quorumTimeoutMs = QUORUM_TIMEOUT_MS } = this.#options;
+    const steps = new RedisSteps({ connection, now, bounds, quorumTimeoutMs });
+    this.#steps.set(connection, steps);
+    return steps;
+  }
+
+  /** Runs a script that is no step. `read` returns undefined for a reply that can't be this script's. */
+  async #run<T = unknown>(
+    script: ScriptName,
+    namespace: string,
+    keys: readonly (keyof NamespaceKeys)[],
+    parameters: readonly (string | number)[],
+    read: (reply: unknown) => T | undefined = (reply) => reply as T,
+  ): Promise<T> {
+    const named = this.#keys(namespace);
+    return await this.#route.use(named.record, "reads", async (connection) => {
+      const names = keys.map((key) => named[key]);
+      const result = read(await connection.run(script, names, parameters, { namespace }));
+      if (result === undefined) throw unexpectedReply(connection.server);
+      return result;
+    });
+  }
+
+  #keys(namespace: string): NamespaceKeys {
+    return keysOf(this.#options.keyPrefix, namespace);
+  }
+
+  #namesKey(): string {
+    return `${this.#options.keyPrefix}namespaces`;
+  }
+}
+
+function discoveryFor(options: RedisStoreOptions | RedisGroupOptions): Discover {
+  if (options.kind === "redis-sentinel") return discoverMaster(options, options);
+  if (options.kind === "redis-cluster") return discoverCluster(options, options);
+  const { host, port } = options;
+  return async () => ({ endpoints: [{ host, port }], endpointOf: () => ({ host, port }) });
+}

@@ -1,0 +1,197 @@
+/**
+ * Opens the file of the embedded store: exclusively, durably, where it was made, and never by accident a new one. Knows SQLite;
+ * knows nothing of runs. While it is open, the file is accessed through SQLite only.
+ * Guarantees: G11 (docs/guarantees.md).
+ */
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { CoordinatorError } from "../../errors.js";
+import { makePrivateFolder } from "../../private-file.js";
+import { isBusy, locked, lockLost, missing, notInPlace, notLocal, unusable } from "./errors.js";
+import { makePrivateFile, mustBeStoreFile, mustNotBeMounted, nearestThatExists, storePathOf } from "./file-checks.js";
+import { faultOfIdentity } from "./file-identity.js";
+import { type Machine, networkFileSystemOf } from "./machine.js";
+import { holdsNothing, makeSchema, mustBeOurs } from "./schema.js";
+
+/** A tool that reads the file may lock it for a moment. */
+const BUSY_TIMEOUT_MS = 1_000;
+
+export interface SqliteFileOptions {
+  /** Whether a new file may be made where there is none. */
+  readonly create: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. */
+  readonly mustNotBeLost: () => void;
+  /** Opens also a file that is a copy, with its fault: whether the copy is accepted is the caller's decision. */
+  readonly acceptCopy: boolean;
+  readonly allowNetworkFileSystem: boolean;
+  readonly machine: Pick<Machine, "fileSystemTypeOf">;
+}
+
+export interface SqliteFile {
+  readonly database: DatabaseSyncInstance;
+  /** Absolute, for messages. */
+  readonly path: string;
+  /** Whether the file was made just now. */
+  readonly isNew: boolean;
+  /** Why the file is a copy; undefined when it is the one that the store was made in. */
+  readonly copyFault: CoordinatorError | undefined;
+  /** The name of the network file system that it lies on, and that was allowed; undefined for a local one. */
+  readonly networkFileSystem: string | undefined;
+  /**
+   * @throws CoordinatorError `store_locked`, `store_copied`, `store_unavailable` when another process would no longer find this
+   *   lock, file or log under its name.
+   */
+  mustBeInPlace(): void;
+  close(): void;
+}
+
+/**
+ * Opens or, with `create`, makes the file. While it is open no other process can open it this way.
+ * @throws CoordinatorError `store_missing`, `store_locked`, `store_copied` (unless accepted), `store_corrupt` (not a store),
+ *   `store_unknown_schema`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
+ */
+export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
+  const { create, mustNotBeLost } = options;
+  const mustBeMade = (at: string) => {
+    mustNotBeLost();
+    if (!create) throw missing(at);
+  };
+  const path = storePathOf(givenPath, { create });
+  let lock: FileLock | undefined;
+  let database: DatabaseSyncInstance | undefined;
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) mustBeMade(path);
+    else mustBeStoreFile(path, stats);
+    mustNotBeMounted(path);
+    const networkFileSystem = networkFileSystemOf(nearestThatExists(path), options.machine);
+    if (networkFileSystem !== undefined && !options.allowNetworkFileSystem) throw notLocal(path, networkFileSystem);
+    makePrivateFolder(dirname(path));
+    lock = lockBeside(path);
+    if (create) makePrivateFile(path);
+    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    lockItself(database);
+    const isNew = holdsNothing(database);
+    if (isNew) mustBeMade(path);
+    // Before anything is written: the file may belong to another program.
+    else mustBeOurs(database, path);
+    const copyFault = isNew ? undefined : faultOfIdentity(database, path);
+    if (copyFault !== undefined && !options.acceptCopy) throw copyFault;
+    // FULL: a lease is on the disk before its response. The build's own default for WAL would lose the last ones.
+    database.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;");
+    shareWithReaders(database);
+    if (isNew) makeSchema(database, path);
+    return {
+      database,
+      path,
+      isNew,
+      copyFault,
+      networkFileSystem,
+      mustBeInPlace: mustBeInPlace(path, lock),
+      close: closeBoth(database, lock),
+    };
+  } catch (error) {
+    closeBoth(database, lock)();
+    throw isBusy(error) ? locked(path, error) : unusable(error, path);
+  }
+}
+
+/**
+ * SQLite keeps a connection, and its lock, whose statements were not collected yet: `unlockItself` removes both log and lock, so that
+ * a copy of the file alone is not an old state. The lock file goes last: until then no other process may open the store.
+ */
+function closeBoth(database: DatabaseSyncInstance | undefined, lock: FileLock | undefined): () => void {
+  return () => {
+    try {
+      if (database !== undefined) unlockItself(database);
+    } catch {
+      // Another process reads the file, or the disk is full: the log stays, as after a kill, and the next start reads it.
+    }
+    try {
+      database?.close();
+    } finally {
+      lock?.close();
+    }
+  };
+}
+
+/**
+ * A file without a name is lost with this process. The log is removed by any program that closes the file last, as far as SQLite
+ * can tell: and it can't, once this process has opened and closed the file in another way.
+ */
+function mustBeInPlace(path: string, lock: FileLock): () => void {
+  const logPath = `${path}-wal`;
+  const inode = inodeIfThere(path);
+  const logInode = inodeIfThere(logPath);
+  return () => {
+    if (!lock.isHeld()) throw lockLost(path);
+    if (inodeIfThere(path) !== inode) {
+      throw notInPlace("store_copied", path, "See which file is the right one, then start it again");
+    }
+    if (inodeIfThere(logPath) !== logInode) {
+      throw notInPlace("store_unavailable", logPath, "See that no other program opens the store, then start it again");
+    }
+  };
+}
+
+function inodeIfThere(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/**
+ * One of the two locks; both end with the process, however it ends. This one is a lock file next to the store, which nothing else
+ * opens, so that it holds also before there is a database. The other one is SQLite's own on the file itself, by inode, so that it
+ * holds for every name of the file; but a process that opens and closes its own database file without SQLite, to copy or to hash
+ * it, drops it silently.
+ */
+interface FileLock {
+  /** Whether other processes would still find it: somebody may have removed a "stale" lock file. */
+  isHeld(): boolean;
+  close(): void;
+}
+
+/** @throws SQLITE_BUSY when another process holds it. */
+function lockBeside(path: string): FileLock {
+  const lockPath = `${path}.lock`;
+  makePrivateFile(lockPath);
+  const lock = new DatabaseSync(lockPath, { timeout: 0 });
+  try {
+    lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE;");
+    const { ino } = statSync(lockPath);
+    return {
+      isHeld: () => inodeIfThere(lockPath) === ino,
+      close: () => lock.close(),
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+/**
+ * Locks the file itself against every other connection. First of all: nothing may read the log before, because a log that was left
+ * next to another name of a file in use would be written into it.
+ * @throws SQLITE_BUSY when another process has the file open, by whatever name.
+ */
+function lockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;");
+}
+
+/**
+ * Turns the lock of `lockItself` into one that lets others read, for backups, and still keeps a second `lockItself` out. SQLite can't
+ * do so in one step: in between, another process may open the file, which the second BEGIN EXCLUSIVE finds out. SELECT opens the
+ * log while the lock is a shared one: only then others may read it.
+ * @throws SQLITE_BUSY
+ */
+function shareWithReaders(database: DatabaseSyncInstance): void {
+  database.exec(`
+    PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL;
+    PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_master;
+    PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA locking_mode = NORMAL; COMMIT;`);
+}
+
+/** Empties the log into the file. @throws SQLITE_BUSY while another process reads it. */
+function unlockItself(database: DatabaseSyncInstance): void {
+  database.exec("PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_master;");
+}

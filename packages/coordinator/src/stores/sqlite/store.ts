@@ -1,0 +1,305 @@
+/**
+ * The embedded store: one SQLite file, one process. All changes of one turn of the event loop share one transaction and
+ * one sync of the disk, and none is answered before it.
+ */
+
+import { commandLine } from "@callnumber/protocol/operator";
+import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import type { CoordinatorError } from "../../errors.js";
+import type { Restart } from "../../guard/adopt.js";
+import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
+import { decide } from "../../guard/decisions.js";
+import type { FoundKeys } from "../../guard/found.js";
+import type { GuardRecord } from "../../guard/record.js";
+import { isRefusal } from "../../guard/refusal.js";
+import { lastLedgerIdOf } from "../../lease-identity.js";
+import { notLeased, refused } from "../../refusals.js";
+import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
+import {
+  type Finding,
+  LEDGER_TRIM_LEASES_MAX,
+  type LeaseQuery,
+  type LeaseStep,
+  type LedgerTrim,
+  type NamespaceRecord,
+  type Outcome,
+  type ReportCommand,
+  type Retention,
+  type StepCommand,
+  type Store,
+} from "../store.js";
+import { holderJsonOf, localOutcome, namespaceRecordIn } from "../stored-shapes.js";
+import { unusable } from "./errors.js";
+import { openSqliteFile, type SqliteFile } from "./file.js";
+import { fileModeOf } from "./file-checks.js";
+import { keepIdentity } from "./file-identity.js";
+import { sqliteFindings } from "./findings.js";
+import { type Machine, thisMachine } from "./machine.js";
+import { RestartDetection } from "./restart-detection.js";
+import { openRestartMarker, type RestartMarker } from "./restart-marker.js";
+import { hasRecord, NO_RETENTION, SqliteLedger, SqliteNamespaces } from "./tables.js";
+import { SqliteTransactions } from "./transactions.js";
+
+export interface SqliteStoreOptions {
+  readonly path: string;
+  /** Whether a new file may be made where there is none. */
+  readonly create: boolean;
+  /** Called where there is no store, before anything is made. @throws when one is known to have been there. Default: nothing is known. */
+  readonly mustNotBeLost?: () => void;
+  /** The clock, in milliseconds. One that is given is taken to run evenly: its leaps are not looked for. */
+  readonly now?: () => number;
+  readonly bounds?: Bounds;
+  /** Opens also a copy, for an operator who says that the original is gone: every step but `recover` is refused until one is done. */
+  readonly acceptCopy?: boolean;
+  /** An operator says that no other machine ever uses the store. Default false: a store on a network file system is refused. */
+  readonly allowNetworkFileSystem?: boolean;
+  /** What is asked of the machine; others than its own answers are for tests. */
+  readonly machine?: Partial<Machine>;
+}
+
+export class SqliteStore implements Store {
+  readonly kind = "sqlite";
+  readonly isExclusive = true;
+  /** Absolute path of the file. */
+  readonly path: string;
+  /** Whether the file was made when this store was opened. */
+  readonly isNew: boolean;
+
+  readonly #file: SqliteFile;
+  readonly #now: () => number;
+  readonly #bounds: Bounds;
+  readonly #namespaces: SqliteNamespaces;
+  readonly #ledger: SqliteLedger;
+  readonly #restart: RestartDetection;
+  readonly #transactions: SqliteTransactions;
+  /** Why nothing but `recover` is done; undefined once the file is the one that the store was made in. */
+  #copyFault: CoordinatorError | undefined;
+  /** A `recover` in the current transaction has made this file the store's. */
+  #hasAcceptedCopy = false;
+
+  /** @throws CoordinatorError as `openSqliteFile`. */
+  constructor(options: SqliteStoreOptions) {
+    const { path, create, mustNotBeLost = () => {}, now, bounds = DEFAULT_BOUNDS } = options;
+    const { acceptCopy = false, allowNetworkFileSystem = false } = options;
+    const evenClock = now === undefined ? {} : { clockOffsetMs: () => 0 };
+    const machine: Machine = { ...thisMachine(), ...evenClock, ...options.machine };
+    this.#file = openSqliteFile(path, { create, mustNotBeLost, acceptCopy, allowNetworkFileSystem, machine });
+    this.path = this.#file.path;
+    this.isNew = this.#file.isNew;
+    this.#copyFault = this.#file.copyFault;
+    this.#now = now ?? Date.now;
+    this.#bounds = bounds;
+    let marker: RestartMarker | undefined;
+    try {
+      this.#transactions = new SqliteTransactions(this.#file, {
+        committing: () => this.#committing(),
+        committed: () => this.#committed(),
+        rolledBack: () => this.#rolledBack(),
+        failed: () => this.#restart.failed(),
+      });
+      this.#namespaces = new SqliteNamespaces(this.#file.database);
+      this.#ledger = new SqliteLedger(this.#file.database);
+      marker = openRestartMarker(this.path, machine);
+      this.#restart = new RestartDetection({
+        machine,
+        marker,
+        epsMs: bounds.epsMs,
+        records: this.#namespaces.all(),
+        isCopy: this.#copyFault !== undefined,
+      });
+    } catch (error) {
+      marker?.close();
+      this.#file.close();
+      throw unusable(error, this.path);
+    }
+  }
+
+  /** As `RestartDetection.restarts`. */
+  get restarts(): ReadonlyMap<string, Restart> {
+    return this.#restart.restarts;
+  }
+
+  step(namespace: string, command: StepCommand): Promise<Outcome> {
+    return this.#transactions.add(() => {
+      if (command.step !== "recover") this.#mustNotBeCopy();
+      const keys = this.#found(namespace);
+      const nowMs = this.#now();
+      const epoch = this.#restart.epochOf(namespace, keys.fields);
+      const server = { timeMs: nowMs, role: "master", epoch, connectedReplicas: 0 };
+      const written = decide({ namespace, keys, server, nowMs, bounds: this.#bounds }, command);
+      if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
+      const { record, runCount } = written;
+      const namespaceId = this.#save(record);
+      if (command.step === "lease") this.#addLease(namespaceId, record, runCount, command);
+      if (command.step === "recover") this.#acceptCopy();
+      return localOutcome(record, command.nonce, runCount, epoch);
+    });
+  }
+
+  async readNamespace(namespace: string): Promise<NamespaceRecord> {
+    return this.#transactions.read(() => namespaceRecordIn(this.#namespaces.of(namespace).fields, namespace));
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    return this.#transactions.read(() => [...this.#namespaces.all().keys()]);
+  }
+
+  report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void> {
+    return this.#write(() => {
+      const { id } = this.#namespaces.of(namespace);
+      const lease = this.#ledger.entryOf(id, ledgerId);
+      if (lease === undefined) throw notLeased(namespace, ledgerId);
+      const progress = decideReport(lease, runOfLedgerId(ledgerId).run, command, this.#now());
+      this.#ledger.setProgress(id, lastLedgerIdOf(lease), progress);
+    });
+  }
+
+  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
+    return this.#transactions.read(() => this.#ledger.entryOf(this.#namespaces.of(namespace).id, ledgerId));
+  }
+
+  async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
+    return this.#transactions.read(() => {
+      const { id } = query.withoutRecord
+        ? (this.#namespaces.ifThere(namespace) ?? { id: undefined })
+        : this.#namespaces.of(namespace);
+      return id === undefined ? [] : this.#ledger.entries(id, query);
+    });
+  }
+
+  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
+    return this.#transactions.read(() => this.#ledger.firstSince(this.#namespaces.of(namespace).id, timeMs));
+  }
+
+  async preflight(): Promise<readonly Finding[]> {
+    const { path, networkFileSystem } = this.#file;
+    const { isMarking, restarts } = this.#restart;
+    const mode = fileModeOf(path);
+    const fault = this.#copyFault;
+    const remedy = `\`${commandLine("recover", undefined)}\``;
+    const ofCopy: readonly Finding[] = fault === undefined ? [] : [{ code: fault.code, what: fault.message, remedy }];
+    const found = this.#transactions.read(() => sqliteFindings({ path, mode, networkFileSystem, isMarking, restarts }));
+    return [...ofCopy, ...(await found)];
+  }
+
+  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void> {
+    return this.#write(() => {
+      const stored = this.#namespaces.ifThere(namespace);
+      const found = {
+        namespace,
+        hasRecord: stored !== undefined && hasRecord(stored.fields),
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
+        leaseAt: (ledgerId: number) => stored && this.#ledger.entryOf(stored.id, ledgerId),
+      };
+      const missing = leasesToAppend(found, leases);
+      if (missing.length === 0) return;
+      const id = this.#namespaces.idOf(namespace);
+      for (const lease of missing) this.#ledger.addImported(id, lease);
+    });
+  }
+
+  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
+    return this.#write(() => this.#namespaces.setLabels(this.#namespaces.of(namespace).id, labels));
+  }
+
+  async readDescription(namespace: string): Promise<Holder["labels"]> {
+    return this.#transactions.read(() => this.#namespaces.labels(namespace));
+  }
+
+  async readRetention(namespace: string): Promise<Retention> {
+    return this.#transactions.read(() => {
+      const id = this.#namespaces.ifThere(namespace)?.id;
+      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
+    });
+  }
+
+  setRetention(namespace: string, days: number): Promise<void> {
+    return this.#write(() => this.#ledger.setRetention(this.#namespaces.idOf(namespace), days));
+  }
+
+  trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
+    return this.#write(() => {
+      const stored = this.#namespaces.ifThere(namespace);
+      const found = {
+        namespace,
+        fields: stored?.fields,
+        trimmedThrough: stored === undefined ? 0 : this.#ledger.retention(stored.id).through,
+        newestLedgerId: stored === undefined ? 0 : this.#ledger.newestId(stored.id),
+        leases: stored === undefined ? [] : this.#ledger.upTo(stored.id, trim.through, LEDGER_TRIM_LEASES_MAX + 1),
+      };
+      if (!decideTrim(found, trim)) return false;
+      this.#ledger.trim(this.#namespaces.idOf(namespace), trim);
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    if (!this.#transactions.close()) return;
+    this.#restart.close();
+    this.#file.close();
+  }
+
+  #committing(): void {
+    this.#namespaces.write();
+    this.#restart.committing();
+  }
+
+  #committed(): void {
+    this.#namespaces.forget();
+    if (this.#hasAcceptedCopy) this.#copyFault = undefined;
+    this.#hasAcceptedCopy = false;
+    this.#restart.committed();
+  }
+
+  #rolledBack(): void {
+    this.#namespaces.forget();
+    this.#hasAcceptedCopy = false;
+    this.#restart.rolledBack();
+  }
+
+  /** Of everything but steps. */
+  #write<T>(job: () => T): Promise<T> {
+    return this.#transactions.add(() => {
+      this.#mustNotBeCopy();
+      return job();
+    });
+  }
+
+  #found(namespace: string): FoundKeys {
+    const { id, fields } = this.#namespaces.ifThere(namespace) ?? { id: undefined, fields: {} };
+    const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
+    return {
+      record: hasRecord(fields) ? "hash" : "none",
+      fields,
+      expires: false,
+      ledger: ledgerMark === 0 ? "none" : "stream",
+      ledgerMark,
+      holders: "hash",
+    };
+  }
+
+  /** The id of its namespace. */
+  #save(record: GuardRecord): number {
+    const { id, fields } = this.#namespaces.save(record);
+    this.#restart.wrote(record, fields.k);
+    return id;
+  }
+
+  #addLease(namespaceId: number, record: GuardRecord, runCount: number, command: LeaseStep): void {
+    const { version, mark, changedAtMs: leasedAtMs } = record;
+    const lastLedgerId = ledgerIdOf(version, mark);
+    const holderJson = holderJsonOf(command);
+    this.#ledger.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce: command.leaseNonce });
+  }
+
+  #mustNotBeCopy(): void {
+    if (this.#copyFault !== undefined && !this.#hasAcceptedCopy) throw this.#copyFault;
+  }
+
+  /** Who recovers a copy says that the original is gone: from now on this file is the one that the store was made in. */
+  #acceptCopy(): void {
+    if (this.#copyFault === undefined) return;
+    keepIdentity(this.#file.database, this.path);
+    this.#hasAcceptedCopy = true;
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * The tables of the embedded store: namespaces with their records and labels, and the ledger, a row for each lease, its holder once
+ * for many leases. However many steps of one transaction change a record, it is written once, before the commit; until then each step
+ * reads what the step before it has left. Reads and writes within the caller's transaction.
+ */
+import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../../guard/record.js";
+import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../lease-identity.js";
+import { notInitialised } from "../../refusals.js";
+import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
+import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf } from "../stored-shapes.js";
+import { preparedAll } from "./transactions.js";
+
+/** All fields are null while the ledger is imported from another store: the record comes last. */
+type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
+  readonly id: number;
+  readonly name: string;
+};
+
+/** A namespace as the current transaction has left it, or as it is in the file. */
+export interface StoredNamespace {
+  readonly id: number;
+  /** Empty when it has no record. */
+  readonly fields: FoundFields;
+}
+
+const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
+
+const RECORD_STATEMENTS = {
+  namespace: "SELECT * FROM namespaces WHERE name = ?",
+  namespaces: "SELECT * FROM namespaces ORDER BY name",
+  addName: "INSERT INTO namespaces (name) VALUES (?)",
+  write: `UPDATE namespaces SET ${KEPT_COLUMNS.map((name) => `${name} = ?`).join(", ")} WHERE id = ?`,
+} as const;
+
+/**
+ * A table of their own, made when the first labels are given: a store of a release without labels opens as it is, and goes back to
+ * that release.
+ */
+const LABELS_TABLE = `
+  CREATE TABLE IF NOT EXISTS namespace_labels (
+    namespace_id INTEGER PRIMARY KEY REFERENCES namespaces,
+    json TEXT NOT NULL
+  ) STRICT`;
+const HAS_LABELS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'namespace_labels'";
+
+export class SqliteNamespaces {
+  readonly #database: DatabaseSyncInstance;
+  readonly #statements: Record<keyof typeof RECORD_STATEMENTS, StatementSyncInstance>;
+  /** Records that the current transaction has changed, and that are not written yet. */
+  readonly #saved = new Map<string, { readonly id: number; readonly fields: KeptFields }>();
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#database = database;
+    this.#statements = preparedAll(database, RECORD_STATEMENTS);
+  }
+
+  /** The records in the file, by name. */
+  all(): ReadonlyMap<string, FoundFields> {
+    const rows = this.#statements.namespaces.all() as unknown as NamespaceRow[];
+    return new Map(rows.map((row) => [row.name, foundFields(row)] as const).filter(([, fields]) => hasRecord(fields)));
+  }
+
+  /** Whether or not it has a record. */
+  ifThere(namespace: string): StoredNamespace | undefined {
+    const saved = this.#saved.get(namespace);
+    if (saved !== undefined) return saved;
+    const row = this.#statements.namespace.get(namespace) as unknown as NamespaceRow | undefined;
+    return row && { id: row.id, fields: foundFields(row) };
+  }
+
+  /** @throws CoordinatorError `namespace_not_initialised` when it has no record. */
+  of(namespace: string): StoredNamespace {
+    const stored = this.ifThere(namespace);
+    if (stored === undefined || !hasRecord(stored.fields)) throw notInitialised(namespace);
+    return stored;
+  }
+
+  /** The id of a namespace that need not have a record. */
+  idOf(namespace: string): number {
+    const known = this.ifThere(namespace);
+    if (known !== undefined) return known.id;
+    return Number(this.#statements.addName.run(namespace).lastInsertRowid);
+  }
+
+  /** Keeps a record for `write`. */
+  save(record: GuardRecord): { readonly id: number; readonly fields: KeptFields } {
+    const saved = { id: this.idOf(record.namespace), fields: keptFields(record) };
+    this.#saved.set(record.namespace, saved);
+    return saved;
+  }
+
+  /** Before the commit. */
+  write(): void {
+    for (const { id, fields } of this.#saved.values()) {
+      this.#statements.write.run(...KEPT_COLUMNS.map((name) => fields[name]), id);
+    }
+  }
+
+  /** After a commit or a rollback. */
+  forget(): void {
+    this.#saved.clear();
+  }
+
+  setLabels(namespaceId: number, labels: Holder["labels"]): void {
+    const text = labelsText(labels);
+    this.#database.exec(LABELS_TABLE);
+    this.#database
+      .prepare("INSERT INTO namespace_labels VALUES (?, ?) ON CONFLICT DO UPDATE SET json = excluded.json")
+      .run(namespaceId, text);
+  }
+
+  /** @throws CoordinatorError `namespace_not_initialised`; `store_corrupt` when another program wrote the labels. */
+  labels(namespace: string): Holder["labels"] {
+    const { id } = this.of(namespace);
+    if (this.#database.prepare(HAS_LABELS_TABLE).get() === undefined) return {};
+    const row = this.#database.prepare("SELECT json FROM namespace_labels WHERE namespace_id = ?").get(id);
+    return labelsIn((row as { readonly json: string } | undefined)?.json ?? "{}", namespace);
+  }
+}
+
+export function hasRecord(fields: FoundFields): boolean {
+  return Object.keys(fields).length > 0;
+}
+
+/** A null column is a missing field. */
+function foundFields(row: NamespaceRow): FoundFields {
+  return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
+}
+
+const LEASE_COLUMNS = `last_ledger_id, run_count, leased_at_ms, holders.json AS holder_json, nonce,
+  progress_run, progress_sequence, progress_state, progress_at_ms
+  FROM leases JOIN holders ON holders.id = leases.holder_id`;
+
+const LEDGER_STATEMENTS = {
+  newestId: "SELECT max(last_ledger_id) AS id FROM leases WHERE namespace_id = ?",
+  holder: "SELECT id FROM holders WHERE json = ?",
+  addHolder: "INSERT INTO holders (json) VALUES (?)",
+  add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
+  oldest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT ?`,
+  newest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id DESC LIMIT ?`,
+  since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
+  setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
+    WHERE namespace_id = ? AND last_ledger_id = ?`,
+  retention: `SELECT days, through, leased_at_ms AS "leasedAtMs" FROM retention WHERE namespace_id = ?`,
+  setDays: "INSERT INTO retention (namespace_id, days) VALUES (?, ?) ON CONFLICT DO UPDATE SET days = excluded.days",
+  setTrimmed: `INSERT INTO retention (namespace_id, through, leased_at_ms) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET through = excluded.through, leased_at_ms = excluded.leased_at_ms`,
+  upTo: `SELECT last_ledger_id AS "lastLedgerId", progress_at_ms AS "reportedAtMs" FROM leases
+    WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id LIMIT ?`,
+  removeUpTo: "DELETE FROM leases WHERE namespace_id = ? AND last_ledger_id <= ?",
+} as const;
+
+/** All leases are kept, and none was trimmed. */
+export const NO_RETENTION: Retention = { days: 0, through: 0, leasedAtMs: 0 };
+
+interface LeaseRow {
+  readonly last_ledger_id: number;
+  readonly run_count: number;
+  readonly leased_at_ms: number;
+  readonly holder_json: string;
+  readonly nonce: string;
+  readonly progress_run: number | null;
+  readonly progress_sequence: number | null;
+  readonly progress_state: Progress["state"] | null;
+  readonly progress_at_ms: number | null;
+}
+
+interface NewLease extends LedgerRange {
+  readonly leasedAtMs: number;
+  readonly holderJson: string;
+  readonly nonce: string;
+}
+
+export class SqliteLedger {
+  readonly #statements: Record<keyof typeof LEDGER_STATEMENTS, StatementSyncInstance>;
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#statements = preparedAll(database, LEDGER_STATEMENTS);
+  }
+
+  /** Ledger id of the newest entry; 0 for none. */
+  newestId(namespaceId: number): number {
+    const { id } = this.#statements.newestId.get(namespaceId) as { id: number | null };
+    return id ?? 0;
+  }
+
+  add(namespaceId: number, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce }: NewLease): void {
+    this.#statements.add.run(namespaceId, lastLedgerId, runCount, leasedAtMs, this.#holderId(holderJson), nonce);
+  }
+
+  /** The lease that holds a run. */
+  entryOf(namespaceId: number, ledgerId: number): LedgerEntry | undefined {
+    const [entry] = this.entries(namespaceId, { from: ledgerId, direction: "oldest_first", limit: 1 });
+    return entry !== undefined && leaseHoldsRun(entry, ledgerId) ? entry : undefined;
+  }
+
+  entries(namespaceId: number, { from, direction, limit }: LeaseQuery): readonly LedgerEntry[] {
+    const rows =
+      direction === "oldest_first"
+        ? this.#statements.oldest.all(namespaceId, from ?? 0, limit)
+        : this.#statements.newest.all(namespaceId, from ?? Number.MAX_SAFE_INTEGER, limit);
+    return entriesOf(rows as unknown as LeaseRow[]);
+  }
+
+  setProgress(namespaceId: number, lastLedgerId: number, { run, lastSequence, state, reportedAtMs }: Progress): void {
+    this.#statements.setProgress.run(run, lastSequence, state, reportedAtMs, namespaceId, lastLedgerId);
+  }
+
+  firstSince(namespaceId: number, timeMs: number): LedgerEntry | undefined {
+    const row = this.#statements.since.get(namespaceId, timeMs) as unknown as LeaseRow | undefined;
+    return row && entriesOf([row])[0];
+  }
+
+  retention(namespaceId: number): Retention {
+    const row = this.#statements.retention.get(namespaceId) as unknown as Retention | undefined;
+    return row === undefined ? NO_RETENTION : { ...row };
+  }
+
+  setRetention(namespaceId: number, days: number): void {
+    this.#statements.setDays.run(namespaceId, days);
+  }
+
+  /** The oldest leases whose last run lies at a ledger id or below it. */
+  upTo(namespaceId: number, ledgerId: number, limit: number): readonly TrimmableLease[] {
+    return this.#statements.upTo.all(namespaceId, ledgerId, limit) as unknown as TrimmableLease[];
+  }
+
+  trim(namespaceId: number, { through, leasedAtMs }: LedgerTrim): void {
+    this.#statements.setTrimmed.run(namespaceId, through, leasedAtMs);
+    this.#statements.removeUpTo.run(namespaceId, through);
+  }
+
+  /** Adds a lease of another store, with its progress. */
+  addImported(namespaceId: number, lease: LedgerEntry): void {
+    const { runCount, leasedAtMs, nonce, progress } = lease;
+    const lastLedgerId = lastLedgerIdOf(lease);
+    this.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson: holderJsonOf(lease), nonce });
+    if (progress !== null) this.setProgress(namespaceId, lastLedgerId, progress);
+  }
+
+  #holderId(json: string): number | bigint {
+    const known = this.#statements.holder.get(json) as { id: number } | undefined;
+    return known?.id ?? this.#statements.addHolder.run(json).lastInsertRowid;
+  }
+}
+
+function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {
+  return ledgerEntriesOf(
+    rows.map((row) => {
+      const { last_ledger_id: lastLedgerId, run_count: runCount, leased_at_ms: leasedAtMs, nonce } = row;
+      return { lastLedgerId, runCount, leasedAtMs, holderJson: row.holder_json, nonce, progress: progressOf(row) };
+    }),
+  );
+}
+
+function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
+  if (progress_run === null || progress_state === null || progress_at_ms === null) return null;
+  return { run: progress_run, lastSequence: progress_sequence, state: progress_state, reportedAtMs: progress_at_ms };
+}

@@ -1,0 +1,179 @@
+/**
+ * The transactions of the embedded store: all jobs of one event-loop iteration in one transaction, so that they share one sync of
+ * the disk. A job is answered when it is on the disk. Knows nothing of runs.
+ */
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { CoordinatorError } from "../../errors.js";
+import { failed, isOfSqlite, reasonOf, unusable } from "./errors.js";
+import type { SqliteFile } from "./file.js";
+
+export interface TransactionHooks {
+  /** Before each commit. @throws anything: then nothing is committed, now or later. */
+  committing(): void;
+  /** After the commit, before its jobs are answered. */
+  committed(): void;
+  /** The transaction's writes are undone. */
+  rolledBack(): void;
+  /** From now on every job fails, and what is on the disk is not known. */
+  failed(): void;
+}
+
+interface QueuedJob {
+  readonly run: () => unknown;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type JobOutcome = { readonly value: unknown } | { readonly error: unknown };
+
+export class SqliteTransactions {
+  readonly #file: SqliteFile;
+  readonly #hooks: TransactionHooks;
+  readonly #statements: Record<"begin" | "commit" | "rollback", StatementSyncInstance>;
+  #queue: QueuedJob[] = [];
+  #failure: CoordinatorError | undefined;
+  #isClosed = false;
+
+  constructor(file: SqliteFile, hooks: TransactionHooks) {
+    this.#file = file;
+    this.#hooks = hooks;
+    this.#statements = preparedAll(file.database, { begin: "BEGIN IMMEDIATE", commit: "COMMIT", rollback: "ROLLBACK" });
+  }
+
+  /**
+   * Runs a job in one transaction with the other jobs of this event-loop iteration. A CoordinatorError that it throws before it has
+   * written anything fails this job alone.
+   */
+  add<T>(job: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ run: job, resolve, reject });
+      if (this.#queue.length === 1) setImmediate(() => this.#flush());
+    });
+  }
+
+  /** Reads outside of any transaction. @throws CoordinatorError when the store is closed or has failed. */
+  read<T>(read: () => T): T {
+    this.#mustWork();
+    try {
+      return read();
+    } catch (error) {
+      throw isOfSqlite(error) ? unusable(error, this.#file.path) : error;
+    }
+  }
+
+  /** Runs the queued jobs; later ones fail. Returns whether it was open until now. */
+  close(): boolean {
+    if (this.#isClosed) return false;
+    this.#flush();
+    this.#isClosed = true;
+    return true;
+  }
+
+  #flush(): void {
+    const jobs = this.#queue;
+    this.#queue = [];
+    if (jobs.length === 0) return;
+    let outcomes: readonly JobOutcome[];
+    try {
+      outcomes = this.#inOneTransaction(jobs);
+    } catch (error) {
+      for (const { reject } of jobs) reject(error);
+      return;
+    }
+    for (const [index, { resolve, reject }] of jobs.entries()) {
+      const outcome = outcomes[index] as JobOutcome;
+      if ("error" in outcome) reject(outcome.error);
+      else resolve(outcome.value as never);
+    }
+  }
+
+  /** A refusal fails its own job; everything else fails the whole transaction, and an error of SQLite the store. */
+  #inOneTransaction(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
+    this.#mustWork();
+    this.#mustBeInPlace();
+    this.#begin();
+    const outcomes = this.#runAll(jobs);
+    try {
+      this.#hooks.committing();
+      this.#statements.commit.run();
+    } catch (error) {
+      this.#rollBack();
+      this.#failFor(error);
+    }
+    this.#hooks.committed();
+    return outcomes;
+  }
+
+  #runAll(jobs: readonly QueuedJob[]): readonly JobOutcome[] {
+    try {
+      return jobs.map(({ run }) => outcomeOf(run));
+    } catch (error) {
+      this.#rollBack();
+      if (!isOfSqlite(error)) throw error;
+      this.#failFor(error);
+    }
+  }
+
+  #mustBeInPlace(): void {
+    try {
+      this.#file.mustBeInPlace();
+    } catch (error) {
+      this.#failure = error instanceof CoordinatorError ? error : failed(error, this.#file.path);
+      throw this.#failure;
+    }
+  }
+
+  /** Nothing is written yet: the cause may pass. */
+  #begin(): void {
+    try {
+      this.#statements.begin.run();
+    } catch (cause) {
+      throw new CoordinatorError(
+        "store_unavailable",
+        `the store ${this.#file.path} is busy (${reasonOf(cause)}); does another program use the file?`,
+        { cause },
+      );
+    }
+  }
+
+  #rollBack(): void {
+    this.#hooks.rolledBack();
+    try {
+      this.#statements.rollback.run();
+    } catch {
+      // SQLite has rolled back already, or can't; no job of this transaction was answered either way.
+    }
+  }
+
+  /**
+   * After a failed write or sync, what is on the disk is not known, and a later sync that succeeds proves nothing. So this process
+   * stops leasing; the next one reads what the file really holds, and recovers.
+   */
+  #failFor(error: unknown): never {
+    this.#failure = failed(error, this.#file.path);
+    this.#hooks.failed();
+    throw this.#failure;
+  }
+
+  #mustWork(): void {
+    if (this.#isClosed) throw new CoordinatorError("store_unavailable", `the store ${this.#file.path} is closed`);
+    if (this.#failure) throw this.#failure;
+  }
+}
+
+export function preparedAll<Name extends string>(
+  database: DatabaseSyncInstance,
+  statements: Readonly<Record<Name, string>>,
+): Record<Name, StatementSyncInstance> {
+  const entries = Object.entries<string>(statements).map(([name, sql]) => [name, database.prepare(sql)]);
+  return Object.fromEntries(entries) as Record<Name, StatementSyncInstance>;
+}
+
+function outcomeOf(job: () => unknown): JobOutcome {
+  try {
+    return { value: job() };
+  } catch (error) {
+    if (error instanceof CoordinatorError) return { error };
+    throw error;
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * The port to the store. Every method that changes something is one atomic step. What a store must do is defined by the contract
+ * suite (test/store-contract.ts), which every store passes.
+ */
+import type { Finding } from "@callnumber/protocol/operator";
+import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
+
+export type { Finding };
+
+/** What every step is told. */
+interface StepBase {
+  /** The only store that the step may touch. */
+  readonly storeId: string;
+  /** New and random for each step; the answer echoes it. */
+  readonly nonce: string;
+  /** Somebody vouches for the clock although the store was silent for very long. */
+  readonly isSilenceAccepted: boolean;
+}
+
+/** What a step that needs an undoubted store compares it with. */
+interface Remembered {
+  /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
+  readonly floor: number;
+  /** The greatest generation that the caller has seen; 0 for none. */
+  readonly generationMin: number;
+}
+
+/** Leases runs: raises the mark and writes the ledger entry. */
+export interface LeaseStep extends StepBase, Remembered {
+  readonly step: "lease";
+  /** 1 to `LEASE_RUN_COUNT_MAX`. */
+  readonly runCount: number;
+  /** Ledger id of a run that a holder proved to have from this store; 0 for none. */
+  readonly held: number;
+  readonly holder: Holder;
+  readonly coordinator: string;
+  /** Of the token that the holder's request bore; undefined where nobody was asked for one. */
+  readonly tokenId?: string | undefined;
+  /** The nonce of the holder's request, kept in the ledger: reports must bear it. */
+  readonly leaseNonce: string;
+}
+
+/** Writes the time, so that no silence arises while a coordinator runs. */
+export interface TouchStep extends StepBase, Remembered {
+  readonly step: "touch";
+}
+
+/** The first half of settling a doubt: whoever claims last may confirm. */
+export interface ClaimStep extends StepBase {
+  readonly step: "claim";
+  /** As it was seen; another one means that somebody else claimed meanwhile. */
+  readonly generation: number;
+  readonly generationMin: number;
+}
+
+/** The second half, once the quorum has the claim: the jump onto the line. */
+export interface ConfirmStep extends StepBase {
+  readonly step: "confirm";
+  readonly generation: number;
+  readonly floor: number;
+}
+
+/** Ends leasing. */
+export interface SealStep extends StepBase, Remembered {
+  readonly step: "seal";
+  /** `movedSeal`, which nothing lifts and which may be set again; or `FORKED_SEAL`, which `recover` lifts. */
+  readonly seal: string;
+}
+
+/** Makes the record anew on the line, to be claimed by the next coordinator. Renames keys that no step of ours could have made. */
+export interface RecoverStep extends StepBase {
+  readonly step: "recover";
+  readonly floor: number;
+  readonly generationMin: number;
+  readonly nodeCount: number | undefined;
+  /** For a record that is gone; one that is there keeps its own. */
+  readonly receiptKey: string;
+}
+
+/** Makes the record of a namespace, once. */
+export interface InitStep extends StepBase {
+  readonly step: "init";
+  readonly nodeCount: number;
+  readonly receiptKey: string;
+}
+
+/** Goes on to the next version of call numbers, once this one's run space is at its end. */
+export interface AdvanceStep extends StepBase, Remembered {
+  readonly step: "advance";
+  /** As it was seen; another one means that somebody else advanced meanwhile. */
+  readonly version: number;
+}
+
+export type StepCommand =
+  | LeaseStep
+  | TouchStep
+  | ClaimStep
+  | ConfirmStep
+  | SealStep
+  | RecoverStep
+  | InitStep
+  | AdvanceStep;
+
+/** The record of a namespace; it can be read, and nothing else of it is checked. */
+export interface NamespaceRecord {
+  readonly namespace: string;
+  readonly storeId: string;
+  readonly version: number;
+  /** Version and run that this store begins with. */
+  readonly firstVersion: number;
+  readonly firstRun: number;
+  /** The greatest run ever leased; `firstRun - 1` when none was. Only rises. */
+  readonly highWaterMark: number;
+  /** Time of the last write. Never goes back, even when the clock does. */
+  readonly changedAtMs: number;
+  readonly generation: number;
+  /** 0 open, 1 claimed and not yet confirmed, 2 sealed. */
+  readonly phase: number;
+  /** Who sealed it, as guard/record.ts tells; `NO_SEAL` for nobody. */
+  readonly seal: string;
+  readonly nodeCount: number;
+  /** Key of the receipts. Never leaves the coordinator. */
+  readonly receiptKey: string;
+}
+
+/** The record as a step left it. */
+export interface RecordAfter
+  extends Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "changedAtMs" | "generation" | "nodeCount"> {
+  readonly nonce: string;
+  readonly epoch: string;
+}
+
+/** The server a moment later, after the quorum had the step. */
+export interface CheckAnswer {
+  readonly nonce: string;
+  readonly role: string;
+  readonly epoch: string;
+  readonly generation: number;
+}
+
+/** The result of a step that was not refused. Whether it counts is the guard's decision. */
+export interface Outcome {
+  readonly after: RecordAfter;
+  /** The runs granted, those up to the mark; 0 for every step but a lease. */
+  readonly runCount: number;
+  /** Number of other nodes that have acknowledged it. */
+  readonly acknowledgedCount: number;
+  readonly check: CheckAnswer;
+  /** Of `recover`: the new names of keys of another type that were in the place of ours. */
+  readonly movedAside?: readonly string[];
+}
+
+/** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not read it. */
+export interface Retention {
+  /** 0: all leases stay. */
+  readonly days: number;
+  /** Ledger id up to which leases were trimmed: the ledger holds none up to there. 0 for none. */
+  readonly through: number;
+  /** When the newest trimmed lease was leased; 0 for none. */
+  readonly leasedAtMs: number;
+}
+
+/** The most leases that one step trims: lease requests wait meanwhile. */
+export const LEDGER_TRIM_LEASES_MAX = 500;
+
+/** A lease to be trimmed, unless it was reported on since. */
+export interface TrimmableLease {
+  readonly lastLedgerId: number;
+  /** Time of the last report on it; null for none. */
+  readonly reportedAtMs: number | null;
+}
+
+/** The oldest leases of a ledger, which are in a file, synced to the disk. */
+export interface LedgerTrim {
+  readonly storeId: string;
+  /** `Retention.through` as the caller found it. */
+  readonly trimmedThrough: number;
+  /** The new `Retention.through`: not below the old one, and below the newest lease, which is never trimmed. */
+  readonly through: number;
+  /** When the newest lease up to `through` was leased. */
+  readonly leasedAtMs: number;
+  /** All leases up to `through`, oldest first; at most `LEDGER_TRIM_LEASES_MAX`. */
+  readonly leases: readonly TrimmableLease[];
+}
+
+/** Up to `limit` leases of a ledger, by the ledger ids of their last runs. */
+export interface LeaseQuery {
+  /** No lease before this ledger id, in the direction. Default: the oldest or the newest lease. */
+  readonly from?: number | undefined;
+  readonly direction: "oldest_first" | "newest_first";
+  /** At least 1. */
+  readonly limit: number;
+  /** Reads the ledger also when the namespace has no record, or none that can be read. Default false. */
+  readonly withoutRecord?: boolean;
+}
+
+export interface ReportCommand {
+  readonly nonce: string;
+  readonly lastSequence: number | null;
+  readonly state: Progress["state"];
+}
+
+export interface Store {
+  /** As in `status`: `memory`, `sqlite`, `redis`. */
+  readonly kind: string;
+  /** Whether one process at a time can have it open: then a witness that matches vouches for a long silence. */
+  readonly isExclusive: boolean;
+
+  /**
+   * Does one step of the guard, atomically and as durably as the store can. Never grants a run twice.
+   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: it is not known whether
+   *   the step was done, and the runs of a lease are lost.
+   */
+  step(namespace: string, command: StepCommand): Promise<Outcome>;
+
+  /** @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
+  readNamespace(namespace: string): Promise<NamespaceRecord>;
+
+  /** The names of all namespaces, sorted. */
+  listNamespaces(): Promise<readonly string[]>;
+
+  /**
+   * Stores the progress of a lease. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
+   * @throws CoordinatorError `run_not_leased`, `not_the_holder` (another nonce than the lease's).
+   */
+  report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void>;
+
+  /** The lease that holds a run, or undefined when none does. */
+  findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined>;
+
+  /** The leases of a query, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
+  leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
+
+  /** The oldest lease granted at `timeMs` or later, or undefined. */
+  firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
+
+  /**
+   * Inspects the servers of the store, as far as the user's rights reach: could they lose or repeat what they hold? Changes nothing.
+   * `asOperator`: also reads what only an operator's user may.
+   * @throws CoordinatorError `store_unavailable`.
+   */
+  preflight(options?: { readonly asOperator?: boolean }): Promise<readonly Finding[]>;
+
+  /**
+   * Imports leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that nothing is
+   * leased before the ledger is complete. Leases that were imported before stay as they are.
+   * @throws CoordinatorError `store_replaced` when the ledger holds another lease in that place, `namespace_already_initialised`
+   *   when there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may have been added.
+   */
+  importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
+
+  /**
+   * Replaces the labels of a namespace, which no step reads.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_unavailable`.
+   */
+  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void>;
+
+  /**
+   * The labels of a namespace.
+   * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
+   */
+  readDescription(namespace: string): Promise<Holder["labels"]>;
+
+  /** Needs no record. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
+  readRetention(namespace: string): Promise<Retention>;
+
+  /** Sets for how many days leases stay; 0 keeps all. Needs no record. @throws CoordinatorError `store_unavailable`. */
+  setRetention(namespace: string, days: number): Promise<void>;
+
+  /**
+   * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
+   * Returns false, and changes nothing, when the ledger holds other leases up to `through`, or was trimmed meanwhile.
+   * @throws CoordinatorError `store_replaced`, `store_moved`, `store_forked`: nothing is changed.
+   *   `store_unavailable`: it is not known whether it was done; a retry is harmless.
+   */
+  trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;
+
+  /** Finishes queued steps and closes files and connections. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** The reading part of a store, for a ledger. */
+export type LedgerReader = Pick<Store, "findLease" | "leases" | "firstLeaseSince" | "readRetention">;
+
+/** With the record of the leases. */
+export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

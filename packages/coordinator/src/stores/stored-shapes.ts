@@ -1,0 +1,93 @@
+/**
+ * From what a store keeps to the shapes of the port: records, and for the stores that outlive their process leases and labels, which
+ * they keep as text. Pure.
+ */
+import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
+import { isRefusal } from "../guard/refusal.js";
+import type { LedgerRange } from "../lease-identity.js";
+import { refused } from "../refusals.js";
+import type { NamespaceRecord, Outcome, RecordAfter } from "./store.js";
+
+/** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
+export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
+  const record = readRecord(found, namespace);
+  if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
+  const { id, mark: highWaterMark, epoch: _, ...others } = record;
+  return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun, highWaterMark };
+}
+
+/** The outcome of a step in a store within this process: it has no other nodes, and can't change before the check. */
+export function localOutcome(record: GuardRecord, nonce: string, runCount: number, storeEpoch: string): Outcome {
+  const check = { nonce, role: "master", epoch: storeEpoch, generation: record.generation };
+  return { after: recordAfter(record, nonce), runCount, acknowledgedCount: 0, check };
+}
+
+export function recordAfter(record: GuardRecord, nonce: string): RecordAfter {
+  const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
+  return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
+}
+
+/** The holder of a lease, the token of its request, and the coordinator that granted it. */
+type Grantee = Pick<LedgerEntry, "holder" | "coordinator" | "tokenId">;
+
+export interface StoredLease extends LedgerRange {
+  readonly leasedAtMs: number;
+  /** As `holderJsonOf` returns it; stored once for many leases. */
+  readonly holderJson: string;
+  readonly nonce: string;
+  readonly progress: Progress | null;
+}
+
+/** In their order. Entries of one holder share it: a page names few holders, and parsing their JSON is most of its cost. */
+export function ledgerEntriesOf(leases: readonly StoredLease[]): LedgerEntry[] {
+  const grantees = new Map<string, Grantee>();
+  return leases.map(({ lastLedgerId, runCount, leasedAtMs, holderJson, nonce, progress }) => {
+    const grantee = grantees.get(holderJson) ?? granteeIn(holderJson);
+    grantees.set(holderJson, grantee);
+    const { version, run: lastRun } = runOfLedgerId(lastLedgerId);
+    return { version, firstRun: lastRun - runCount + 1, runCount, leasedAtMs, ...grantee, nonce, progress };
+  });
+}
+
+/** The same text for the same process at the same coordinator, by the same token. */
+export function holderJsonOf({ holder, coordinator, tokenId }: Grantee): string {
+  return JSON.stringify({ holder, coordinator, tokenId });
+}
+
+function granteeIn(holderJson: string): Grantee {
+  const { holder, coordinator, tokenId } = JSON.parse(holderJson) as Grantee;
+  return tokenId === undefined ? { holder, coordinator } : { holder, coordinator, tokenId };
+}
+
+type Labels = Holder["labels"];
+
+/** The labels of a namespace as JSON, sorted by name, so that the same labels are the same text. */
+export function labelsText(labels: Labels): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))));
+}
+
+/** @throws CoordinatorError `store_corrupt` when another program has written the text. */
+export function labelsIn(text: string, namespace: string): Labels {
+  const labels = parsed(text);
+  const isOurs =
+    typeof labels === "object" &&
+    labels !== null &&
+    !Array.isArray(labels) &&
+    Object.values(labels).every((value) => typeof value === "string");
+  if (isOurs) return labels as Labels;
+  throw new CoordinatorError(
+    "store_corrupt",
+    `the labels of namespace "${namespace}" were changed by another program. Nothing else depends on them. Set new ones: ` +
+      `POST {"labels":{}} to /v1/namespaces/${namespace}/labels`,
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
