@@ -11,7 +11,7 @@ import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.j
 import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
-const { pino } = createRequire(new URL("../packages/coordinator/package.json", import.meta.url))("pino");
+const { pino } = createRequire(new URL("../packages/cli/package.json", import.meta.url))("pino");
 
 const NAME = "bench";
 const HOST = "127.0.0.1";

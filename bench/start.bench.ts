@@ -8,7 +8,7 @@ import { machineInWords } from "./machine.js";
 import { figure, quantile, spreadInWords } from "./quantiles.js";
 import { publish } from "./report.js";
 
-const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+const COMMAND = join(REPOSITORY, "packages", "cli", "bin", "callnumber.js");
 const ROUND_COUNT = 21;
 
 interface Start {

@@ -83,7 +83,7 @@ describe("help", () => {
   });
 
   test("--version is the release of the package", async () => {
-    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages/coordinator/package.json"), "utf8")) as {
+    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "packages/cli/package.json"), "utf8")) as {
       version: string;
     };
     for (const flag of ["--version", "-V"])

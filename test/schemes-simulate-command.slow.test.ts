@@ -130,7 +130,7 @@ describe("callnumber schemes simulate", () => {
 
   test("ends quietly when its reader has seen enough", async () => {
     const { code, stdout, stderr } = await shell(
-      `${process.execPath} packages/coordinator/bin/callnumber.js schemes simulate --numbers 200 --seed 1 | head -n 1`,
+      `${process.execPath} packages/cli/bin/callnumber.js schemes simulate --numbers 200 --seed 1 | head -n 1`,
     );
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("Seed 1");

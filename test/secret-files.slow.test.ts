@@ -60,7 +60,7 @@ const FILES: Readonly<Record<string, SecretFile>> = {
   },
 };
 
-/** Of all modes there are, packages/coordinator/test/tokens-file.test.ts lists those that the rule allows; here it is seen to be asked. */
+/** Of all modes there are, packages/cli/test/tokens-file.test.ts lists those that the rule allows; here it is seen to be asked. */
 describe.each(Object.entries(FILES))("%s", (_, { make, words, taken }) => {
   test("is not used when others may read or change it", async () => {
     for (const mode of [0o604, 0o660]) {

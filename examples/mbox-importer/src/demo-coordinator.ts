@@ -5,10 +5,8 @@ import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** The `callnumber` command, as the coordinator's package ships it. */
-export const CALLNUMBER = fileURLToPath(
-  new URL("../bin/callnumber.js", import.meta.resolve("@callnumber/coordinator")),
-);
+/** The `callnumber` command, as its package ships it. */
+export const CALLNUMBER = fileURLToPath(new URL("../bin/callnumber.js", import.meta.resolve("callnumber")));
 
 export class DemoCoordinator {
   readonly url: string;

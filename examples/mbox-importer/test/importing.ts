@@ -16,7 +16,7 @@ import { onTestFinished } from "vitest";
 import { removeWithMarkers } from "../../../test/markers-of-stores.js";
 import type { Summary } from "../src/importing/summary.js";
 
-const CALLNUMBER = fileURLToPath(new URL("../../../packages/coordinator/bin/callnumber.js", import.meta.url));
+const CALLNUMBER = fileURLToPath(new URL("../../../packages/cli/bin/callnumber.js", import.meta.url));
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 export const DEMO = fileURLToPath(new URL("../bin/demo.js", import.meta.url));
 export const LETTERS = fileURLToPath(new URL("../sample/letters.mbox", import.meta.url));

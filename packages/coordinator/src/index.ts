@@ -1,11 +1,20 @@
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
+export { CALLER_EVENTS, EventSuppressor } from "./event-suppressor.js";
 export { EventHub } from "./events.js";
-export type { Door } from "./http/access.js";
+export { filledLine } from "./filled-json.js";
+export { type Door, OPEN_DOOR } from "./http/access.js";
+export type { HostNames } from "./http/host-names.js";
+export { CONNECTIONS_DEFAULT } from "./http/node-servers.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
+export type { SignInTokens } from "./http/sessions.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
+export { TlsReload } from "./http/tls-reload.js";
 export type { LedgerQuery } from "./ledger-page.js";
-export type { Log } from "./log.js";
+export type { Allowance } from "./limits/buckets.js";
+export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export { type Log, SILENT_LOG } from "./log.js";
+export { RecentEvents } from "./recent-events.js";
 export { LedgerFiles } from "./retention/ledger-files.js";
 export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
 export type {

@@ -1,0 +1,30 @@
+/** `schemes`: the commands of packages/schemes, which print, fail and lock as all others do. */
+
+import { realPathOf } from "@callnumber/coordinator/operator";
+import { visibleLines, withoutTokens } from "@callnumber/coordinator/text";
+import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
+import type { Command } from "commander";
+import { paintFor } from "../colours.js";
+import { running } from "../command-io.js";
+import { withoutPasswords } from "../hidden-passwords.js";
+import { holderOfLock, makeLockFile } from "../lock-file.js";
+import { NOT_QUICK, pipeLines } from "../pipe-lines.js";
+import { jsonLine, print, printJson, printPainted } from "../print.js";
+import { terminalTable } from "../terminal-table.js";
+
+export function schemesCommand(): Command {
+  const call = running();
+  return mountedCommand({
+    call,
+    print,
+    printPainted,
+    printError: (text) => void call.io.stderr.write(`${visibleLines(text)}\n`),
+    printJson,
+    jsonLine,
+    paint: paintFor(false),
+    table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
+    answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer: (line) => answer(withoutTokens(line)) }),
+    withoutSecrets: (text) => withoutPasswords([text]).join(""),
+    files: { realPathOf, makeLockFile, holderOfLock },
+  });
+}
