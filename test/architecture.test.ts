@@ -122,16 +122,21 @@ const RULES: readonly Rule[] = [
     because:
       "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/cli\/src\/(commands\/(encode|decode)|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|command-io|failure|release|hidden-passwords|run|main)\./,
+      /^packages\/cli\/src\/(commands\/(encode|decode)|input|number-bytes|output|command-io|redact-url|run|main)\./,
     allowed:
-      /^(packages\/cli\/src\/(pipe-lines|ascii-bytes|parts-as-json|print|command-io|filled-commands|release|hidden-passwords|program|run)|@callnumber\/(coordinator\/text|protocol\/(codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty))$/,
+      /^(packages\/cli\/src\/(input|number-bytes|output|command-io|redact-url|program|run)|@callnumber\/(coordinator\/text|protocol\/(codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:
       "what mounts the commands about numbering schemes, and what it gives them, loads no store, no server, no client, no schema library",
-    files: /^packages\/cli\/src\/(commands\/schemes|colours|table|terminal-table|text-width|lock-file)\./,
+    files: /^packages\/cli\/src\/(commands\/schemes|table|lock-file)\./,
     allowed:
-      /^(packages\/cli\/src\/(colours|command-io|hidden-passwords|lock-file|pipe-lines|print|table|terminal-table|text-width)|@callnumber\/(coordinator\/(operator|text)|schemes\/commands)|commander|node:(fs|path|process|util))$/,
+      /^(packages\/cli\/src\/(command-io|input|lock-file|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
+  },
+  {
+    because: "only serve loads the HTTP server: other commands act on a store, or on a coordinator over HTTP",
+    files: /^packages\/cli\/src\/(?!serve\/|signals\.)/,
+    forbidden: /^@callnumber\/coordinator$/,
   },
   {
     because: "the command line uses the other packages by their public names",

@@ -1,47 +1,46 @@
 /**
- * Changes a tokens file: whole on the disk under another name before it takes the place of the old one, so that a coordinator that reads
- * it at that moment, or a machine that loses its power, has the old tokens or the new ones. One change at a time: none loses another's token.
+ * Changes a tokens file. The new file is whole on the disk before it replaces the old one: a coordinator that reads it, or a machine that
+ * loses power, has the old tokens or the new ones. Its name is the lock: changes wait for each other.
  */
-import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { LinkLeadsNowhere, realPathOf } from "@callnumber/coordinator/machine";
 import {
-  LinkLeadsNowhere,
   lineOf,
   readIfThere,
-  realPathOf,
   TOKEN_COUNT_MAX,
   type TokenRecord,
   type TokensFile,
   TokensFileError,
 } from "@callnumber/coordinator/operator";
-import { holderOfLock, makeLockFile } from "./lock-file.js";
 
 const NEW_FILE_MODE = 0o600;
 /** Another change takes milliseconds. */
-const LOCK_PATIENCE_MS = 5_000;
+const LOCK_WAIT_MAX_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
 /**
- * Puts what `change` makes of the records into the file; makes it, for its owner only, when it is not there. Owner, group and mode stay.
- * When it rejects, the file is as it was, or as it should be.
+ * Replaces the records by what `change` returns. Creates the file, for its owner only, where there is none. Owner, group and mode stay.
+ * When it rejects, the file has the old records or the new ones.
  * @throws TokensFileError, or what `change` throws.
  */
 export async function changeTokensFile(
   path: string,
   change: (records: readonly TokenRecord[]) => readonly TokenRecord[],
 ): Promise<void> {
-  // A link stays one: what is changed is the file behind it.
+  // A link stays one: the file behind it is changed.
   const real = realPathOfTokens(path);
-  await withLock(`${real}.lock`, async () => {
-    const before = await readIfThere(real, { isKept: true });
-    const records = change(before?.records ?? []);
-    if (records.length > TOKEN_COUNT_MAX) {
-      throw new TokensFileError(`${path} holds ${TOKEN_COUNT_MAX} tokens, and can't hold more; revoke one first`);
-    }
-    await replace(real, records.map(lineOf).join(""), before);
-  });
+  const next = `${real}.lock`;
+  const file = await createNext(next);
+  try {
+    await writeChanged(file, real, change).finally(() => file.close());
+    await rename(next, real);
+  } catch (error) {
+    await unlink(next).catch(() => {});
+    throw error instanceof Error && "syscall" in error ? unwritable(real, error) : error;
+  }
+  await syncDirectoryOf(real);
 }
 
 function realPathOfTokens(path: string): string {
@@ -53,75 +52,56 @@ function realPathOfTokens(path: string): string {
   }
 }
 
-async function replace(path: string, text: string, before: TokensFile | undefined): Promise<void> {
-  const unfinished = `${path}.${randomUUID()}.unfinished`;
-  try {
-    await write(unfinished, text, before);
-    await rename(unfinished, path);
-    await syncFolderOf(path);
-  } catch (error) {
-    await unlink(unfinished).catch(() => {});
-    throw unwritable(path, error);
+/** Creates the file, which only one process can. */
+async function createNext(path: string): Promise<FileHandle> {
+  const endMs = performance.now() + LOCK_WAIT_MAX_MS;
+  for (;;) {
+    try {
+      return await open(path, "wx", NEW_FILE_MODE);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(path, error);
+    }
+    if (performance.now() > endMs) {
+      throw new TokensFileError(
+        `another process changes the tokens file: ${path} is there. If no such process runs, it was killed: remove that file, and try again`,
+      );
+    }
+    await delay(LOCK_RETRY_MS);
   }
 }
 
-async function write(path: string, text: string, before: TokensFile | undefined): Promise<void> {
-  const file = await open(path, "wx", NEW_FILE_MODE);
-  try {
-    if (before !== undefined) await takeRights(file, before);
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+async function writeChanged(
+  file: FileHandle,
+  path: string,
+  change: (records: readonly TokenRecord[]) => readonly TokenRecord[],
+): Promise<void> {
+  const before = await readIfThere(path, { isKept: true });
+  const records = change(before?.records ?? []);
+  if (records.length > TOKEN_COUNT_MAX) {
+    throw new TokensFileError(`${path} holds ${TOKEN_COUNT_MAX} tokens, and can't hold more; revoke one first`);
   }
+  if (before !== undefined) await takeRights(file, before);
+  await file.writeFile(records.map(lineOf).join(""));
+  await file.sync();
 }
 
-/** A coordinator may read it by its group, or as an owner that is not the one who changes it. */
+/** A coordinator may read the file by its group, or as another owner than the user who changes it. */
 async function takeRights(file: FileHandle, { mode, uid, gid }: TokensFile): Promise<void> {
   const own = await file.stat();
   if (own.uid !== uid || own.gid !== gid) await file.chown(uid, gid);
   await file.chmod(mode);
 }
 
-async function syncFolderOf(path: string): Promise<void> {
-  const folder = await open(dirname(path), "r");
+async function syncDirectoryOf(path: string): Promise<void> {
+  const directory = await open(dirname(path), "r");
   try {
-    await folder.sync();
+    await directory.sync();
   } finally {
-    await folder.close();
+    await directory.close();
   }
 }
 
-async function withLock<T>(lock: string, act: () => Promise<T>): Promise<T> {
-  await takeLock(lock);
-  try {
-    return await act();
-  } finally {
-    await unlink(lock).catch(() => {});
-  }
-}
-
-async function takeLock(lock: string): Promise<void> {
-  const endMs = performance.now() + LOCK_PATIENCE_MS;
-  for (;;) {
-    try {
-      if (makeLockFile(lock)) return;
-    } catch (error) {
-      throw unwritable(lock, error);
-    }
-    if (performance.now() > endMs) throw locked(lock);
-    await delay(LOCK_RETRY_MS);
-  }
-}
-
-function locked(lock: string): TokensFileError {
-  return new TokensFileError(
-    `${holderOfLock(lock)} changes the tokens file: ${lock} is there. If no such process runs, it was killed: remove that file, and try again`,
-  );
-}
-
-function unwritable(path: string, error: unknown): Error {
-  if (error instanceof TokensFileError) return error;
+function unwritable(path: string, error: unknown): TokensFileError {
   const { code, message } = error as NodeJS.ErrnoException;
   return new TokensFileError(`${path} can't be written (${code ?? message})`, { cause: error });
 }

@@ -1,12 +1,15 @@
 /**
- * What a command is given and what it leaves: streams, environment, signals, exit code. Several commands can run in one process; each finds
- * its own here.
+ * The streams, environment, signals and exit code of a command. Several commands can run in one process; each finds its own here.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type EventEmitter, once } from "node:events";
+import { createRequire } from "node:module";
 import type { Readable, Writable } from "node:stream";
 import type { WriteStream } from "node:tty";
 import type { CommandContext } from "@callnumber/protocol/operator";
+
+/** Of this package. */
+export const RELEASE = (createRequire(import.meta.url)("../package.json") as { version: string }).version;
 
 export interface CommandIo {
   readonly stdin: Readable & { readonly isTTY?: boolean };
@@ -34,7 +37,7 @@ class Invocation {
   exitCode = 0;
   /** Fills in the commands that are printed. */
   context: CommandContext | undefined;
-  /** A command warns once of a token in plain text, however often it asks. */
+  /** A command warns once of a token in plain text, whatever the number of requests. */
   hasWarnedOfPlainToken = false;
   #hasEnded = false;
   readonly #atEnd = new Set<() => void>();
@@ -51,19 +54,18 @@ class Invocation {
     this.io.signals?.on(name, () => within(this, listener));
   }
 
-  /** Calls `act` when the command ends, however it ends. Returns what forgets it. */
-  onEnd(act: () => void): () => void {
+  /** Calls `act` when the command ends, however it ends. */
+  onEnd(act: () => void): void {
     this.#atEnd.add(act);
-    return () => void this.#atEnd.delete(act);
   }
 
-  /** Writes to standard output, and waits where its reader is behind. @throws Error once the command has ended: what was left must not go on. */
+  /** Writes to standard output, and waits while its reader is behind. @throws Error once the command has ended. */
   async write(bytes: string | Uint8Array): Promise<void> {
     if (this.#hasEnded) throw new Error("the command has ended");
     if (!this.io.stdout.write(bytes)) await once(this.io.stdout, "drain");
   }
 
-  /** Ends at once, whatever is going on. */
+  /** Ends at once. */
   leave(exitCode: number): void {
     this.io.exit?.(exitCode);
     this.#leave(exitCode);
@@ -76,7 +78,7 @@ class Invocation {
   }
 }
 
-/** The command that is running here; undefined outside of any. */
+/** Returns the command that is running; undefined outside of any. */
 export function invocation(): Invocation | undefined {
   return current.getStore() ?? only;
 }
@@ -92,7 +94,7 @@ export function commandIo(): CommandIo {
   return running().io;
 }
 
-/** Runs a command. Resolves to its exit code, when what it wrote is written. @throws what `act` throws. */
+/** Runs a command. Resolves to its exit code, when its output is written. @throws what `act` throws. */
 export async function invoked(io: CommandIo, act: () => Promise<void>): Promise<number> {
   let leave: (exitCode: number) => void = () => {};
   const left = new Promise<number>((resolve) => {

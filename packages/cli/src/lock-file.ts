@@ -1,10 +1,10 @@
-/** A lock that is a file's name: whoever makes the file has it, and whoever finds it there may read in it who that is. */
+/** A lock that is a file's name: the process that creates the file holds it, and the file contains its id. */
 import { closeSync, openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import process from "node:process";
 
 /**
- * Makes the file, with this process's id in it; false when it is there already.
- * @throws the system's error; then no file is left, which would lock everybody out once a full disk has room again.
+ * Creates the file; returns false when it exists already.
+ * @throws the system's error; then no file is left, which would lock every process out once a full disk has room again.
  */
 export function makeLockFile(path: string): boolean {
   let file: number;
@@ -25,7 +25,7 @@ export function makeLockFile(path: string): boolean {
   return true;
 }
 
-/** In words for a message: it may have ended just now, and then its number is not known. */
+/** Returns the holder for a message. Its id is unknown when it has just ended. */
 export function holderOfLock(path: string): string {
   try {
     const pid = readFileSync(path, "utf8").trim();

@@ -1,18 +1,15 @@
-/**
- * The options that several commands share. Each is checked by zod, and a bad one is rejected with its name and value. A setting may
- * also be in the environment.
- */
-
-import { NODE_COUNT_MAX } from "@callnumber/coordinator/operator";
-import { holderSchema, namespaceSchema } from "@callnumber/protocol/schemas";
-import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
-import { InvalidArgumentError, Option } from "commander";
+/** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
+import { holderSchema, ledgerFilterShape, namespaceSchema } from "@callnumber/protocol/schemas";
+import { DEFAULT_NAMESPACE, type KnownRunState, labelIn } from "@callnumber/protocol/wire";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { z } from "zod";
-import { defaultStoreUrl } from "./default-store.js";
 
 export const DEFAULT_PORT = 7300;
 
-const YES_OR_NO: Readonly<Record<string, boolean>> = {
+/** `version · 2^30 + run`, which for version 0 is the run itself. */
+export const LEDGER_ID_MAX = 2 ** 33 - 1;
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
   yes: true,
   true: true,
   1: true,
@@ -21,12 +18,17 @@ const YES_OR_NO: Readonly<Record<string, boolean>> = {
   0: false,
 };
 
-const yesOrNo = z
+const booleanSchema = z
   .string()
-  .refine((text) => Object.hasOwn(YES_OR_NO, text), "must be yes or no")
-  .transform((text) => YES_OR_NO[text] === true);
+  .refine((text) => Object.hasOwn(BOOLEANS, text), "must be yes or no")
+  .transform((text) => BOOLEANS[text] === true);
 
-/** An option whose value is checked by a schema. */
+export function addOptions(command: Command, options: readonly Option[]): Command {
+  for (const option of options) command.addOption(option);
+  return command;
+}
+
+/** An option whose value a schema checks. */
 export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
   return new Option(flags, description).argParser((text) => checked(schema, text));
 }
@@ -40,12 +42,16 @@ export function setting(option: Option): Option {
   return option.env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`);
 }
 
-/** A flag that is on when it is there; as a setting it must have a value, so that `CALLNUMBER_PUBLIC_INSPECT=no` is no. */
+/** A flag without a value. As a setting it has one, so that `CALLNUMBER_PUBLIC_INSPECT=no` is off. */
 export function switchOption(name: string, description: string): Option {
-  return checkedOption(`--${name} [yes|no]`, description, yesOrNo).preset("yes");
+  return checkedOption(`--${name} [yes|no]`, description, booleanSchema).preset("yes");
 }
 
-/** @throws InvalidArgumentError with the schema's own words. */
+export function fileOption(flags: string, description: string): Option {
+  return checkedOption(flags, description, z.string().min(1, "must name a file"));
+}
+
+/** @throws InvalidArgumentError with the schema's message. */
 export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
   const result = schema.safeParse(given);
   if (result.success) return result.data;
@@ -61,48 +67,87 @@ export function wholeNumber(min: number, max: number): z.ZodType<number> {
     .pipe(z.number().min(min, message).max(max, message));
 }
 
-export function storeOption(): Option {
-  const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
-  return setting(checkedOption("--store <url>", description, z.string().min(1))).default(defaultStoreUrl());
+export function namespaceOption(description = "which space of runs"): Option {
+  return setting(checkedOption("--namespace <name>", description, namespaceSchema)).default(DEFAULT_NAMESPACE);
 }
 
-export function namespaceOption(): Option {
-  return setting(checkedOption("--namespace <name>", "which space of runs", namespaceSchema)).default(
-    DEFAULT_NAMESPACE,
-  );
+export function tokensFileOption(): Option {
+  const description = "the tokens that are let in, one line for each; only its owner may write it (0600, or 0640)";
+  return setting(fileOption("--tokens-file <file>", description));
 }
 
-/** As many as the record can hold. */
-export function nodesOption(description: string): Option {
-  return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
+/** Which coordinator a command queries. */
+export interface CoordinatorOptions {
+  readonly coordinator: string;
+  /** Undefined for the token of the environment, where there is one. */
+  readonly tokenFile?: string | undefined;
 }
 
-/** Each finding of the preflight has a name of its own; accepting one accepts no other. */
-export function acceptOption(): Option {
-  const names = z
-    .string()
-    .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
-    .transform((text) => text.split(","));
-  return checkedOption(
-    "--accept <names>",
-    "findings of callnumber doctor that are known and accepted, by their names",
-    names,
-  ).default([], "none");
+export function coordinatorOptions(): readonly Option[] {
+  const url = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
+  return [
+    setting(checkedOption("--coordinator <url>", "address of the coordinator", url)).default(
+      `http://127.0.0.1:${DEFAULT_PORT}`,
+    ),
+    setting(
+      fileOption(
+        "--token-file <file>",
+        "file with the token that the coordinator asks for, which others may not read; read for each question; without it CALLNUMBER_TOKEN in the environment is taken",
+      ),
+    ),
+  ];
 }
 
-export function coordinatorOption(): Option {
-  const schema = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
-  return setting(checkedOption("--coordinator <url>", "address of the coordinator", schema)).default(
-    `http://127.0.0.1:${DEFAULT_PORT}`,
-  );
-}
-
-/** How often something that goes on is asked for. Kept in milliseconds. */
+/** The interval of a command that repeats. Its value is in milliseconds. */
 export function everyOption(): Option {
   const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
   return checkedOption("--every <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
 }
 
-export function holderOption(): Option {
-  return checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name);
+/** Which leases a command reads from the ledger. */
+export interface FilterOptions {
+  readonly holder?: string;
+  readonly host?: string;
+  readonly label?: readonly string[];
+  readonly state?: KnownRunState;
+  readonly from?: number;
+  readonly to?: number;
+  readonly fromRun?: number;
+  readonly toRun?: number;
+}
+
+export function filterOptions(): readonly Option[] {
+  const states = ledgerFilterShape.state.unwrap().options;
+  const state = z.enum(states, { error: `must be one of ${states.join(", ")}` });
+  const time = z
+    .string()
+    .transform((text) => Date.parse(text))
+    .pipe(z.number({ error: "must be a time such as 2026-11-21 or 2026-11-21T08:00:00Z" }).min(0));
+  const run = wholeNumber(0, LEDGER_ID_MAX);
+  return [
+    checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name),
+    checkedOption("--host <name>", "only leases of holders on this host", z.string().min(1)),
+    filterLabelOption(),
+    checkedOption("--state <state>", `only leases in this state: ${states.join(", ")}`, state),
+    checkedOption("--from <time>", "leased at this time or later", time),
+    checkedOption("--to <time>", "leased before this time", time),
+    checkedOption("--from-run <run>", "only leases that hold this run or a later one", run),
+    checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", run),
+  ];
+}
+
+function filterLabelOption(): Option {
+  const description = "only leases of holders with this label; may be given several times";
+  return new Option("--label <name=value>", description).argParser((text: string, before: readonly string[] = []) => {
+    const [name, value] = labelIn(text);
+    if (name === "" || value === "") throw new InvalidArgumentError("must be name=value");
+    return [...before, text];
+  });
+}
+
+export function filterQuery({ holder, host, label, state, from, to, fromRun, toRun }: FilterOptions): URLSearchParams {
+  const query = new URLSearchParams((label ?? []).map((text): [string, string] => ["label", text]));
+  const single = { holder, host, state, leasedFromMs: from, leasedToMs: to, fromRun, toRun };
+  for (const [name, value] of Object.entries(single)) if (value !== undefined) query.set(name, String(value));
+  return query;
 }

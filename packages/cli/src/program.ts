@@ -1,11 +1,9 @@
-/** All sub-commands and their help. Decides how a failure is told and which exit code it has; the commands do the work. */
+/** All sub-commands and their help. Decides how a failure is printed and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
-import { visibleLines } from "@callnumber/coordinator/text";
 import { Command, CommanderError, type OutputConfiguration } from "commander";
-import { type CommandIo, running } from "./command-io.js";
-import { failureOf, misuseAsJson } from "./failure.js";
-import { misuseWithoutPasswords, secretsIn } from "./hidden-passwords.js";
-import { RELEASE } from "./release.js";
+import { type CommandIo, RELEASE, running } from "./command-io.js";
+import { failureText, misuseText } from "./output.js";
+import { redactUrl } from "./redact-url.js";
 
 const EXIT_FAILED = 1;
 const EXIT_MISUSED = 2;
@@ -14,11 +12,7 @@ const PASSWORD_TYPED =
   "callnumber: a password on the command line can be read by every user of this machine and stays in the shell's history. " +
   "Put a store's URL into a file (--store-file; --to-file of move), or into CALLNUMBER_STORE";
 
-const TOKEN_TYPED =
-  "callnumber: a token on the command line can be read by every user of this machine and stays in the shell's history. " +
-  "Revoke it, and put another one into a file (--token-file), or into CALLNUMBER_TOKEN";
-
-/** In the order of the help. Each is loaded only when it is asked for: `decode` needs no store, and nothing but `serve` an HTTP server. */
+/** In the order of the help. Each is loaded only when it is run: `decode` needs no store, and only `serve` an HTTP server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./commands/serve.js")).serveCommand(),
   init: async () => (await import("./commands/init.js")).initCommand(),
@@ -43,11 +37,53 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 export async function runProgram(words: readonly string[]): Promise<void> {
   const command = running();
   const { stdout, stderr } = command.io;
+  const asJson = words.includes("--json");
+  const program = await programFor(words, asJson);
+  if (words.length === 0) {
+    program.outputHelp();
+    return;
+  }
+  // With --json a program reads this, and expects a failure or nothing.
+  if (!asJson && words.some((word) => redactUrl(word) !== word)) stderr.write(`${PASSWORD_TYPED}\n`);
+  // `… | head` closes the pipe while we still write: that is no failure. A full disk is one.
+  const onOutputFailure = (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") return command.leave(0);
+    stderr.write(failureText(error, asJson));
+    command.leave(EXIT_FAILED);
+  };
+  stdout.on("error", onOutputFailure);
+  command.onEnd(() => stdout.off("error", onOutputFailure));
+  try {
+    await program.parseAsync(words, { from: "user" });
+  } catch (error) {
+    // commander has printed its message. Help and version also end here, with code 0.
+    if (error instanceof CommanderError) command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
+    else {
+      stderr.write(failureText(error, asJson));
+      command.exitCode = error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED;
+    }
+  }
+}
+
+/** With the sub-command that `words` name; with all of them where they name none: help and suggestions list every command. */
+async function programFor(words: readonly string[], asJson: boolean): Promise<Command> {
+  const { stdout, stderr, env } = running().io;
+  const output: OutputConfiguration = {
+    writeOut: (text) => void stdout.write(text),
+    writeErr: (text) => void stderr.write(text),
+    getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : undefined) as number,
+    getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : undefined) as number,
+    // The help has no colors.
+    getOutHasColors: () => false,
+    getErrHasColors: () => false,
+    outputError: (text, write) => write(misuseText(text, asJson)),
+  };
   const program = new Command("callnumber")
     .description("Short numbers for messages: eight characters, never used twice, made without a network call each.")
     .version(RELEASE)
     .showSuggestionAfterError()
     .exitOverride()
+    .configureOutput(output)
     .addHelpText(
       "after",
       `
@@ -60,62 +96,27 @@ Settings can also be in the environment: --store is CALLNUMBER_STORE. The help o
 Every command takes --json; failures are then JSON on standard error. Exit codes: 0 done, 1 failed or the answer is no, 2 misused;
 those of status --check are its own.`,
     );
-  const asJson = words.includes("--json");
-  const wordsOf = asJson ? misuseAsJson : visibleLines;
-  const output: OutputConfiguration = {
-    writeOut: (text) => void stdout.write(text),
-    writeErr: (text) => void stderr.write(text),
-    getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : undefined) as number,
-    getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : undefined) as number,
-    // The help has no colors.
-    getOutHasColors: () => false,
-    getErrHasColors: () => false,
-    outputError: (text, write) => write(wordsOf(misuseWithoutPasswords(text))),
-  };
-  program.configureOutput(output);
-  for (const sub of await commandsFor(words)) {
-    for (const one of withSubCommands(sub)) {
+  const [name = ""] = words;
+  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const commands = await Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
+  for (const command of commands) {
+    for (const one of withSubCommands(command)) {
       one.configureOutput(output).exitOverride();
       // Where there are sub-commands, the parser would take the flag from them.
       if (one.commands.length === 0) one.option("--json", "print JSON for programs");
     }
-    if (sub.options.some(({ long }) => long === "--store")) {
-      (await import("./store-file.js")).takeStoreFromFile(sub);
-      (await import("./command-context.js")).fillPrintedCommands(sub);
+    if (command.options.some(({ long }) => long === "--store")) {
+      const { prepareStoreOptions } = await import("./store-options.js");
+      prepareStoreOptions(command);
     }
-    takeSettingsFrom(command.io.env, sub);
-    program.addCommand(sub);
+    readSettingsFrom(env, command);
+    program.addCommand(command);
   }
-  if (words.length === 0) {
-    program.outputHelp();
-    return;
-  }
-  const typed = secretsIn(words);
-  // With --json a program reads this, and a failure is all that it expects.
-  if (typed.hasPassword && !asJson) stderr.write(`${PASSWORD_TYPED}\n`);
-  if (typed.hasToken && !asJson) stderr.write(`${TOKEN_TYPED}\n`);
-  // `… | head` closes the pipe while we still write: that is no failure. A disk that is full is one.
-  const onOutputFailure = (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return command.leave(0);
-    stderr.write(failureOf(error, asJson));
-    command.leave(EXIT_FAILED);
-  };
-  stdout.on("error", onOutputFailure);
-  command.onEnd(() => stdout.off("error", onOutputFailure));
-  try {
-    await program.parseAsync(words, { from: "user" });
-  } catch (error) {
-    // commander has printed its message; help and version also end here, with code 0.
-    if (error instanceof CommanderError) command.exitCode = error.exitCode === 0 ? 0 : EXIT_MISUSED;
-    else {
-      stderr.write(failureOf(error, asJson));
-      command.exitCode = error instanceof TypeError || error instanceof RangeError ? EXIT_MISUSED : EXIT_FAILED;
-    }
-  }
+  return program;
 }
 
-/** commander reads the environment of the process, in a step that is private to it: here the same is done with the one that is given. */
-function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
+/** commander reads the environment of the process, in a private step. This one reads the environment that the command was given. */
+function readSettingsFrom(env: CommandIo["env"], command: Command): void {
   function _parseOptionsEnv(this: Command & EventEmitter): void {
     for (const option of this.options) {
       const value = option.envVar === undefined ? undefined : env[option.envVar];
@@ -128,10 +129,4 @@ function takeSettingsFrom(env: CommandIo["env"], command: Command): void {
 
 function withSubCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withSubCommands)];
-}
-
-/** The one that is named; all of them where none is: help and suggestions speak of every command. */
-function commandsFor([name = ""]: readonly string[]): Promise<readonly Command[]> {
-  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  return Promise.all((named === undefined ? Object.values(COMMANDS) : [named]).map((load) => load()));
 }

@@ -1,12 +1,11 @@
-/** Runs the `callnumber` command: finds the sub-command, and loads what that needs only when it is asked for. */
-import { type CommandIo, invoked } from "./command-io.js";
-import { RELEASE } from "./release.js";
+/** Runs the `callnumber` command in this process. What a sub-command needs is loaded only when that is run. */
+import { type CommandIo, invoked, RELEASE } from "./command-io.js";
 
 export type { CommandIo } from "./command-io.js";
 
 /**
- * Runs a command in this process, several at a time if need be. Resolves to the exit code; touches neither the process's own streams and
- * environment nor its exit code. `words`: the command line without the program's name.
+ * Runs a command, several at a time if need be. Resolves to the exit code. Does not touch the process's own streams, environment
+ * and exit code. `words`: the command line without the program's name.
  */
 export function run(words: readonly string[], io: CommandIo): Promise<number> {
   return invoked(io, async () => {

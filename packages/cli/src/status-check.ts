@@ -1,10 +1,7 @@
-/**
- * What monitoring is told of a namespace: one of four states, one line, one exit code, as the plugins of Nagios and its kin do.
- * Pure.
- */
+/** The verdict of `status --check`: one of four states, one line, one exit code, as Nagios plugins have them. Pure. */
 import type { Alarm } from "@callnumber/protocol/operator";
 import type { GuardAnswer, StatusAnswer } from "@callnumber/protocol/wire";
-import { grouped } from "./print.js";
+import { formatCount } from "./output.js";
 
 type CheckState = "ok" | "warning" | "critical" | "unknown";
 
@@ -13,11 +10,11 @@ export const EXIT_CODES: Readonly<Record<CheckState, number>> = { ok: 0, warning
 export interface Verdict {
   readonly state: CheckState;
   readonly explanation: string;
-  /** Null when nothing could be read. */
+  /** Null without a response. */
   readonly figures: { readonly runsUsed: number; readonly runsLeft: number; readonly roomRuns: number } | null;
 }
 
-/** Of the run space. Enough is left for years at any rate, and yet somebody must plan the step to the next version. */
+/** Of the run space. The rest lasts for years, but the operator must plan the step to the next version. */
 const WARNING_SHARE = 0.8;
 const CRITICAL_SHARE = 0.95;
 
@@ -27,7 +24,7 @@ const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
   fenced: "critical",
 };
 
-/** Codes of a question that nobody answered, or that was not for the caller to ask: it is not known how it stands. */
+/** Codes that do not tell the state: no coordinator answered, or not to this client. */
 const UNKNOWN_CODES: ReadonlySet<string> = new Set([
   "coordinator_unreachable",
   "certificate_rejected",
@@ -37,14 +34,14 @@ const UNKNOWN_CODES: ReadonlySet<string> = new Set([
   "forbidden",
 ]);
 
-/** What nobody must do anything about is no warning. */
+/** A notice needs no action. */
 const ALARM_STATES: Readonly<Record<Alarm["severity"], CheckState>> = {
   critical: "critical",
   warning: "warning",
   notice: "ok",
 };
 
-/** `alarms`: the gravest first, as the coordinator answers; none where they can't be had. */
+/** `alarms`: the most severe first, as the coordinator returns them; none where they are not known. */
 export function verdictOf(
   { namespace, guard, runsUsed, runsLeft, highWaterMark }: StatusAnswer,
   alarms: readonly Alarm[],
@@ -56,7 +53,7 @@ export function verdictOf(
     const explanation = `namespace ${namespace} does not lease (${guard.code}): ${guard.explanation}`;
     return { state: atGuard, explanation, figures };
   }
-  const left = `${grouped(runsLeft)} runs left of ${grouped(runsUsed + runsLeft)}`;
+  const left = `${formatCount(runsLeft)} runs left of ${formatCount(runsUsed + runsLeft)}`;
   const usedShare = runsUsed / (runsUsed + runsLeft);
   if (usedShare >= WARNING_SHARE) {
     const state = usedShare >= CRITICAL_SHARE ? "critical" : "warning";
@@ -69,18 +66,18 @@ export function verdictOf(
   }
   return {
     state: "ok",
-    explanation: `namespace ${namespace} leases: mark ${grouped(highWaterMark)}, ${left}`,
+    explanation: `namespace ${namespace} leases: mark ${formatCount(highWaterMark)}, ${left}`,
     figures,
   };
 }
 
-/** A coordinator that answers with a refusal leases nothing; one that does not answer, or not to this caller, may be well. */
+/** A coordinator that responds with an error leases nothing. One that does not respond, or not to this client, may be well. */
 export function verdictWithout(namespace: string, { code, message }: { code: string; message: string }): Verdict {
   const state = UNKNOWN_CODES.has(code) ? "unknown" : "critical";
   return { state, explanation: `namespace ${namespace} (${code}): ${message}`, figures: null };
 }
 
-/** In one line; behind the bar the figures, with the values from which they warn, for graphs. */
+/** On one line; after the bar the figures with their thresholds, for graphs. */
 export function checkLine({ state, explanation, figures }: Verdict): string {
   // The bar would end the text, and the line is one.
   const text = `CALLNUMBER ${state.toUpperCase()} - ${explanation.replaceAll("|", "/").replace(/\s+/g, " ")}`;

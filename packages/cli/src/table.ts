@@ -1,25 +1,24 @@
 /**
- * Tables that fit the terminal: cells are shortened first, in the widest columns, and where that is not enough the least
- * important columns are left out. Without a terminal nothing is. Knows nothing of what stands in a table.
+ * Tables that fit the terminal: cells are shortened first, in the widest columns; where that is not enough, the least important
+ * columns are left out. Without a terminal everything is printed.
  */
-
-import { visible } from "@callnumber/coordinator/text";
-import { type Paint, plain, type Style } from "./colours.js";
-import { shortened, widthOf } from "./text-width.js";
+import { escapeForTerminal } from "@callnumber/coordinator/text";
+import { commandIo } from "./command-io.js";
+import { type Paint, paintFor, plain, type Style } from "./output.js";
 
 export interface Column<Row> {
   readonly heading: string;
   readonly cellOf: (row: Row) => string | number;
   readonly styleOf?: (row: Row) => Style | undefined;
-  /** Down to so many characters it may be shortened; without it it never is. */
+  /** The least width to which its cells may be shortened. Default: they never are. */
   readonly shrinksTo?: number;
-  /** Columns with a greater one are left out first; 0 is never left out. */
+  /** The column with the greatest is left out first, one with 0 never. */
   readonly expendability: number;
 }
 
 export interface TableOptions {
   readonly paint?: Paint;
-  /** Columns of the terminal; undefined for none. Asked for again for each batch: windows change. */
+  /** Columns of the terminal; undefined without one. Called for each batch, as windows change. */
   readonly terminalWidth?: () => number | undefined;
 }
 
@@ -29,15 +28,15 @@ interface Place<Row> {
 }
 
 const GAP = "  ";
-/** What would look like the gap between two cells, or like no cell at all. */
+/** Looks like the gap between two cells, or like no cell. */
 const LIKE_A_GAP = /\p{Zs}{2}|^\p{Zs}|\p{Zs}$/u;
 
-/** The cell of a name that somebody chose: quoted where its blanks would make it look like several. */
+/** Quotes a name whose blanks would make it look like several cells. */
 export function nameCell(name: string): string {
   return LIKE_A_GAP.test(name) ? JSON.stringify(name) : name;
 }
 
-/** A table that may grow: later rows stand under the same headings, until they need other columns. */
+/** A table that may grow: later rows follow under the same headings, until they need other columns. */
 export class Table<Row> {
   readonly #columns: readonly Column<Row>[];
   readonly #paint: Paint;
@@ -52,7 +51,7 @@ export class Table<Row> {
     this.#widths = new Map(columns.map((column) => [column, column.heading.length]));
   }
 
-  /** The lines of the rows, under a line of headings when there is none yet that fits them. */
+  /** Returns the lines of the rows, after a line of headings when the last one does not fit them. */
   linesOf(rows: readonly Row[]): readonly string[] {
     for (const column of this.#columns) {
       const widest = Math.max(this.#widths.get(column) ?? 0, ...rows.map((row) => widthOf(textOf(column.cellOf(row)))));
@@ -88,9 +87,17 @@ export class Table<Row> {
   }
 }
 
-/** Others may have chosen it: it does not act on a terminal. */
 function textOf(cell: string | number): string {
-  return visible(String(cell));
+  return escapeForTerminal(String(cell));
+}
+
+/** A table for standard output: as wide as the terminal, and colored only there. */
+export function terminalTable<Row>(columns: readonly Column<Row>[]): Table<Row> {
+  const { stdout } = commandIo();
+  return new Table(columns, {
+    paint: paintFor(false),
+    terminalWidth: () => (stdout.isTTY ? stdout.columns : undefined),
+  });
 }
 
 function fitted<Row>(natural: readonly Place<Row>[], widthMax: number | undefined): readonly Place<Row>[] {
@@ -105,7 +112,7 @@ function fitted<Row>(natural: readonly Place<Row>[], widthMax: number | undefine
   }
 }
 
-/** Shortened by `excess` characters in all, as far as that goes: always the widest of those that may be. */
+/** Shortens columns by `excess` characters in all, as far as they allow it, the widest first. */
 function narrowed<Row>(places: readonly Place<Row>[], excess: number): readonly Place<Row>[] {
   let narrow = places;
   for (let left = excess; left > 0; left--) {
@@ -124,4 +131,41 @@ function byExpendability<Row>(places: readonly Place<Row>[]): readonly Place<Row
 
 function lineWidth<Row>(places: readonly Place<Row>[]): number {
   return places.reduce((sum, { width }) => sum + width, GAP.length * (places.length - 1));
+}
+
+/** Created for the first text that is not ASCII: it is slow to load, and most commands print none. */
+let segmenter: Intl.Segmenter | undefined;
+/** Two columns each, in every terminal: East Asian Wide and Fullwidth of Unicode, and emoji. */
+const WIDE =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u;
+const ASCII = /^[ -~]*$/;
+
+/** Returns how many columns of a terminal a text takes. Holders name themselves in any script. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of lettersOf(text)) width += letterWidth(segment);
+  return width;
+}
+
+/** Returns the text, or as much of its beginning as fits before an ellipsis. `width` is at least 1. */
+export function shortened(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = "";
+  let left = width - 1;
+  for (const { segment } of lettersOf(text)) {
+    left -= letterWidth(segment);
+    if (left < 0) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+function letterWidth(letter: string): number {
+  return WIDE.test(letter) ? 2 : 1;
+}
+
+function lettersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
 }

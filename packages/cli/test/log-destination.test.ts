@@ -4,7 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type DroppedLines, LogDestination } from "../src/log-destination.js";
+import { type DroppedLines, LogDestination } from "../src/serve/log.js";
 
 const line = (event: string, number: number, length = 1_000) =>
   `${JSON.stringify({ level: 30, number, fill: "x".repeat(length), msg: event })}\n`;

@@ -1,10 +1,8 @@
 /** Tables for terminals: they fit, lose the least first, and lose nothing where there is no terminal. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { paintFor } from "../src/colours.js";
-import { labelsInWords } from "../src/print.js";
-import { type Column, nameCell, Table } from "../src/table.js";
-import { shortened, widthOf } from "../src/text-width.js";
+import { formatLabels, paintFor } from "../src/output.js";
+import { type Column, nameCell, shortened, Table, widthOf } from "../src/table.js";
 
 interface Row {
   readonly run: number;
@@ -87,7 +85,7 @@ describe("the width of a text", () => {
 describe("colours", () => {
   const ESC = String.fromCharCode(27);
   const isColoured = (asJson: boolean, env: Readonly<Record<string, string>>, isTerminal: boolean) =>
-    paintFor(asJson, { env, isTerminal })("red", "x").includes(ESC);
+    paintFor(asJson, { env, stdout: { isTTY: isTerminal } })("red", "x").includes(ESC);
 
   test.each([
     ["on a terminal", true, false, {}, true],
@@ -111,5 +109,5 @@ test("a name or a label with blanks looks like one", () => {
     '" mail"',
     '"mail\u3000"',
   ]);
-  expect(labelsInWords({ labels: { a: "x b=y", c: "d", e: "=" } })).toBe('a="x b=y" c=d e==');
+  expect(formatLabels({ labels: { a: "x b=y", c: "d", e: "=" } })).toBe('a="x b=y" c=d e==');
 });

@@ -1,6 +1,6 @@
 /** What a person at a terminal reads of the log. */
 import { expect, test } from "vitest";
-import { terminalLog } from "../src/terminal-log.js";
+import { terminalLog } from "../src/serve/log.js";
 
 function linesOf(level: "info" | "warn" | "error", fields: object, event: string): string[] {
   const said: string[] = [];

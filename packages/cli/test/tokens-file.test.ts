@@ -17,11 +17,20 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
-import { makeToken } from "../../coordinator/dist/tokens/made-token.js";
-import { readKeptTokensFile, readTokensFile } from "../../coordinator/dist/tokens/read-tokens-file.js";
-import { newToken } from "../../coordinator/dist/tokens/token.js";
-import { lineOf, recordsIn, TOKEN_COUNT_MAX, type TokenRecord } from "../../coordinator/dist/tokens/token-record.js";
-import { faultOfRights, trustedUid } from "../../coordinator/dist/tokens/tokens-file-mode.js";
+import {
+  lineOf,
+  makeToken,
+  newToken,
+  recordsIn,
+  TOKEN_COUNT_MAX,
+  type TokenRecord,
+} from "../../coordinator/dist/tokens/token.js";
+import {
+  faultOfRights,
+  readKeptTokensFile,
+  readTokensFile,
+  trustedUid,
+} from "../../coordinator/dist/tokens/tokens-file.js";
 import { changeTokensFile } from "../src/change-tokens-file.js";
 
 let folder: string;

@@ -1,3 +1,8 @@
-/** What another program wrote, made safe for terminals and logs: an entry of its own, because it loads nothing else. */
-export { MESSAGE_LENGTH_MAX, shown, visible, visibleJson, visibleLines } from "./shown-text.js";
-export { holdsToken, withoutTokens } from "./tokens-in-text.js";
+/** Text from elsewhere, made safe for terminals and logs. An entry of its own, because it loads nothing else. */
+export {
+  MESSAGE_LENGTH_MAX,
+  shown as escapeAndShorten,
+  visible as escapeForTerminal,
+  visibleJson as escapeJson,
+  visibleLines as escapeLines,
+} from "./shown-text.js";

@@ -13,8 +13,7 @@ import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
-import { makeToken, type TokenWishes } from "../src/tokens/made-token.js";
-import { newToken } from "../src/tokens/token.js";
+import { makeToken, newToken, type TokenSettings } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 import { holder } from "./commands-for-test.js";
 
@@ -24,7 +23,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop();
 });
 
-const made = (role: TokenWishes["role"], namespaces: TokenWishes["namespaces"]) =>
+const made = (role: TokenSettings["role"], namespaces: TokenSettings["namespaces"]) =>
   makeToken({ role, namespaces }, new Set(), 1);
 
 /** A coordinator of the namespaces `main` and `other`, with a token of each role for each reach. */

@@ -23,7 +23,6 @@ export function plainIo(): SchemesIo {
     paint: (_style, text) => text,
     table: plainTable,
     answerLines: async () => {},
-    withoutSecrets: (text) => text,
     files: FILES,
   };
 }

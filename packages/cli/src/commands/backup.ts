@@ -1,10 +1,10 @@
 /** `backup`: a copy of the embedded store, also while a coordinator leases from it. */
-
-import { parseStoreUrl } from "@callnumber/coordinator/operator";
+import { backupSqliteFile, parseStoreUrl } from "@callnumber/coordinator/operator";
 import { Command } from "commander";
 import { z } from "zod";
-import { checkedOption, storeOption } from "../options.js";
-import { grouped, print, printJson } from "../print.js";
+import { checkedOption } from "../options.js";
+import { formatCount, print, printJson } from "../output.js";
+import { storeOption } from "../store-options.js";
 
 interface Options {
   readonly store: string;
@@ -24,19 +24,19 @@ export function backupCommand(): Command {
     .addOption(
       checkedOption("--to <path>", "the file to write; it must not exist", z.string().min(1)).makeOptionMandatory(),
     )
-    .action(async ({ store, to, json }: Options) => {
-      const address = parseStoreUrl(store);
-      if (address.kind !== "sqlite") {
-        throw new TypeError(
-          "only an embedded store (sqlite:PATH) is backed up this way; back up a Redis with its own means",
-        );
-      }
-      const { backupSqliteFile } = await import("@callnumber/coordinator/operator");
-      const { path, bytes } = await backupSqliteFile(address.path, to);
-      if (json) printJson({ backup: path, bytes });
-      else
-        print(
-          `${path}, ${grouped(bytes)} bytes. To use it in place of the store: put it there, and start the coordinator, which prints how to recover it`,
-        );
-    });
+    .action(backup);
+}
+
+async function backup({ store, to, json }: Options): Promise<void> {
+  const address = parseStoreUrl(store);
+  if (address.kind !== "sqlite") {
+    throw new TypeError(
+      "only an embedded store (sqlite:PATH) is backed up this way; back up a Redis with its own means",
+    );
+  }
+  const { path, bytes } = await backupSqliteFile(address.path, to);
+  if (json) return printJson({ backup: path, bytes });
+  print(
+    `${path}, ${formatCount(bytes)} bytes. To use it in place of the store: put it there, and start the coordinator, which prints how to recover it`,
+  );
 }

@@ -1,12 +1,10 @@
 /** `decode`: call numbers to their parts, offline. */
 import { CALL_NUMBER_LENGTH, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
 import { Command } from "commander";
-import { writeAscii, writeDecimal } from "../ascii-bytes.js";
 import { running } from "../command-io.js";
-import { withoutPasswords } from "../hidden-passwords.js";
-import { partsAsJson } from "../parts-as-json.js";
-import { NOT_QUICK, pipeLines } from "../pipe-lines.js";
-import { print } from "../print.js";
+import { NOT_QUICK, pipeLines } from "../input.js";
+import { partsAsJson, writeDecimal } from "../number-bytes.js";
+import { print } from "../output.js";
 
 const COMMA = 0x2c;
 
@@ -23,12 +21,13 @@ export function decodeCommand(): Command {
       "\nExamples:\n  $ callnumber decode 2VznWE2i\n  0,99,345\n  $ callnumber decode - < numbers.txt > parts.csv",
     )
     .action(async (callNumbers: readonly string[], { json }: { json?: boolean }) => {
+      const answer = json ? asJson : asText;
       if (callNumbers.length === 1 && callNumbers[0] === "-") {
-        return pipeLines({ quick: json ? quickAsJson : quick, answer: (line) => answer(line, json) });
+        return pipeLines({ quick: json ? () => NOT_QUICK : quick, answer });
       }
-      for (const callNumber of withoutPasswords(callNumbers)) {
+      for (const callNumber of callNumbers) {
         try {
-          print(answer(callNumber, json));
+          print(answer(callNumber));
         } catch (error) {
           const command = running();
           command.exitCode = 1;
@@ -38,9 +37,19 @@ export function decodeCommand(): Command {
     });
 }
 
-/** As `answer` without JSON, of a line that is a call number. */
+function asText(callNumber: string): string {
+  const { version, run, sequence } = decodeCallNumber(callNumber);
+  return `${version},${run},${sequence}`;
+}
+
+function asJson(callNumber: string): string {
+  return partsAsJson(callNumber, decodeCallNumber(callNumber));
+}
+
+/** As `asText`, for a line that is a call number. */
 function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
-  const parts = partsOf(textAt(bytes, begin, end));
+  if (end - begin !== CALL_NUMBER_LENGTH) return NOT_QUICK;
+  const parts = decoded(bytes, begin);
   if (parts === undefined) return NOT_QUICK;
   const afterVersion = writeDecimal(parts.version, out, at);
   out[afterVersion] = COMMA;
@@ -49,30 +58,13 @@ function quick(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, a
   return writeDecimal(parts.sequence, out, afterRun + 1);
 }
 
-function quickAsJson(bytes: Uint8Array, begin: number, end: number, out: Uint8Array, at: number): number {
-  const text = textAt(bytes, begin, end);
-  const parts = partsOf(text);
-  return parts === undefined ? NOT_QUICK : writeAscii(partsAsJson(text, parts), out, at);
-}
-
-/** Eight characters, each a byte; empty when the line is of another length. */
-function textAt(bytes: Uint8Array, begin: number, end: number): string {
-  if (end - begin !== CALL_NUMBER_LENGTH) return "";
-  // Spelt out: a loop, or a decoder of text, takes longer than the decoding.
+/** Undefined for no call number: `asText` throws the reason. */
+function decoded(bytes: Uint8Array, begin: number): CallNumberParts | undefined {
+  // Written out: a loop, or a decoder of text, is slower than the decoding.
   const at = (place: number) => bytes[begin + place] as number;
-  return String.fromCharCode(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
-}
-
-/** Undefined when the text is no call number: `answer` says why, in the line's own characters. */
-function partsOf(text: string): CallNumberParts | undefined {
   try {
-    return decodeCallNumber(text);
+    return decodeCallNumber(String.fromCharCode(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)));
   } catch {
     return undefined;
   }
-}
-
-function answer(callNumber: string, json: boolean | undefined): string {
-  const parts = decodeCallNumber(callNumber);
-  return json ? partsAsJson(callNumber, parts) : `${parts.version},${parts.run},${parts.sequence}`;
 }

@@ -1,19 +1,23 @@
-/** `export`: the ledger, or a part of it that is asked for, on standard output. */
+/** `export`: the ledger, or a part of it, on standard output. */
 import { EXPORT_FORMATS, type ExportFormat, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { filledPath } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
-import { streamFromCoordinator } from "../ask-coordinator.js";
-import { AskError } from "../ask-error.js";
-import { tokenFileOption } from "../bearer-token.js";
 import { running } from "../command-io.js";
-import { type FilterOptions, filterOptions, filterQuery } from "../ledger-filter-options.js";
-import { checkedOption, coordinatorOption, namespaceOption } from "../options.js";
+import {
+  addOptions,
+  type CoordinatorOptions,
+  checkedOption,
+  coordinatorOptions,
+  type FilterOptions,
+  filterOptions,
+  filterQuery,
+  namespaceOption,
+} from "../options.js";
+import { RequestError, requestStream } from "../requests.js";
 
-interface Options extends FilterOptions {
-  readonly coordinator: string;
-  readonly tokenFile?: string | undefined;
+interface Options extends FilterOptions, CoordinatorOptions {
   readonly namespace: string;
   readonly format?: ExportFormat;
   readonly json?: boolean;
@@ -28,36 +32,38 @@ export function exportCommand(): Command {
     .description(
       "Writes leases to standard output, oldest first, as a stream: CSV with a row of headings, or NDJSON, a lease on each line and a last " +
         "line that says that it is whole. The exit code is 1 when the export was broken off.",
-    );
-  const formats = z.enum(EXPORT_FORMATS, { error: `must be one of ${EXPORT_FORMATS.join(", ")}` });
-  command.addOption(checkedOption("--format <format>", "csv, or ndjson (which --json means, too)", formats));
-  for (const option of filterOptions()) command.addOption(option);
-  return command
-    .addOption(coordinatorOption())
-    .addOption(tokenFileOption())
-    .addOption(namespaceOption())
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber export > leases.csv\n  $ callnumber export --format ndjson --from 2026-11-16 --to 2026-11-23 | gzip > week.ndjson.gz",
     )
-    .action(async (options: Options) => {
-      const format = options.format ?? (options.json ? "ndjson" : "csv");
-      const command = running();
-      let tail = Buffer.alloc(0);
-      for await (const piece of exportedBytes(options, format)) {
-        tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
-        await command.write(piece);
-      }
-      if (format === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
-    });
+    .action(exportLeases);
+  const formats = z.enum(EXPORT_FORMATS, { error: `must be one of ${EXPORT_FORMATS.join(", ")}` });
+  return addOptions(command, [
+    checkedOption("--format <format>", "csv, or ndjson (which --json means, too)", formats),
+    ...filterOptions(),
+    ...coordinatorOptions(),
+    namespaceOption(),
+  ]);
 }
 
-/** @throws AskError with the coordinator's own code; `export_broken_off` when it ends before its end. */
+async function exportLeases(options: Options): Promise<void> {
+  const format = options.format ?? (options.json ? "ndjson" : "csv");
+  const command = running();
+  let tail = Buffer.alloc(0);
+  for await (const piece of exportedBytes(options, format)) {
+    tail = Buffer.concat([tail, piece]).subarray(-TAIL_BYTES);
+    await command.write(piece);
+  }
+  if (format === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
+}
+
+/** @throws RequestError with the coordinator's own code; `export_broken_off` when it is incomplete. */
 async function* exportedBytes(options: Options, format: ExportFormat): AsyncGenerator<Uint8Array, void> {
   const query = filterQuery(options);
   query.set("format", format);
   const path = `${filledPath(OPERATOR_ROUTES.export, { namespace: options.namespace })}?${query}`;
-  const body = await streamFromCoordinator(options, path);
+  const body = await requestStream(options, path);
   try {
     yield* body;
   } catch (error) {
@@ -74,9 +80,8 @@ function isEnd(tail: Buffer): boolean {
   }
 }
 
-function brokenOff(cause: unknown): AskError {
+function brokenOff(cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new AskError("export_broken_off", `the export was broken off: ${reason}. What came is a part of it only`, {
-    cause,
-  });
+  const message = `the export was broken off: ${reason}. What came is a part of it only`;
+  return new RequestError("export_broken_off", message, { cause });
 }

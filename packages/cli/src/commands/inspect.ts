@@ -1,130 +1,121 @@
 /** `inspect`: what a call number is, and who made it. */
-
-import { callNumberFieldsIn, canExist, inspectMalformed, READS_AT_ONCE } from "@callnumber/coordinator/operator";
-import { visible, withoutTokens } from "@callnumber/coordinator/text";
+import { canExist, inspectMalformed } from "@callnumber/coordinator/operator";
+import { escapeForTerminal } from "@callnumber/coordinator/text";
 import { callNumberIn } from "@callnumber/protocol/call-number-in";
-import { CallNumberError } from "@callnumber/protocol/codec";
+import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { type CallNumberHint, type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { Command } from "commander";
-import { askCoordinator } from "../ask-coordinator.js";
-import { AskError } from "../ask-error.js";
-import { tokenFileOption } from "../bearer-token.js";
 import { running } from "../command-io.js";
-import { inputLines } from "../input-lines.js";
-import { coordinatorOption, namespaceOption } from "../options.js";
-import { instant, jsonLine, labelsInWords, print, printJson } from "../print.js";
-import { shownFields } from "../shown-fields.js";
+import { inputLines } from "../input.js";
+import { addOptions, type CoordinatorOptions, coordinatorOptions, namespaceOption } from "../options.js";
+import { escapeFields, formatLabels, formatTime, jsonLine, print, printJson } from "../output.js";
+import { RequestError, requestJson } from "../requests.js";
 
-interface Options {
-  readonly coordinator: string;
-  readonly tokenFile?: string | undefined;
+interface Options extends CoordinatorOptions {
   readonly namespace: string;
   readonly json?: boolean;
 }
 
-/** Lines of standard input that are asked about at the same time: a quarter of what a client may have in flight, so that the same token can read something else meanwhile. */
-const ASKED_AT_ONCE = READS_AT_ONCE / 4;
+/** Requests in flight for standard input. A coordinator allows a client four times as many, so that the token can read meanwhile. */
+const CONCURRENT_REQUESTS = 4;
 
 export function inspectCommand(): Command {
-  return new Command("inspect")
+  const command = new Command("inspect")
     .summary("what is this call number, and who made it?")
     .description(
       "Asks the coordinator about call numbers, or the addresses of pages that end with one. For what can't be a number of a " +
         "message it says what it may have been meant for. The exit code is 1 when one of them can't be in an archive.",
     )
     .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
-    .addOption(coordinatorOption())
-    .addOption(tokenFileOption())
-    .addOption(namespaceOption())
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
         "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
     )
-    .action(async (texts: readonly string[], { coordinator, tokenFile, namespace, json = false }: Options) => {
-      const asking = { coordinator, tokenFile, namespace };
+    .action(async (texts: readonly string[], { json = false, ...place }: Options) => {
       const isBatch = texts.length === 1 && texts[0] === "-";
-      const allCanExist = isBatch ? await inspectInput(asking, json) : await inspectEach(asking, texts, json);
+      const allCanExist = isBatch ? await inspectInput(place, json) : await inspectEach(place, texts, json);
       if (!allCanExist) running().exitCode = 1;
     });
+  return addOptions(command, [...coordinatorOptions(), namespaceOption()]);
 }
 
-interface Place {
-  readonly coordinator: string;
-  readonly tokenFile?: string | undefined;
-  readonly namespace: string;
-}
+type Place = Omit<Options, "json">;
 
-interface Asking extends Place {
-  /** Whether to ask for the leases of the same process before and after. */
-  readonly withNeighbours: boolean;
-}
-
-/** Answers whether all of them can exist. */
+/** Resolves to whether all of them can exist. */
 async function inspectEach(place: Place, texts: readonly string[], asJson: boolean): Promise<boolean> {
   const answers: InspectAnswer[] = [];
-  for (const text of texts) answers.push(await inspectText({ ...place, withNeighbours: true }, text));
+  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbours: true }));
   if (asJson) printJson(answers);
-  else for (const answer of answers) print(inWords(answer));
+  else for (const answer of answers) print(formatInspection(answer));
   return answers.every(canExist);
 }
 
-/** Answers in the order of the lines, each as soon as those before it are answered. White space around a text is passed over. */
+/** Prints in the order of the lines. White space around a text is ignored. Resolves to whether all of them can exist. */
 async function inspectInput(place: Place, asJson: boolean): Promise<boolean> {
   const command = running();
-  const { stdout } = command.io;
-  const width = (stdout.isTTY ? stdout.columns : undefined) ?? Number.POSITIVE_INFINITY;
   let allCanExist = true;
-  const tell = async (asked: Promise<InspectAnswer>): Promise<void> => {
-    const answer = await asked;
+  const write = async (requested: Promise<InspectAnswer>): Promise<void> => {
+    const answer = await requested;
     allCanExist &&= canExist(answer);
-    const text = asJson ? jsonLine(answer) : tableRow(answer, width);
-    await command.write(`${text}\n`);
+    await command.write(`${asJson ? jsonLine(answer) : tableRow(answer)}\n`);
   };
-  if (!asJson) print(tableHead(width));
-  const telling: Promise<void>[] = [];
+  if (!asJson) print(row(HEADINGS));
+  const written: Promise<void>[] = [];
   let last = Promise.resolve();
   for await (const line of inputLines()) {
     const text = line.trim();
     if (text === "") continue;
-    if (telling.length === ASKED_AT_ONCE) await telling.shift();
-    const asked = inspectText({ ...place, withNeighbours: false }, text);
-    last = last.then(() => tell(asked));
-    // Whoever fails is heard at its turn.
-    for (const promise of [asked, last]) promise.catch(() => {});
-    telling.push(last);
+    if (written.length === CONCURRENT_REQUESTS) await written.shift();
+    const requested = inspectText(place, text, { withNeighbours: false });
+    last = last.then(() => write(requested));
+    // A failure is thrown at its turn.
+    for (const promise of [requested, last]) promise.catch(() => {});
+    written.push(last);
   }
   await last;
   return allCanExist;
 }
 
-/** A longer text finds no way into the coordinator. */
+/** The coordinator's router accepts no longer text. */
 const ESCAPED_LENGTH_MAX = 256;
 /** What a path resolves away, however it is escaped. */
 const NO_SEGMENTS: ReadonlySet<string> = new Set(["", ".", ".."]);
 
 /**
- * What a text, or the URL of a page, stands for. What no call number is spelt like is malformed also when no coordinator
- * answers; then nobody knows what it may have been meant for.
- * @throws AskError for a text that is well spelt.
+ * Inspects a text, or the URL of a page. A text that is no call number is malformed also without a coordinator, only without hints.
+ * @throws RequestError for a call number.
  */
-async function inspectText(asking: Asking, text: string): Promise<InspectAnswer> {
-  const { namespace, withNeighbours } = asking;
-  // It would go into an address.
-  const callNumber = withoutTokens(callNumberIn(text) ?? text);
-  const ask = () => {
+async function inspectText(
+  place: Place,
+  text: string,
+  { withNeighbours }: { readonly withNeighbours: boolean },
+): Promise<InspectAnswer> {
+  const { namespace } = place;
+  const callNumber = callNumberIn(text) ?? text;
+  const request = () => {
     const query = withNeighbours ? "" : "?neighbours=no";
-    return askCoordinator(asking, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
+    return requestJson(place, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
   };
-  const fields = callNumberFieldsIn(callNumber);
-  if (!(fields instanceof CallNumberError)) return await ask();
-  const malformed = inspectMalformed({ namespace, callNumber }, fields, []);
+  const problem = problemOf(callNumber);
+  if (problem === undefined) return await request();
+  const malformed = inspectMalformed({ namespace, callNumber }, problem, []);
   if (!fitsPath(callNumber)) return malformed;
   try {
-    return await ask();
+    return await request();
   } catch (error) {
-    if (error instanceof AskError) return malformed;
+    if (error instanceof RequestError) return malformed;
+    throw error;
+  }
+}
+
+function problemOf(callNumber: string): CallNumberError | undefined {
+  try {
+    decodeCallNumber(callNumber);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CallNumberError) return error;
     throw error;
   }
 }
@@ -140,8 +131,6 @@ function fitsPath(text: string): boolean {
 
 const TEXT_WIDTH = 12;
 const TIME_WIDTH = 20;
-/** Where a table is narrower, it tells no times. */
-const WIDTH_WITH_TIME = 100;
 const HEADINGS = {
   text: "CALL NUMBER",
   verdict: "VERDICT",
@@ -157,18 +146,20 @@ const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
   case: "in another case",
 };
 
-/** Several lines. */
-function inWords(given: InspectAnswer): string {
-  const answer = shownAnswer(given);
-  const lines = [`${visible(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`];
+/** Returns several lines. */
+function formatInspection(given: InspectAnswer): string {
+  const answer = escaped(given);
+  const lines = [
+    `${escapeForTerminal(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`,
+  ];
   if (answer.verdict === "malformed" && answer.position !== null) {
-    lines.push(`${" ".repeat(visible(answer.callNumber.slice(0, answer.position)).length)}^`);
+    lines.push(`${" ".repeat(escapeForTerminal(answer.callNumber.slice(0, answer.position)).length)}^`);
   }
   if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
-  if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${hintInWords(hint)}`));
+  if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${formatHint(hint)}`));
   if ("lease" in answer) {
     const { lease, neighbours } = answer;
-    const labels = labelsInWords(lease.holder);
+    const labels = formatLabels(lease.holder);
     if (labels !== "") lines.push(`  labels ${labels}`);
     const byToken = lease.tokenId === undefined ? "" : `, by token ${lease.tokenId}`;
     lines.push(`  leased by coordinator ${lease.coordinator}${byToken}`);
@@ -177,55 +168,41 @@ function inWords(given: InspectAnswer): string {
   return lines.join("\n");
 }
 
-/** Rows of one width each, so that a million of them need no memory. `width`: of the terminal; infinite for none. */
-function tableHead(width: number): string {
-  return row(HEADINGS, width);
+function tableRow(given: InspectAnswer): string {
+  const answer = escaped(given);
+  return row({
+    text: escapeForTerminal(answer.callNumber),
+    verdict: answer.verdict.replaceAll("_", " "),
+    run: "run" in answer ? String(answer.run) : "",
+    sequence: "sequence" in answer ? String(answer.sequence) : "",
+    time: "lease" in answer ? formatTime(answer.lease.leasedAtMs).replace(/\.\d+Z$/, "Z") : "",
+    who: holderOrReason(answer),
+  });
 }
 
-function tableRow(given: InspectAnswer, width: number): string {
-  const answer = shownAnswer(given);
-  const { callNumber, verdict } = answer;
-  return row(
-    {
-      text: visible(callNumber),
-      verdict: verdict.replaceAll("_", " "),
-      run: "run" in answer ? String(answer.run) : "",
-      sequence: "sequence" in answer ? String(answer.sequence) : "",
-      time: "lease" in answer ? instant(answer.lease.leasedAtMs).replace(/\.\d+Z$/, "Z") : "",
-      who: whoOrWhyNot(answer),
-    },
-    width,
-  );
-}
-
-function whoOrWhyNot(answer: InspectAnswer): string {
+function holderOrReason(answer: InspectAnswer): string {
   if ("lease" in answer) {
     const { name, host, pid } = answer.lease.holder;
-    return `${name} on ${host}, pid ${pid} ${labelsInWords(answer.lease.holder)}`;
+    return `${name} on ${host}, pid ${pid} ${formatLabels(answer.lease.holder)}`;
   }
   const [hint] = "hints" in answer ? answer.hints : [];
-  return hint === undefined ? answer.explanation : hintInWords(hint);
+  return hint === undefined ? answer.explanation : formatHint(hint);
 }
 
-function hintInWords({ callNumber, slip, positions, holder, verdict }: CallNumberHint): string {
+function formatHint({ callNumber, slip, positions, holder, verdict }: CallNumberHint): string {
   const places = positions.map((position) => position + 1).join(", ");
   const where = places === "" ? "" : ` (${positions.length === 1 ? "character" : "characters"} ${places})`;
   return `perhaps ${callNumber}: ${SLIPS[slip]}${where}; leased to ${holder}, ${verdict}`;
 }
 
-type Cells = Readonly<Record<keyof typeof HEADINGS, string>>;
-
-function row({ text, verdict, run, sequence, time, who }: Cells, width: number): string {
-  const cells = [cut(text, TEXT_WIDTH).padEnd(TEXT_WIDTH), verdict.padEnd(13), run.padStart(10), sequence.padStart(5)];
-  if (width >= WIDTH_WITH_TIME) cells.push(time.padEnd(TIME_WIDTH));
-  return cut([...cells, who].join("  ").trimEnd(), width);
+/** Rows have fixed widths: a million of them need no memory. */
+function row({ text, verdict, run, sequence, time, who }: Readonly<Record<keyof typeof HEADINGS, string>>): string {
+  const shortText = text.length <= TEXT_WIDTH ? text : `${text.slice(0, TEXT_WIDTH - 1)}…`;
+  const cells = [shortText.padEnd(TEXT_WIDTH), verdict.padEnd(13), run.padStart(10), sequence.padStart(5)];
+  return [...cells, time.padEnd(TIME_WIDTH), who].join("  ").trimEnd();
 }
 
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
-}
-
-/** What was typed stays: a place in it is counted in its own characters. */
-function shownAnswer(answer: InspectAnswer): InspectAnswer {
-  return { ...shownFields(answer), callNumber: answer.callNumber };
+/** Keeps the call number as it was typed: positions count its own characters. */
+function escaped(answer: InspectAnswer): InspectAnswer {
+  return { ...escapeFields(answer), callNumber: answer.callNumber };
 }

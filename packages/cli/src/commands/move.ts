@@ -1,43 +1,37 @@
-/** `move`: takes namespaces to another store. Says what it finds and will do; with --apply it does it, or goes on with it. */
-
+/** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
 import {
   CoordinatorError,
+  checkpointsOf,
   describeStore,
   type Finding,
   type Moved,
   type MovePlan,
   moveNamespace,
   openStore,
-  parseStoreUrl,
   planMove,
   type Store,
   type StoreAddress,
 } from "@callnumber/coordinator/operator";
-import { namespaceSchema } from "@callnumber/protocol/schemas";
-import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { z } from "zod";
+import { addOptions, checkedOption, namespaceOption, switchOption } from "../options.js";
+import { formatCount, formatTime, print, printJson } from "../output.js";
 import {
-  findingInWords,
-  movedAsJson,
-  movedInWords,
-  nextSteps,
-  planAsJson,
-  planInWords,
-  type Way,
-} from "../move-words.js";
-import { acceptOption, checkedOption, nodesOption, setting, storeOption, switchOption } from "../options.js";
-import { print, printJson } from "../print.js";
-import { takeTargetFromFile } from "../store-file.js";
-import { memoryOf, witnessFolderOption } from "../witness-option.js";
+  acceptOption,
+  nodesOption,
+  persistentAddress,
+  prepareTargetOption,
+  type StoreOptions,
+  storeOption,
+  witnessFolderOption,
+} from "../store-options.js";
 
-interface Options {
-  readonly store: string;
+interface Options extends StoreOptions {
   readonly to?: string;
   readonly namespace: string;
   readonly nodes: number;
   readonly accept: readonly string[];
-  readonly witnessFolder: string;
   readonly apply?: boolean;
   readonly json?: boolean;
 }
@@ -53,58 +47,61 @@ export function moveCommand(): Command {
         "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. When it is cut " +
         "short, run the same again: it goes on.",
     )
-    .addOption(storeOption())
-    .addOption(checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)))
-    .addOption(
-      setting(checkedOption("--namespace <name>", `which space of runs, or ${ALL}`, namespaceSchema)).default(
-        DEFAULT_NAMESPACE,
-      ),
-    )
-    .addOption(
-      nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
-    )
-    .addOption(acceptOption())
-    .addOption(witnessFolderOption())
-    .addOption(switchOption("apply", "do it"))
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber move --to redis://127.0.0.1:6379\n" +
         "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
     )
     .action(move);
-  takeTargetFromFile(command);
+  addOptions(command, [
+    storeOption(),
+    checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)),
+    namespaceOption(`which space of runs, or ${ALL}`),
+    nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
+    acceptOption(),
+    witnessFolderOption(),
+    switchOption("apply", "do it"),
+  ]);
+  prepareTargetOption(command);
   return command;
 }
 
+/** Both stores for people, without passwords. */
+interface Route {
+  readonly from: string;
+  readonly to: string;
+}
+
 async function move(options: Options): Promise<void> {
-  const { json, nodes, to, witnessFolder } = options;
+  const { json, nodes, to } = options;
   if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
   const addresses = { from: movable(options.store), to: movable(to) };
   if (placeOf(addresses.from) === placeOf(addresses.to)) {
     throw new TypeError(`--store and --to are the same place: ${describeStore(addresses.to)}`);
   }
-  const way: Way = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
-  const { plans, findings } = await withStores(addresses, { create: false, witnessFolder }, (stores) =>
-    looked(options, stores),
+  const route: Route = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
+  const { plans, findings } = await withStores(addresses, options, { create: false }, (stores) =>
+    planned(options, stores),
   );
   if (!options.apply) {
-    if (json) return printJson({ ...way, findings, namespaces: plans.map(planAsJson) });
-    print(plans.map((plan) => planInWords(plan, way, nodes)).join("\n\n"));
-    for (const finding of findings) print(findingInWords(finding));
+    if (json) return printJson({ ...route, findings, namespaces: plans.map(planAsJson) });
+    print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
+    for (const finding of findings) print(formatFinding(finding));
     print("Nothing was changed. To do it: the same with --apply");
     return;
   }
-  for (const finding of findings) throw new CoordinatorError(finding.code, findingInWords(finding));
-  const moved = await withStores(addresses, { create: true, witnessFolder }, async (stores) => {
+  for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
+  const moved = await withStores(addresses, options, { create: true }, async (stores) => {
     const done: Moved[] = [];
     for (const { namespace } of plans) {
-      done.push(await withMove(options, stores, namespace, moveNamespace));
-      if (!json) print(movedInWords(done.at(-1) as Moved));
+      const one = await withMove(options, stores, namespace, moveNamespace);
+      if (!json) print(formatMoved(one));
+      done.push(one);
     }
     return done;
   });
-  if (json) printJson({ ...way, moved: moved.map(movedAsJson) });
-  else print(nextSteps(way, moved[0]?.storeId ?? ""));
+  if (json) printJson({ ...route, moved: moved.map(movedAsJson) });
+  else print(nextSteps(route));
 }
 
 interface Addresses {
@@ -117,13 +114,13 @@ interface Stores extends Addresses {
   readonly target: Store;
 }
 
-type Standing = Finding & { readonly code: NonNullable<Finding["code"]> };
+type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> };
 
-/** All that is to be moved, and what stands against it; changes nothing. */
-async function looked(
+/** Returns all that is to be moved, and what prevents leasing from the new store. Changes nothing. */
+async function planned(
   options: Options,
   stores: Stores,
-): Promise<{ readonly plans: readonly MovePlan[]; readonly findings: readonly Standing[] }> {
+): Promise<{ readonly plans: readonly MovePlan[]; readonly findings: readonly StoppingFinding[] }> {
   const { namespace, accept } = options;
   const plans: MovePlan[] = [];
   for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
@@ -136,7 +133,7 @@ async function looked(
     );
   }
   const findings = (await stores.target.preflight({ asOperator: true })).filter(
-    (finding): finding is Standing =>
+    (finding): finding is StoppingFinding =>
       finding.code !== undefined && (finding.override === undefined || !accept.includes(finding.override)),
   );
   return { plans, findings };
@@ -148,8 +145,8 @@ async function withMove<T>(
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
-  const witness = memoryOf(from, witnessFolder).witnessOf(namespace);
-  const targetWitness = memoryOf(to, witnessFolder).witnessOf(namespace);
+  const witness = checkpointsOf(from, witnessFolder).witnessOf(namespace);
+  const targetWitness = checkpointsOf(to, witnessFolder).witnessOf(namespace);
   try {
     const newPlace = { store: target, place: placeOf(to), witness: targetWitness };
     return await act({ store: source, namespace, witness, target: newPlace, nodeCount: nodes });
@@ -161,10 +158,11 @@ async function withMove<T>(
 
 async function withStores<T>(
   { from, to }: Addresses,
-  { create, witnessFolder }: { readonly create: boolean; readonly witnessFolder: string },
+  { witnessFolder }: Options,
+  { create }: { readonly create: boolean },
   act: (stores: Stores) => Promise<T>,
 ): Promise<T> {
-  const { mustNotBeLost } = memoryOf(from, witnessFolder);
+  const { mustNotBeLost } = checkpointsOf(from, witnessFolder);
   const { store: source } = await openStore(from, { create: false, mustNotBeLost });
   try {
     const target = await openTarget(to, create);
@@ -178,7 +176,7 @@ async function withStores<T>(
   }
 }
 
-/** A store that is not there yet is an empty one. */
+/** A store that does not exist yet is an empty one. */
 async function openTarget(address: StoreAddress, create: boolean): Promise<Store> {
   try {
     return (await openStore(address, { create })).store;
@@ -189,14 +187,97 @@ async function openTarget(address: StoreAddress, create: boolean): Promise<Store
 }
 
 function movable(url: string): StoreAddress {
-  const address = parseStoreUrl(url);
-  if (address.kind === "memory")
-    throw new TypeError("a memory store ends with its process: nothing is moved from or to it");
-  return address;
+  return persistentAddress(url, "nothing is moved from or to it");
 }
 
-/** The same text for the same place, whoever logs in there; printable, and without spaces. */
+/** The same text for the same place, whatever the login; printable, and without spaces. */
 function placeOf(address: StoreAddress): string {
   const place = describeStore("username" in address ? { ...address, username: undefined } : address);
   return place.replace(/[^!-$&-~]/gu, encodeURIComponent);
+}
+
+const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
+  new: "not begun",
+  begun: "begun: the old store is sealed for it; it goes on from there",
+  done: "done already: nothing is left to do",
+};
+
+function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): string {
+  const { namespace, stage, source, storeId, ledger } = plan;
+  const { version, highWaterMark } = source;
+  const found = [
+    `namespace ${namespace}, store id ${source.storeId}`,
+    "found",
+    `  the old store      ${from}`,
+    `                     version ${version}, mark ${formatCount(highWaterMark)}, written ${formatTime(source.changedAtMs)}`,
+    `  the new store      ${to}`,
+    `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
+    `  the move           ${STAGES[stage]}`,
+  ];
+  if (ledger === undefined) return found.join("\n");
+  const { leaseCount, copiedCount } = ledger;
+  return [
+    ...found,
+    "moving",
+    "  1 seals the old store permanently: it leases no more",
+    `  2 copies ${formatCount(leaseCount - copiedCount)} of ${formatCount(leaseCount)} leases, and compares all`,
+    `  3 makes the new store, with a store id of its own and version ${version + 1} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
+    "and costs",
+    `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${movesAfter(version + 1)}`,
+    "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs in hand",
+  ].join("\n");
+}
+
+function movesAfter(version: number): string {
+  const left = VERSION_MAX - version;
+  return left === 0 ? "no further move is possible" : `${left} more ${left === 1 ? "move is" : "moves are"} possible`;
+}
+
+function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string {
+  const { version, highWaterMark } = record;
+  const done =
+    leaseCount === undefined
+      ? `Namespace ${namespace} was moved before.`
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the mark is at run ${formatCount(highWaterMark)} of version ${version}.`;
+  return `${done}\n  new store id       ${storeId}`;
+}
+
+/** What the operator must do then. */
+function nextSteps({ from, to }: Route): string {
+  return [
+    "Now:",
+    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (store_moved)`,
+    `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
+    "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
+    "  4 note the new store id where the old one was noted",
+  ].join("\n");
+}
+
+function formatFinding({ code, what, remedy, override }: Finding): string {
+  const accept = override === undefined ? "" : `, or accept it: --accept ${override}`;
+  return `the new store would not be leased from (${code}): ${what}. Change: ${remedy}${accept}`;
+}
+
+/** The key of the lease proofs is secret. */
+function planAsJson({ namespace, stage, source, storeId, target, ledger }: MovePlan): object {
+  const { version, highWaterMark, generation } = source;
+  return {
+    namespace,
+    stage,
+    storeId: source.storeId,
+    version,
+    highWaterMark,
+    generation,
+    leaseCount: ledger?.leaseCount ?? null,
+    copiedCount: ledger?.copiedCount ?? null,
+    newStoreId: stage === "new" ? null : storeId,
+    targetPhase: target?.phase ?? null,
+  };
+}
+
+function movedAsJson({ namespace, storeId, leaseCount, record }: Moved): object {
+  const { version, highWaterMark, generation } = record;
+  const wasDone = leaseCount === undefined;
+  return { namespace, storeId, version, highWaterMark, generation, leaseCount: leaseCount ?? null, wasDone };
 }

@@ -1,16 +1,13 @@
 /** `schemes`: the commands of packages/schemes, which print, fail and lock as all others do. */
-
-import { realPathOf } from "@callnumber/coordinator/operator";
-import { visibleLines, withoutTokens } from "@callnumber/coordinator/text";
+import { realPathOf } from "@callnumber/coordinator/machine";
+import { escapeLines } from "@callnumber/coordinator/text";
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
-import { paintFor } from "../colours.js";
 import { running } from "../command-io.js";
-import { withoutPasswords } from "../hidden-passwords.js";
+import { NOT_QUICK, pipeLines } from "../input.js";
 import { holderOfLock, makeLockFile } from "../lock-file.js";
-import { NOT_QUICK, pipeLines } from "../pipe-lines.js";
-import { jsonLine, print, printJson, printPainted } from "../print.js";
-import { terminalTable } from "../terminal-table.js";
+import { jsonLine, paintFor, print, printJson, printPainted } from "../output.js";
+import { terminalTable } from "../table.js";
 
 export function schemesCommand(): Command {
   const call = running();
@@ -18,13 +15,12 @@ export function schemesCommand(): Command {
     call,
     print,
     printPainted,
-    printError: (text) => void call.io.stderr.write(`${visibleLines(text)}\n`),
+    printError: (text) => void call.io.stderr.write(`${escapeLines(text)}\n`),
     printJson,
     jsonLine,
     paint: paintFor(false),
     table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
-    answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer: (line) => answer(withoutTokens(line)) }),
-    withoutSecrets: (text) => withoutPasswords([text]).join(""),
+    answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer }),
     files: { realPathOf, makeLockFile, holderOfLock },
   });
 }

@@ -1,28 +1,23 @@
-/** `serve`: what may be set, and how it is called. What it does is in serve.ts. */
+/** `serve`: its options. ../serve/server.ts runs the coordinator. */
 import { hostname } from "node:os";
-import { holdsToken } from "@callnumber/coordinator/text";
+import { HOLDER_ALLOWANCE, LEASES_AT_ONCE_DEFAULT, TOKEN_ALLOWANCE } from "@callnumber/coordinator/operator";
 import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
 import { z } from "zod";
-import { commandContextOf } from "../command-context.js";
-import { withoutPasswords } from "../hidden-passwords.js";
 import {
-  acceptOption,
+  addOptions,
   checkedOption,
   DEFAULT_PORT,
   namespaceOption,
   setting,
-  storeOption,
   switchOption,
+  tokensFileOption,
   wholeNumber,
 } from "../options.js";
-import type { ServeOptions } from "../serve.js";
-import { limitOptions } from "../serve-limits.js";
-import { tlsOptions } from "../serve-tls.js";
-import { allowHostOption } from "../serve-tokens.js";
-import { tokensFileOption } from "../tokens-file-option.js";
-import { witnessFolderOption } from "../witness-option.js";
+import { redactUrl } from "../redact-url.js";
+import type { ServeOptions } from "../serve/server.js";
+import { acceptOption, commandContextOf, storeOption, witnessFolderOption } from "../store-options.js";
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -38,18 +33,20 @@ export function serveCommand(): Command {
       "\nExamples:\n  $ callnumber serve\n  $ callnumber serve --store redis://127.0.0.1:6379 --port 7300\n  $ callnumber serve --store sqlite:/var/lib/callnumber/store.db",
     )
     .action(async (options: ServeOptions, command: Command) => {
-      // `doctor` and the help ask what may be set, and need no server for it.
-      const { serve } = await import("../serve.js");
+      // The help lists the options, and needs no server.
+      const { serve } = await import("../serve/server.js");
       const mustServeNamespace = command.getOptionValueSource("namespace") !== "default";
-      return serve(options, { mustServeNamespace, settings: settingsIn(command), commands: commandContextOf(command) });
+      return serve(options, { mustServeNamespace, settings: settingsOf(command), commands: commandContextOf(command) });
     });
-  for (const option of settings()) command.addOption(setting(option));
-  return command.addOption(
+  return addOptions(command, [
+    ...settingOptions().map(setting),
     switchOption("create", "make an embedded store where there is none yet (a terminal needs no flag)"),
-  );
+  ]);
 }
 
-function settings(): readonly Option[] {
+function settingOptions(): readonly Option[] {
+  const name = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
+  const ledgerDir = "where leases go that are trimmed from the store (see retention); must exist";
   return [
     storeOption(),
     namespaceOption(),
@@ -57,17 +54,13 @@ function settings(): readonly Option[] {
     checkedOption("--port <port>", "port to listen on; 0 takes any free one", wholeNumber(0, 65_535)).default(
       DEFAULT_PORT,
     ),
-    checkedOption("--name <name>", "how this coordinator is called in the ledger", nameSchema()).default(hostname()),
+    checkedOption("--name <name>", "how this coordinator is called in the ledger", name).default(hostname()),
     checkedOption("--log-level <level>", `one of ${LOG_LEVELS.join(", ")}`, z.enum(LOG_LEVELS)).default(
       undefined,
       "info; on a terminal, warnings as text and no JSON",
     ),
     witnessFolderOption(),
-    checkedOption(
-      "--ledger-dir <path>",
-      "where leases go that are trimmed from the store (see retention); must exist",
-      z.string().min(1),
-    ),
+    checkedOption("--ledger-dir <path>", ledgerDir, z.string().min(1)),
     acceptOption(),
     switchOption(
       "allow-network-file-system",
@@ -88,30 +81,101 @@ function settings(): readonly Option[] {
   ];
 }
 
-function nameSchema(): z.ZodType<string> {
-  const schema = z.string().min(1).max(64).regex(PRINTABLE_PATTERN, "holds an unprintable character");
-  return schema.refine((name) => !holdsToken(name), "must hold no token: it stands in the ledger");
+/** Labels of letters, digits, `-` and `_`, as names of hosts and containers are. Other rules decide about addresses. */
+const HOST_NAME = /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
+
+function allowHostOption(): Option {
+  const names = z
+    .string()
+    .transform((text) => text.toLowerCase().split(","))
+    .refine(
+      (all) => all.every((name) => HOST_NAME.test(name)),
+      "must be names of hosts without ports, with commas between them",
+    );
+  return checkedOption(
+    "--allow-host <names>",
+    "names under which requests are answered where nobody is asked for a token, beside localhost and addresses",
+    names,
+  ).default([], "none");
 }
 
-/** Said by its place and user instead; it may hold a password. */
-const NOT_TOLD: ReadonlySet<string> = new Set(["store", "storeFile"]);
+function tlsOptions(): readonly Option[] {
+  const path = z.string().min(1);
+  return [
+    checkedOption("--tls-certificate <file>", "the server's certificate, PEM; with it HTTPS is spoken", path),
+    checkedOption("--tls-key <file>", "the certificate's key, PEM; only its owner and group may read it", path),
+    checkedOption("--tls-client-ca <file>", "let in only callers with a certificate of this authority, PEM", path),
+    switchOption("listen-without-tls", "listen on an address that others reach, although nothing is encrypted"),
+  ];
+}
 
-/** By the option parser's own word; what it does not name is a default. */
-const ORIGINS: Readonly<Record<string, Setting["from"]>> = { cli: "command line", env: "environment" };
+const BURST_MAX = 1_000_000;
+const PER_SECOND_MAX = 100_000;
+const AT_ONCE_MAX = 10_000;
+/** With fewer, the console of an operator and some importers would exclude each other. */
+const CONNECTIONS_LEAST = 16;
+const CONNECTIONS_MAX = 100_000;
+const CONNECTIONS_DEFAULT = 2_048;
+/** No limit. */
+const NONE = 0;
 
-/** The options as settings, of a command whose words have been read: in words, without secrets, and where each comes from. */
-function settingsIn(command: Command): readonly Setting[] {
+export function limitOptions(): readonly Option[] {
+  const [token, holder] = [TOKEN_ALLOWANCE, HOLDER_ALLOWANCE];
+  return [
+    limitOption("--token-burst-runs <n>", "runs that one token may take at once", token.atOnce, BURST_MAX),
+    limitOption(
+      "--token-runs-per-second <n>",
+      "runs a second that it may take after that",
+      token.perSecond,
+      PER_SECOND_MAX,
+    ),
+    limitOption("--holder-burst-runs <n>", "runs that one holder may take at once", holder.atOnce, BURST_MAX),
+    limitOption(
+      "--holder-runs-per-second <n>",
+      "runs a second that it may take after that",
+      holder.perSecond,
+      PER_SECOND_MAX,
+    ),
+    checkedOption(
+      "--leases-at-once <n>",
+      "leases and reports of one token (without tokens: one address) in flight at a time, and half of those of all; more fail with overloaded",
+      wholeNumber(1, AT_ONCE_MAX),
+    ).default(LEASES_AT_ONCE_DEFAULT),
+    checkedOption(
+      "--connections <n>",
+      "open connections at a time; further ones are closed",
+      wholeNumber(CONNECTIONS_LEAST, CONNECTIONS_MAX),
+    ).default(CONNECTIONS_DEFAULT),
+  ];
+}
+
+function limitOption(flags: string, description: string, byDefault: number, max: number): Option {
+  const number = z.preprocess((text) => (text === "none" ? String(NONE) : text), wholeNumber(NONE, max));
+  const whenUnset = `${byDefault}, none on loopback without tokens`;
+  const option = checkedOption(flags, `${description}; none or 0: no limit (default: ${whenUnset})`, number);
+  // The description alone, for doctor: the value follows from other options.
+  return option.default(undefined, whenUnset);
+}
+
+/** The store is reported without its password instead. */
+const NOT_REPORTED: ReadonlySet<string> = new Set(["store", "storeFile"]);
+
+/** By the option parser's own names. Any other source is a default. */
+const SOURCES: Readonly<Record<string, Setting["from"]>> = { cli: "command line", env: "environment" };
+
+/** Returns the options of a parsed command as settings, without secrets, each with its source. */
+function settingsOf(command: Command): readonly Setting[] {
   return command.options
-    .filter((option) => !NOT_TOLD.has(option.attributeName()))
+    .filter((option) => !NOT_REPORTED.has(option.attributeName()))
     .map((option) => {
       const name = option.attributeName();
-      const value = inWords(command.getOptionValue(name)) ?? option.defaultValueDescription ?? null;
-      return { name: option.name(), value, from: ORIGINS[command.getOptionValueSource(name) ?? ""] ?? "default" };
+      const value = formatValue(command.getOptionValue(name)) ?? option.defaultValueDescription ?? null;
+      return { name: option.name(), value, from: SOURCES[command.getOptionValueSource(name) ?? ""] ?? "default" };
     });
 }
 
-function inWords(value: unknown): string | null {
+function formatValue(value: unknown): string | null {
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
-  const [text = null] = withoutPasswords([value === true ? "yes" : value === false ? "no" : String(value)]);
-  return text;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return redactUrl(String(value));
 }
