@@ -1,4 +1,4 @@
-/** What a server repeats of a command that it refuses: a password is told to nobody. Whole commands: test/redaction.slow.test.ts. */
+/** What a server repeats of a command that it refuses: a password is told to nobody. Whole commands: packages/cli/test/redaction.slow.test.ts. */
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { echoOfProxy, echoOfRedis } from "../../../test/redis/echoing-redis.js";

@@ -1,10 +1,10 @@
 /** `callnumber recover --nodes`, run as an operator does: the number of data nodes of a healthy store in Redis changes. */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "./processes/command.js";
-import { until } from "./redis/redis-command.js";
-import { follow } from "./redis/replicated-redis.js";
-import { ownServerUnavailable, startRedisServer } from "./redis/test-redis.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
+import { until } from "../../../test/redis/redis-command.js";
+import { follow } from "../../../test/redis/replicated-redis.js";
+import { ownServerUnavailable, startRedisServer } from "../../../test/redis/test-redis.js";
 
 interface Answer {
   readonly code?: string;

@@ -3,12 +3,12 @@ import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import type { Store } from "../packages/coordinator/src/store.js";
-import { openStore } from "../packages/coordinator/src/stores/open-store.js";
-import { parseStoreUrl } from "../packages/coordinator/src/stores/store-url.js";
-import { initBackdated } from "./backdated.js";
-import { callnumber, folderForTest, serve } from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
+import { initBackdated } from "../../../test/backdated.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import type { Store } from "../../coordinator/src/store.js";
+import { openStore } from "../../coordinator/src/stores/open-store.js";
+import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
 
 /** Above everything that the stores here have leased, and far below their line. */
 const FORGOTTEN_RUN = 70_000;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
-import { callnumber, callnumberProcess, folderForTest, shell, startProcess } from "./processes/command.js";
+import { callnumber, callnumberProcess, folderForTest, shell, startProcess } from "../../../test/processes/command.js";
 
 const ONE_MAC = ["--mac", "de:ad:be:ef:00:01"];
 /** What each scheme must be told; those that keep state are told a file besides. */

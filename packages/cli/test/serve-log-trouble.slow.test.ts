@@ -5,7 +5,7 @@ import { closeSync, createReadStream, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@callnumber/client";
 import { expect, onTestFinished, test } from "vitest";
-import { COMMAND, folderForTest } from "./processes/command.js";
+import { COMMAND, folderForTest } from "../../../test/processes/command.js";
 
 const LEASE_COUNT = 300;
 

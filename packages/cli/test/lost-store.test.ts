@@ -3,9 +3,9 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
-import { removeWithMarkers } from "./markers-of-stores.js";
-import { callnumber, type Finished, folderForTest, serve, shell } from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
+import { removeWithMarkers } from "../../../test/markers-of-stores.js";
+import { callnumber, type Finished, folderForTest, serve, shell } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 let folder: string;
 let witnessFolder: string;

@@ -6,10 +6,10 @@
 import { join } from "node:path";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { expect, onTestFinished, test } from "vitest";
-import { CallNumberCheck } from "./faults/call-number-check.js";
-import { type MintingEvent, MintingProcess } from "./faults/minting-process.js";
-import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
+import { CallNumberCheck } from "../../../test/faults/call-number-check.js";
+import { type MintingEvent, MintingProcess } from "../../../test/faults/minting-process.js";
+import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 const RUNS_LEFT = 12;
 const RUNS_AFTERWARDS = 6;

@@ -2,7 +2,7 @@
 import { SCHEMES } from "@callnumber/schemes";
 import { WORLDS } from "@callnumber/schemes/collisions";
 import { describe, expect, test } from "vitest";
-import { callnumber, shell, startOnTerminal } from "./processes/command.js";
+import { callnumber, shell, startOnTerminal } from "../../../test/processes/command.js";
 
 const COLUMNS = 80;
 const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[mK]`, "g");

@@ -1,7 +1,7 @@
 /** `callnumber schemes` with `list`, `parse` and `odds` as somebody types them who chooses a numbering scheme, or found a number. */
 import { SCHEMES } from "@callnumber/schemes";
 import { describe, expect, test } from "vitest";
-import { callnumber, shell, startOnTerminal } from "./processes/command.js";
+import { callnumber, shell, startOnTerminal } from "../../../test/processes/command.js";
 
 /** 1,000 a second from 10 nodes, for 10 years. */
 const USUAL_LOAD = { perSecond: 1_000, nodes: 10, seconds: 315_569_520 };

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { callnumber, folderForTest, serve } from "./processes/command.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 
 test("serve leases from the namespace that is whole, and from the other one after stop, recover and start", async () => {
   const path = join(await folderForTest(), "store.db");

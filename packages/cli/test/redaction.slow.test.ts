@@ -5,11 +5,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newToken } from "../packages/coordinator/src/tokens/token.js";
-import { callnumber, type Finished, folderForTest, serveProcess } from "./processes/command.js";
-import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "./redis/echoing-redis.js";
-import { sharedRedis } from "./redis/test-redis.js";
-import { replaceFile } from "./tls/files.js";
+import { callnumber, type Finished, folderForTest, serveProcess } from "../../../test/processes/command.js";
+import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "../../../test/redis/echoing-redis.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { replaceFile } from "../../../test/tls/files.js";
+import { newToken } from "../../coordinator/src/tokens/token.js";
 
 /** Where no coordinator answers. */
 const NOWHERE = "http://127.0.0.1:1";

@@ -1,6 +1,6 @@
 /** Commands that send a token: over plain HTTP to another machine they say so, once, where no program reads. */
 import { expect, test } from "vitest";
-import { callnumber } from "./processes/command.js";
+import { callnumber } from "../../../test/processes/command.js";
 
 /** Of no machine (RFC 6890); who answers instead, if anybody, is not the point. */
 const ELSEWHERE = "http://240.0.0.1:7300";

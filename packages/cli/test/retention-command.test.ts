@@ -5,10 +5,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
-import { fillSqlite } from "../bench/filled-ledgers.js";
-import { openStore, parseStoreUrl } from "../packages/coordinator/src/index.js";
-import { initBackdated } from "./backdated.js";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "./processes/command.js";
+import { fillSqlite } from "../../../bench/filled-ledgers.js";
+import { initBackdated } from "../../../test/backdated.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
+import { openStore, parseStoreUrl } from "../../coordinator/src/index.js";
 
 const NAMESPACE = "main";
 /** Over ninety days, until now. */

@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, shell } from "./processes/command.js";
+import { callnumber, folderForTest, shell } from "../../../test/processes/command.js";
 
 /** The file system makes a file, and takes no byte of it: as a full one does. */
 const withoutRoom = (line: string) => shell(`ulimit -f 0; ${line}`);

@@ -13,8 +13,8 @@ import {
   RUN_MAX,
 } from "@callnumber/protocol/codec";
 import { expect, inject, test } from "vitest";
-import { seededRandom } from "./faults/seeded-random.js";
-import { callnumber, type Finished, folderForTest, REPOSITORY, shell } from "./processes/command.js";
+import { seededRandom } from "../../../test/faults/seeded-random.js";
+import { callnumber, type Finished, folderForTest, REPOSITORY, shell } from "../../../test/processes/command.js";
 
 const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
 /** What a pipe hands over at once is 64 KiB: this is cut some dozens of times, at every place of a line. */

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { inspectAnswerSchema } from "@callnumber/protocol/schemas";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { seededRandom } from "./faults/seeded-random.js";
-import { callnumber, folderForTest, serve, shell } from "./processes/command.js";
+import { seededRandom } from "../../../test/faults/seeded-random.js";
+import { callnumber, folderForTest, serve, shell } from "../../../test/processes/command.js";
 
 const NOBODY = "http://127.0.0.1:1";
 

@@ -2,9 +2,9 @@
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { callnumber, folderForTest } from "./processes/command.js";
-import { newAuthority } from "./tls/certificates.js";
-import { replaceFile, writeTlsFiles } from "./tls/files.js";
+import { callnumber, folderForTest } from "../../../test/processes/command.js";
+import { newAuthority } from "../../../test/tls/certificates.js";
+import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 
 /** Where nobody answers. */
 const NOWHERE = "http://127.0.0.1:1";

@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newStoreId } from "../packages/coordinator/src/store-id.js";
-import { thisMachine } from "../packages/coordinator/src/stores/sqlite-machine.js";
-import { SqliteStore } from "../packages/coordinator/src/stores/sqlite-store.js";
-import { callnumber, folderForTest, startOnTerminal } from "./processes/command.js";
+import { callnumber, folderForTest, startOnTerminal } from "../../../test/processes/command.js";
+import { newStoreId } from "../../coordinator/src/store-id.js";
+import { thisMachine } from "../../coordinator/src/stores/sqlite-machine.js";
+import { SqliteStore } from "../../coordinator/src/stores/sqlite-store.js";
 
 const HOUR_MS = 3_600_000;
 

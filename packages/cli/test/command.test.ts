@@ -16,8 +16,8 @@ import {
   serveOnTerminal,
   serveProcess,
   shell,
-} from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
+} from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 const NOBODY = "http://127.0.0.1:1";
 

@@ -3,8 +3,8 @@ import process from "node:process";
 import { PassThrough, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { run } from "../packages/cli/dist/run.js";
-import { callnumber, callnumberProcess, serve, startCommand } from "./processes/command.js";
+import { callnumber, callnumberProcess, serve, startCommand } from "../../../test/processes/command.js";
+import { run } from "../dist/run.js";
 
 const NOBODY = "http://127.0.0.1:1";
 

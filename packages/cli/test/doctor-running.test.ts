@@ -1,11 +1,11 @@
 /** `doctor` next to a coordinator that runs: it examines the store that is served, and shows how that coordinator was started. */
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "./processes/command.js";
-import { command } from "./redis/redis-command.js";
-import { sharedRedis } from "./redis/test-redis.js";
-import { newAuthority } from "./tls/certificates.js";
-import { replaceFile, writeTlsFiles } from "./tls/files.js";
+import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
+import { command } from "../../../test/redis/redis-command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { newAuthority } from "../../../test/tls/certificates.js";
+import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -2,8 +2,8 @@
 import type { ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { endlessServer } from "./endless-server.js";
-import { callnumber } from "./processes/command.js";
+import { endlessServer } from "../../../test/endless-server.js";
+import { callnumber } from "../../../test/processes/command.js";
 
 const MIB = 1024 * 1024;
 /** What the kernels of both sides may keep for an asker that reads no more. */

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { COMMAND, callnumber, folderForTest } from "./processes/command.js";
+import { COMMAND, callnumber, folderForTest } from "../../../test/processes/command.js";
 
 const TOKEN = /^cn_[A-Za-z0-9_-]{43}$/;
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
-import { COMMAND, callnumber, folderForTest, serve, shellLine } from "./processes/command.js";
+import { COMMAND, callnumber, folderForTest, serve, shellLine } from "../../../test/processes/command.js";
 
 const namesIn = (log: string): string[] =>
   log

@@ -5,7 +5,14 @@ import { join } from "node:path";
 import { exportEndSchema } from "@callnumber/protocol/operator-schemas";
 import { type LedgerEntry, pathOf } from "@callnumber/protocol/wire";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { callnumber, folderForTest, serve, shell, startCommand, startOnTerminal } from "./processes/command.js";
+import {
+  callnumber,
+  folderForTest,
+  serve,
+  shell,
+  startCommand,
+  startOnTerminal,
+} from "../../../test/processes/command.js";
 
 const ESC = String.fromCharCode(27);
 const COLOURS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");

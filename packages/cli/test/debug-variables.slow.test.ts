@@ -1,10 +1,10 @@
 /** What is set to look into a program by its libraries' own words, `DEBUG` and `NODE_DEBUG`, shows no password and no token. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newToken } from "../packages/coordinator/src/tokens/token.js";
-import { callnumberProcess, folderForTest, serveProcessWith } from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
-import { replaceFile } from "./tls/files.js";
+import { callnumberProcess, folderForTest, serveProcessWith } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { replaceFile } from "../../../test/tls/files.js";
+import { newToken } from "../../coordinator/src/tokens/token.js";
 
 /** What a variable makes libraries say of themselves, so that it is seen to be heard; undefined where nothing is said. */
 const VARIABLES: readonly [string, string, RegExp | undefined][] = [

@@ -8,10 +8,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
-import { command } from "./redis/redis-command.js";
-import { startRespServer } from "./redis/resp-server.js";
-import { sharedRedis } from "./redis/test-redis.js";
+import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
+import { command } from "../../../test/redis/redis-command.js";
+import { startRespServer } from "../../../test/redis/resp-server.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 /** The title, the screen, colours, in both spellings of escape; text that is turned; and a line that looks like one of ours. */
 const BAD = "BAD\u001b]0;OWNED\u0007\u001b[2J\u009b32m\u202egpj.exe\u2028\nCALLNUMBER OK";

@@ -1,7 +1,7 @@
 /** Several namespaces in one store, as an operator works with them: `init` for each, `status` for one and for all. */
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, serve } from "./processes/command.js";
+import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 
 async function storeUrl(): Promise<string> {
   return `sqlite:${join(await folderForTest(), "store.db")}`;

@@ -4,7 +4,7 @@ import { appendFile, chmod, readFile, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, folderForTest, type RunningCoordinator, serve } from "./processes/command.js";
+import { callnumber, folderForTest, type RunningCoordinator, serve } from "../../../test/processes/command.js";
 
 interface Place {
   readonly folder: string;

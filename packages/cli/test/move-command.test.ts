@@ -2,8 +2,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { callnumber, type Finished, folderForTest, serve } from "./processes/command.js";
-import { sharedRedis } from "./redis/test-redis.js";
+import { callnumber, type Finished, folderForTest, serve } from "../../../test/processes/command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
 
 interface Places {
   readonly from: string;
