@@ -242,12 +242,14 @@ describe("with a coordinator on the embedded store", () => {
     const { url } = await serve(store, "--create");
     const second = await callnumber(["serve", "--store", store, "--port", "0"]);
     expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("store_locked") });
-    const other = `sqlite:${join(await folderForTest(), "store.db")}`;
+    const folder = await folderForTest();
+    const other = `sqlite:${join(folder, "store.db")}`;
     const samePort = await callnumber(["serve", "--store", other, "--create", "--port", new URL(url).port]);
     expect(samePort).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port/s),
+      stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port.*port_taken/s),
     });
+    expect(await readdir(folder)).toEqual([]);
   });
 
   test("init begins where it is told, refuses to begin twice, and waits for the coordinator to stop", async () => {
@@ -312,17 +314,6 @@ describe("with a coordinator on Redis", () => {
     expect(await first.stop("SIGINT")).toBe(0);
   });
 
-  test("passwords are shown nowhere", async () => {
-    const outputs = [
-      await callnumber(["serve", "--store", "redis://user:geheim@127.0.0.1:1/0"]),
-      await callnumber(["serve", "--store", "redis://user:geheim@127.0.0.1:1/x"]),
-      await callnumber(["init", "--store", "redis://user:geheim@127.0.0.1:1?foo=1", "--json"]),
-    ];
-    for (const { code, stdout, stderr } of outputs) {
-      expect(code).toBeGreaterThan(0);
-      expect(stdout + stderr).not.toContain("geheim");
-    }
-  });
 });
 
 describe("mistakes", () => {
@@ -440,15 +431,6 @@ describe("mistakes", () => {
       code: 1,
       stderr: expect.stringMatching(/`callnumber init --store \S+ --namespace lists`/),
     });
-  });
-
-  test("a port that is taken leaves no new store behind", async () => {
-    const { url } = await serve("memory:");
-    const folder = await folderForTest();
-    const store = `sqlite:${join(folder, "store.db")}`;
-    const refused = await callnumber(["serve", "--store", store, "--create", "--port", new URL(url).port]);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("port_taken") });
-    expect(await readdir(folder)).toEqual([]);
   });
 
   test("serve reports the misuse and not the port when the port is in use too", async () => {

@@ -16,7 +16,6 @@ import {
 
 const ESC = String.fromCharCode(27);
 const COLOURS = new RegExp(`${ESC}\\[[\\d;]*m`, "g");
-const SCREENS = new RegExp(`${ESC}\\[\\?1049[hl]`);
 let asked = 0;
 
 async function coordinator() {
@@ -205,16 +204,15 @@ describe("status", () => {
     expect(seen()).not.toContain(ESC);
   });
 
-  test("--watch draws over itself on a terminal, and leaves the last look there", async ({ skip }) => {
+  test("--watch replaces the state before on a terminal, and leaves the last one", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const { to } = await coordinator();
     const watch = startOnTerminal(80, "status", "--watch", "--every", "1", ...to);
     await expect.poll(() => watch.output().stdout.split(`${ESC}[H`).length).toBeGreaterThan(2);
     watch.typeCtrlC();
     expect(await watch.ended()).toBe(0);
-    const [, shown = "", left = ""] = watch.output().stdout.split(SCREENS);
-    expect(shown).toContain("Ctrl-C ends");
-    expect(left.replaceAll(COLOURS, "")).toMatch(/^namespace main on the sqlite store/);
+    const last = watch.output().stdout.split(`${ESC}[H${ESC}[2J`).at(-1) ?? "";
+    expect(last.replaceAll(COLOURS, "")).toMatch(/^namespace main on the sqlite store[^]*Ctrl-C ends/);
   });
 });
 

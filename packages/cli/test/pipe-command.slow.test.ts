@@ -16,7 +16,7 @@ import { expect, inject, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
 import { callnumber, type Finished, folderForTest, REPOSITORY, shell } from "../../../test/processes/command.js";
 
-const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+const COMMAND = join(REPOSITORY, "packages", "cli", "bin", "callnumber.js");
 /** What a pipe hands over at once is 64 KiB: this is cut some dozens of times, at every place of a line. */
 const LINE_COUNT = 300_000;
 

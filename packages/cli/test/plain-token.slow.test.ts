@@ -10,12 +10,7 @@ const at = (coordinator: string) => ["--coordinator", coordinator];
 
 test.each([
   ["status", "--json"],
-  ["runs"],
   ["export"],
-  ["status", "--all-namespaces"],
-  ["runs", "1"],
-  ["inspect", "2VznWE2i"],
-  ["doctor", "--store", "memory:"],
   ["next"],
 ])("%s says it once, on standard error", async (...words) => {
   const { stdout, stderr } = await callnumber([...words, ...at(ELSEWHERE)], withToken);

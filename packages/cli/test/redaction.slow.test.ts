@@ -1,7 +1,4 @@
-/**
- * A password in a store's address, and a token where it does not belong: every command is given one, rightly and wrongly, in every way
- * there is, and none shows it.
- */
+/** A password in a store's URL: every command is given one, rightly and wrongly, in every way there is, and none prints it. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,14 +6,8 @@ import { callnumber, type Finished, folderForTest, serveProcess } from "../../..
 import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "../../../test/redis/echoing-redis.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { replaceFile } from "../../../test/tls/files.js";
-import { newToken } from "../../coordinator/src/tokens/token.js";
 
-/** Where no coordinator answers. */
-const NOWHERE = "http://127.0.0.1:1";
 const WRONG = "geheim-und-falsch-0123456789";
-const TOKEN = newToken();
-/** Whoever repeats it may cut it. */
-const TOKEN_KNOWN_BY = TOKEN.slice(3, 15);
 
 /** What each command needs behind it to come as far as it can; those with `coordinator` ask one, the others open a store. */
 const COMMANDS: Readonly<
@@ -116,97 +107,6 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       for (const secret of [password, WRONG]) expect(stdout + stderr).not.toContain(secret.slice(0, 12));
     }
   });
-});
-
-describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks }) => {
-  test("shows no token that was given it where something else belongs", async () => {
-    const folder = await folderForTest();
-    const elsewhere = [
-      "--store",
-      `sqlite:${folder}/store.db`,
-      ...(name === "move" ? ["--to", `sqlite:${folder}/to.db`] : []),
-    ];
-    const running = [
-      callnumber([name, ...words, "--json", ...(asks === undefined ? elsewhere : [])], {
-        env: {
-          CALLNUMBER_TOKEN_FILE: TOKEN,
-          CALLNUMBER_STORE_FILE: asks === undefined ? "" : TOKEN,
-          CALLNUMBER_NAMESPACE: TOKEN,
-        },
-      }),
-    ];
-    // What a command does not know is told by one function for all of them.
-    if (ONE_OF_EACH_KIND.has(name)) {
-      running.push(
-        callnumber([name, TOKEN]),
-        callnumber([name, "--json", TOKEN]),
-        callnumber([name, ...words, `--token=${TOKEN}`]),
-        callnumber([name, ...words, "--json", `--token=${TOKEN}`]),
-        callnumber([name, ...words, "--namespace", TOKEN]),
-      );
-      if (asks === "coordinator") running.push(callnumber([name, ...words, "--token-file", TOKEN]));
-    }
-    for (const { stdout, stderr } of await Promise.all(running)) expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
-  });
-});
-
-/** What was typed, with TOKEN for a token. */
-const MISPLACED_TOKENS = [
-  "TOKEN",
-  "serve --tokens-file TOKEN",
-  "serve --name TOKEN",
-  "serve --store TOKEN",
-  "token create --tokens-file /nonexistent/tokens --role TOKEN --namespace main",
-  "token create --tokens-file /nonexistent/tokens --role lease --namespace TOKEN",
-  "token create --tokens-file /nonexistent/tokens --role lease --all-namespaces --note TOKEN",
-  "token revoke TOKEN --tokens-file /nonexistent/tokens",
-  "token list --tokens-file TOKEN",
-  "init --namespace lists --label key=TOKEN",
-  "status --token-file TOKEN",
-  `status --coordinator ${NOWHERE}/TOKEN`,
-  `next --coordinator ${NOWHERE}/TOKEN`,
-  "inspect --namespace main http://127.0.0.1/TOKEN",
-  "decode TOKEN TOKEN",
-  "schemes list TOKEN",
-  "schemes parse --scheme uuid TOKEN",
-  "schemes mint --scheme uuid --state TOKEN",
-  "schemes odds --space TOKEN",
-  "schemes simulate --world TOKEN",
-];
-
-// In words and as JSON in turns: both are made by one function for all of them.
-test.each(MISPLACED_TOKENS.map((line, index) => [index % 2 === 0 ? line : `${line} --json`]))(
-  "a token is not repeated by: callnumber %s",
-  async (line) => {
-    const { code, stdout, stderr } = await callnumber(line.split(" ").map((word) => word.replace("TOKEN", TOKEN)));
-    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
-    expect(code).not.toBe(0);
-    // For people: programs that read JSON there are not told.
-    const isWarned = stderr.includes("a token on the command line can be read by every user");
-    expect(isWarned).toBe(!line.endsWith("--json"));
-  },
-);
-
-test("a token on standard input is not repeated", async () => {
-  for (const words of [
-    ["decode", "-"],
-    ["schemes", "parse", "-"],
-    ["schemes", "parse", "--json", "-"],
-    ["inspect", "-"],
-    ["inspect", "--json", "-"],
-  ]) {
-    const { stdout, stderr } = await callnumber(words, { input: `2VznWE2i\n${TOKEN}\n` });
-    expect(stdout + stderr).not.toContain(TOKEN_KNOWN_BY);
-  }
-});
-
-test("a token that was typed is in no process list", async () => {
-  const folder = await folderForTest();
-  const store = `sqlite:${folder}/store.db`;
-  const { child } = await serveProcess(store, "--create", "--witness-folder", join(folder, TOKEN));
-  const shown = readFileSync(`/proc/${child.pid}/cmdline`, "latin1");
-  expect(shown).toContain("cn_(token)");
-  expect(shown).not.toContain(TOKEN_KNOWN_BY);
 });
 
 /** Each flag and its value as one word. */

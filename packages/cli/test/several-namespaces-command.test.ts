@@ -46,14 +46,6 @@ describe("init", () => {
     });
   });
 
-  test("leaves a store that is in use to its coordinator", async () => {
-    const store = await storeUrl();
-    await serve(store, "--create");
-    expect(await callnumber(["init", "--namespace", "lists", "--store", store])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/a coordinator \("callnumber serve"\).*Stop it first.*\(store_locked\)/),
-    });
-  });
 });
 
 test("status --json has the capacity figures, and null where they can't be had", async () => {
@@ -68,9 +60,3 @@ test("status --json has the capacity figures, and null where they can't be had",
   });
 });
 
-test("a public question is answered only by a coordinator that was told to", async () => {
-  const path = "/v1/public/namespaces/main/call-numbers/2VznWE2i";
-  const [silent, open] = [await serve("memory:"), await serve("memory:", "--public-inspect")];
-  expect((await fetch(silent.url + path)).status).toBe(404);
-  expect(await (await fetch(open.url + path)).json()).toEqual({ callNumber: "2VznWE2i", canExist: false });
-});
