@@ -313,7 +313,6 @@ describe("with a coordinator on Redis", () => {
     );
     expect(await first.stop("SIGINT")).toBe(0);
   });
-
 });
 
 describe("mistakes", () => {

@@ -8,11 +8,7 @@ const WORD = /^callnumber: the token goes to http:\/\/240\.0\.0\.1:7300 in plain
 const withToken = { env: { CALLNUMBER_TOKEN: "cn_secret" } };
 const at = (coordinator: string) => ["--coordinator", coordinator];
 
-test.each([
-  ["status", "--json"],
-  ["export"],
-  ["next"],
-])("%s says it once, on standard error", async (...words) => {
+test.each([["status", "--json"], ["export"], ["next"]])("%s says it once, on standard error", async (...words) => {
   const { stdout, stderr } = await callnumber([...words, ...at(ELSEWHERE)], withToken);
   expect(stderr.match(WORD)).toHaveLength(1);
   expect(stdout + stderr).not.toContain("cn_secret");

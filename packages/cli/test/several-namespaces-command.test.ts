@@ -45,7 +45,6 @@ describe("init", () => {
       stderr: expect.stringContaining("namespace_not_initialised"),
     });
   });
-
 });
 
 test("status --json has the capacity figures, and null where they can't be had", async () => {
@@ -59,4 +58,3 @@ test("status --json has the capacity figures, and null where they can't be had",
     capacity: { lineRunsPerSecond: 2, alarms: [], holders: [{ name: "callnumber-next" }] },
   });
 });
-

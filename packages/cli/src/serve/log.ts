@@ -2,10 +2,69 @@
  * The log of `serve`: JSON by pino, or text for a terminal. Leasing never waits for the log and never ends because of it.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { isDoubt, type Log } from "@callnumber/coordinator";
-import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
+import {
+  CALLER_EVENTS,
+  EventHub,
+  EventSuppressor,
+  filledLine,
+  isDoubt,
+  type Log,
+  RecentEvents,
+  SILENT_LOG,
+} from "@callnumber/coordinator";
+import { escapeAndShorten, escapeJson, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
+import type { CommandContext } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { pino } from "pino";
+import { running } from "../command-io.js";
+
+export interface LogOptions {
+  readonly name: string;
+  readonly logLevel?: string;
+  readonly json?: boolean;
+}
+
+export interface ServeLog {
+  /** Gets every event, and writes the log. */
+  readonly events: EventHub;
+  readonly recentEvents: RecentEvents;
+  /** Stops the console's event streams. */
+  endStreams(): void;
+  /** Writes what waits, as far as that is possible within a second. */
+  close(): Promise<void>;
+}
+
+/** Opens the log on standard output. On a terminal it is text, unless its level or JSON was asked for. */
+export function openLog(
+  { name, logLevel, json = false }: LogOptions,
+  commands: CommandContext,
+  say: (text: string) => void,
+): ServeLog {
+  const command = running();
+  const { stdout } = command.io;
+  const destination = stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, say });
+  command.onEnd(() => destination?.flush());
+  const hooks = { streamWrite: (line: string) => escapeJson(filledLine(line, commands)) };
+  const log =
+    stdout.isTTY && logLevel === undefined && !json
+      ? terminalLog(say)
+      : pino({ level: logLevel ?? "info", base: { coordinator: name }, hooks }, destination?.stream ?? stdout);
+  const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
+  const events = new EventHub(SILENT_LOG);
+  events.subscribe(suppressor.take);
+  destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
+  const recentEvents = new RecentEvents();
+  events.subscribe(recentEvents.take);
+  return {
+    events,
+    recentEvents,
+    endStreams: () => recentEvents.close(),
+    close: async () => {
+      suppressor.close();
+      await destination?.close();
+    },
+  };
+}
 
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
 const RETRY_MS = 20;

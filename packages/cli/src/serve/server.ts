@@ -1,24 +1,18 @@
 /** Runs a coordinator until it is stopped. */
 import { createServer as createProbe } from "node:net";
 import {
-  CALLER_EVENTS,
   Coordinator,
   createServer,
   describeStore,
-  EventHub,
-  EventSuppressor,
-  filledLine,
   LedgerFiles,
   LedgerTrimmer,
   type OpenStore,
   openStore,
   parseStoreUrl,
-  RecentEvents,
-  SILENT_LOG,
   type StoreAddress,
 } from "@callnumber/coordinator";
 import { checkpointsOf } from "@callnumber/coordinator/operator";
-import { escapeJson, escapeLines } from "@callnumber/coordinator/text";
+import { escapeLines } from "@callnumber/coordinator/text";
 import {
   type CommandContext,
   commandLine,
@@ -26,22 +20,18 @@ import {
   OPERATOR_ROUTES,
   type Setting,
 } from "@callnumber/protocol/operator";
-import { pino } from "pino";
 import { RELEASE, running } from "../command-io.js";
 import { formatNewNamespace } from "../commands/init.js";
 import { untilHungUp, untilStopped } from "../signals.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
-import { LogDestination, terminalLog } from "./log.js";
+import { type LogOptions, openLog } from "./log.js";
 import { exposureOf, followTlsFiles, readTls, type TlsOptions, tlsPathsOf } from "./tls.js";
 
-export interface ServeOptions extends AccessOptions, LimitOptions, TlsOptions {
+export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, TlsOptions {
   readonly store: string;
   readonly namespace: string;
   readonly port: number;
-  readonly name: string;
-  readonly logLevel?: string;
   readonly create?: boolean;
-  readonly json?: boolean;
   readonly witnessFolder: string;
   readonly ledgerDir?: string;
   readonly accept: readonly string[];
@@ -63,7 +53,7 @@ interface Call {
 
 export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Call): Promise<void> {
   const command = running();
-  const { stdout, stderr } = command.io;
+  const { stderr } = command.io;
   // With --json there is the log alone, which has the same events.
   const say: Say = options.json ? () => {} : (text) => stderr.write(`${escapeLines(filledCommands(text, commands))}\n`);
   // Leasing goes on when the terminal is gone or the disk full.
@@ -82,20 +72,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     );
   }
   const checkpoints = checkpointsOf(address, options.witnessFolder);
-  const destination = stdout.fd === undefined ? undefined : new LogDestination({ fd: stdout.fd, say });
-  command.onEnd(() => destination?.flush());
-  const { logLevel = "info", json = false } = options;
-  const isText = stdout.isTTY && options.logLevel === undefined && !json;
-  const hooks = { streamWrite: (line: string) => escapeJson(filledLine(line, commands)) };
-  const log = isText
-    ? terminalLog(say)
-    : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, destination?.stream ?? stdout);
-  const suppressor = new EventSuppressor(CALLER_EVENTS, ({ level, event, fields }) => log[level](fields, event));
-  const events = new EventHub(SILENT_LOG);
-  events.subscribe(suppressor.take);
-  destination?.onDropped((dropped) => events.error(dropped, "log_lines_lost"));
-  const recent = new RecentEvents();
-  events.subscribe(recent.take);
+  const { events, recentEvents, ...log } = openLog(options, commands, say);
   const { greeting, ...access } = await accessOf(options, events, say);
   const tls = tlsPaths && readTls(tlsPaths);
   // After every check of the options: a misuse is reported as such, whatever else uses the port.
@@ -131,7 +108,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       coordinator,
       release: RELEASE,
       events,
-      recentEvents: recent,
+      recentEvents,
       ...access,
       listenWithoutTokens: options.listenWithoutTokens ?? false,
       listenWithoutTls: options.listenWithoutTls ?? false,
@@ -161,13 +138,12 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     await server.stop();
     unfollowTls?.();
     await trimmer.stop();
-    recent.close();
+    log.endStreams();
     await coordinator.stopTouching();
     events.info({ reason }, "stop");
   } finally {
-    suppressor.close();
     await opened.store.close();
-    await destination?.close();
+    await log.close();
   }
 }
 
