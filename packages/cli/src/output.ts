@@ -55,18 +55,18 @@ export function failureText(error: unknown, asJson: boolean): string {
   const isMisuse = error instanceof TypeError || error instanceof RangeError;
   if (asJson) {
     const ownCode = typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error";
-    return `${jsonLine({ code: ownCode, message: redactUrl(String(message ?? error)) })}\n`;
+    return `${jsonLine({ code: ownCode, message: String(message ?? error) })}\n`;
   }
   if (!isMisuse && typeof code !== "string") {
     const stack = error instanceof Error ? String(error.stack) : String(error);
-    return `callnumber: a fault of our own: ${escapeLines(redactUrl(stack))}\n`;
+    return `callnumber: a fault of our own: ${escapeLines(stack)}\n`;
   }
   const advice = ADVICE.get(code);
-  const text = `callnumber: ${withContext(redactUrl(String(message)))}${typeof code === "string" ? ` (${code})` : ""}`;
+  const text = `callnumber: ${withContext(String(message))}${typeof code === "string" ? ` (${code})` : ""}`;
   return escapeLines(`${advice === undefined ? text : `${text}. ${advice}`}\n`);
 }
 
-/** Formats a message of the option parser, with `--json` in the form of other failures. */
+/** Formats a message of the option parser, which repeats values. With `--json` in the form of other failures. */
 export function misuseText(text: string, asJson: boolean): string {
   const safe = redactUrl(text);
   if (!asJson) return escapeLines(safe);

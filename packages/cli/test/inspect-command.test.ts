@@ -1,6 +1,5 @@
 /** `callnumber inspect` as an operator types it: a number, a URL, a slip, or a million lines through a pipe. */
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -124,19 +123,6 @@ describe("many, on standard input", () => {
     expect(head).toMatch(/^CALL NUMBER +VERDICT +RUN +SEQ +LEASED AT +WHO/);
     expect(rows.map((row) => row.slice(0, 8))).toEqual(numbers);
     expect(rows[0]).toMatch(/reported +99 +0 +\S+Z +callnumber-next on \S+, pid \d+$/);
-  });
-
-  test("fit the terminal, where there is one", async ({ skip }) => {
-    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
-    const { url, numbers } = await world();
-    const file = join(await folderForTest(), "numbers.txt");
-    await writeFile(file, numbers.join("\n"));
-    const inspected = await shell(
-      `script -qec "stty cols 60; callnumber inspect - --coordinator ${url} < ${file}" /dev/null < /dev/null`,
-    );
-    const lines = inspected.stdout.split(/\r?\n/).filter((line) => line !== "");
-    expect(lines).toHaveLength(numbers.length + 1);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
   });
 
   test("are asked about 4 at a time, and told in their order, however the answers come", async () => {
