@@ -1,6 +1,6 @@
 /** A lock that is a file's name: the process that creates the file holds it, and the file contains its id. */
 import { closeSync, openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
-import process from "node:process";
+import { pid } from "node:process";
 
 /**
  * Creates the file; returns false when it exists already.
@@ -15,7 +15,7 @@ export function makeLockFile(path: string): boolean {
     throw error;
   }
   try {
-    writeFileSync(file, `${process.pid}\n`);
+    writeFileSync(file, `${pid}\n`);
   } catch (error) {
     unlinkSync(path);
     throw error;
@@ -28,8 +28,8 @@ export function makeLockFile(path: string): boolean {
 /** Returns the holder for a message. Its id is unknown when it has just ended. */
 export function holderOfLock(path: string): string {
   try {
-    const pid = readFileSync(path, "utf8").trim();
-    if (/^\d{1,10}$/.test(pid)) return `process ${pid}`;
+    const text = readFileSync(path, "utf8").trim();
+    if (/^\d{1,10}$/.test(text)) return `process ${text}`;
   } catch {
     // Gone, or not to be read.
   }

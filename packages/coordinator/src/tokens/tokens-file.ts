@@ -30,7 +30,7 @@ export async function readTokensFile(path: string): Promise<TokensFile> {
   return mustBeThere(await readIfThere(path, { isKept: false }), path);
 }
 
-/** As `readTokensFile`, for a command that shows or changes the file and leaves it to its owner: root may, whoever that is. */
+/** As `readTokensFile`, for a command that shows or changes the file and leaves it to its owner: root may, for any owner. */
 export async function readKeptTokensFile(path: string): Promise<TokensFile> {
   return mustBeThere(await readIfThere(path, { isKept: true }), path);
 }
