@@ -16,7 +16,7 @@ import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 const ofCoordinator = createRequire(new URL("../packages/coordinator/package.json", import.meta.url));
 const { fastify } = ofCoordinator("fastify");
 const { serializerCompiler, validatorCompiler } = ofCoordinator("fastify-type-provider-zod");
-const { pino } = ofCoordinator("pino");
+const { pino } = createRequire(new URL("../packages/cli/package.json", import.meta.url))("pino");
 const { z } = ofCoordinator("zod");
 
 const NAME = "bench";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
-const PUBLISHED = ["protocol", "client", "schemes", "coordinator"];
+const PUBLISHED = ["protocol", "client", "schemes", "coordinator", "cli"];
 
 const STEPS = [
   ["types of the tests", "tsc", ["-p", "tsconfig.tests.json"]],

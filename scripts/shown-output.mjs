@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const COMMAND = join(ROOT, "packages", "coordinator", "bin", "callnumber.js");
+const COMMAND = join(ROOT, "packages", "cli", "bin", "callnumber.js");
 const BLOCK = /(<!-- output -->\n+```console\n)\$ callnumber ([^\n]*)\n[\s\S]*?(```\n)/g;
 
 const isWriting = process.argv.includes("--write");

@@ -60,16 +60,16 @@ const RULES: readonly Rule[] = [
     allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process|v8))$/,
   },
   {
-    because: "the coordinator's rules know ports only: no HTTP, no store, no command",
-    // What stands together in index.ts is put together by whoever uses the package.
-    files: /^packages\/coordinator\/src\/(?!index\.ts$)[a-z-]+\.ts$/,
+    because: "the coordinator's rules know ports only: no HTTP, no store",
+    // index.ts and operator.ts export what other packages use.
+    files: /^packages\/coordinator\/src\/(?!(index|operator)\.ts$)[a-z-]+\.ts$/,
     forbidden:
-      /^(packages\/coordinator\/src\/(http|stores|cli)\/(?!server$|store$|open-store$|store-url$)|fastify|ioredis|@photostructure|commander|pino)/,
+      /^(packages\/coordinator\/src\/(http|stores)\/(?!server$|store$|open-store$|store-url$)|fastify|ioredis|@photostructure)/,
   },
   {
     because: "http answers for a coordinator and never reaches past it into a store",
     files: /^packages\/coordinator\/src\/http\//,
-    forbidden: /^packages\/coordinator\/src\/(stores|cli)\/|ioredis|@photostructure/,
+    forbidden: /^packages\/coordinator\/src\/stores\/|ioredis|@photostructure/,
   },
   {
     because:
@@ -82,8 +82,7 @@ const RULES: readonly Rule[] = [
     because:
       "the guard, the operator's verbs and what trims a ledger know ports only: they hold for every store, a simulated one too",
     files: /^packages\/coordinator\/src\/(guard|operator|retention)\//,
-    forbidden:
-      /^packages\/coordinator\/src\/(stores\/(?!store$)|http\b|cli\b|coordinator\b)|ioredis|@photostructure|fastify|commander/,
+    forbidden: /^packages\/coordinator\/src\/(stores\/(?!store$)|http\b|coordinator\b)|ioredis|@photostructure|fastify/,
   },
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
@@ -95,7 +94,7 @@ const RULES: readonly Rule[] = [
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|private-mode)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
@@ -115,30 +114,39 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "in the coordinator only the command uses the client: a coordinator fits the client's LeaseSource by shape",
-    files: /^packages\/coordinator\/src\/(?!cli\/)/,
-    forbidden: /^@callnumber\/client/,
+      "the coordinator is a library: no command line, no client (it fits the client's LeaseSource by shape), no log writer",
+    files: /^packages\/coordinator\/src\//,
+    forbidden: /^(@callnumber\/(client|schemes)|callnumber|commander|pino)/,
   },
   {
     because:
-      "what needs no coordinator starts at once: encode and decode load no store, no server and no schema library",
+      "commands that need no coordinator start at once: encode and decode load no store, no server and no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|command-io|failure|release|hidden-passwords|run|main)\./,
+      /^packages\/cli\/src\/(commands\/(encode|decode)|input|number-bytes|output|command-io|redact-url|run|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|command-io|filled-commands|release|hidden-passwords|program|run)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(async_hooks|events|module|process|stream|tty))$/,
+      /^(packages\/cli\/src\/(input|number-bytes|output|command-io|redact-url|program|run)|@callnumber\/(coordinator\/text|protocol\/(codec|operator|wire))|commander|node:(async_hooks|events|module|process|stream|tty|util))$/,
   },
   {
     because:
-      "what mounts the commands about numbering schemes, and what it gives them, starts at once too: no store, no server, no client, no schema library",
-    files:
-      /^packages\/coordinator\/src\/cli\/(schemes-command|colours|table|terminal-table|text-width)\.|^packages\/coordinator\/src\/(lock-file|real-path)\./,
+      "what mounts the commands about numbering schemes, and what it gives them, loads no store, no server, no client, no schema library",
+    files: /^packages\/cli\/src\/(commands\/schemes|table|lock-file)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(colours|command-io|hidden-passwords|pipe-lines|print|table|terminal-table|text-width)|lock-file|real-path|shown-text|tokens-in-text)|@callnumber\/schemes\/commands|commander|node:(fs|path|process|util))$/,
+      /^(packages\/cli\/src\/(command-io|input|lock-file|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
+  },
+  {
+    because: "only serve loads the HTTP server: other commands act on a store, or on a coordinator over HTTP",
+    files: /^packages\/cli\/src\/(?!serve\/|signals\.)/,
+    forbidden: /^@callnumber\/coordinator$/,
+  },
+  {
+    because: "the command line uses the other packages by their public names",
+    files: /^packages\/cli\/src\//,
+    forbidden: /^packages\/(?!cli\/)/,
   },
   {
     because: "nothing depends on the command line: it stands on top",
-    files: /^packages\/(?!coordinator\/src\/cli\/)/,
-    forbidden: /\/cli\//,
+    files: /^packages\/(?!cli\/)/,
+    forbidden: /^(packages\/cli\/|callnumber$)/,
   },
   {
     because:
@@ -161,7 +169,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Only what a person starts may read the environment or end the process. */
-const STARTED_BY_PEOPLE = /^(packages\/coordinator\/src\/cli\/main\.|examples\/)/;
+const STARTED_BY_PEOPLE = /^(packages\/cli\/src\/main\.|examples\/)/;
 const ENVIRONMENT_OR_EXIT = /process\.(env|exit\b)|\b(env|exit|argv)\b[^;]*from "node:process"/;
 
 /** What a process has once, where several commands may run in it. */
@@ -203,17 +211,15 @@ describe("the architecture", () => {
   });
 
   test("only main.ts knows the process of the command: the others are given streams, environment and signals", () => {
-    const command = sources.filter(({ path }) =>
-      /^packages\/(coordinator\/src\/cli|schemes\/src\/commands)\//.test(path),
-    );
+    const command = sources.filter(({ path }) => /^packages\/(cli\/src|schemes\/src\/commands)\//.test(path));
     const found = command.filter(({ text }) => OWN_PROCESS.test(text)).map(({ path }) => path);
-    expect(found).toEqual(["packages/coordinator/src/cli/main.ts"]);
+    expect(found).toEqual(["packages/cli/src/main.ts"]);
   });
 
   test("the command loads a sub-command only when it is asked for", () => {
-    const program = sources.find(({ path }) => path === "packages/coordinator/src/cli/program.ts");
-    expect(program?.text).toMatch(/import\("\.\/decode-command\.js"\)/);
-    expect(program?.text).not.toMatch(/from "\.\/[a-z]+-command\.js"/);
+    const program = sources.find(({ path }) => path === "packages/cli/src/program.ts");
+    expect(program?.text).toMatch(/import\("\.\/commands\/decode\.js"\)/);
+    expect(program?.text).not.toMatch(/from "\.\/commands\//);
   });
 
   test("no import goes round in a circle", () => {

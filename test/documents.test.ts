@@ -56,9 +56,11 @@ describe("docs/errors.md", () => {
 
 describe("docs/monitoring.md", () => {
   const folder = "packages/coordinator/src";
-  const sources = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => read(join(folder, name)));
+  const sources = [folder, "packages/cli/src"].flatMap((root) =>
+    readdirSync(join(REPOSITORY, root), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => read(join(root, name))),
+  );
   /** Those whose name is a state of the guard are written by that name. */
   const states = ["open", "in_doubt", "fenced"];
   const namesOf = (pattern: RegExp) => sources.flatMap((text) => [...text.matchAll(pattern)].map(([, name]) => name));

@@ -3,7 +3,7 @@
  * none. What does not fit goes on in the next line and is never cut, for a table may be all that is left of an hour.
  */
 import process from "node:process";
-import { widthOf } from "../packages/coordinator/src/cli/text-width.js";
+import { widthOf } from "../packages/cli/src/table.js";
 
 export interface FiguresRow {
   readonly figures: readonly (string | number)[];

@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { onTestFinished } from "vitest";
-import { shortened } from "../packages/coordinator/src/cli/text-width.js";
+import { shortened } from "../packages/cli/src/table.js";
 
 /** Words, or what says them anew each time: then they go on while nobody calls. */
 export type Words = string | (() => string);

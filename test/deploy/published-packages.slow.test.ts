@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../processes/command.js";
 
-const NAMES = ["protocol", "client", "schemes", "coordinator"];
+const NAMES = ["protocol", "client", "schemes", "coordinator", "cli"];
 
 test.each(NAMES)("%s", (name) => {
   const folder = join(REPOSITORY, "packages", name);

@@ -29,7 +29,7 @@ const HOST_COUNT = 3;
 export const MASTER_HOST = 0;
 const IMPORTER_HOSTS = [MASTER_HOST, MASTER_HOST, 1, 2];
 const CONTROL_HOSTS = [MASTER_HOST, 1];
-const COMMAND = fileURLToPath(new URL("../../packages/coordinator/bin/callnumber.js", import.meta.url));
+const COMMAND = fileURLToPath(new URL("../../packages/cli/bin/callnumber.js", import.meta.url));
 const PLAIN_COUNTER = fileURLToPath(new URL("./plain-counter-process.mjs", import.meta.url));
 /** Runs a second after a doubt: four importers at the pace below use less. */
 const RATE = 16;

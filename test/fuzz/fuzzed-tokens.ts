@@ -1,8 +1,7 @@
 /** Tokens of every role, the same in every run: what was found with one is found again from its bytes alone. */
 
-import { digestOf, tokenIdOf } from "../../packages/coordinator/src/tokens/token.js";
+import { digestOf, type TokenRecord, tokenIdOf } from "../../packages/coordinator/src/tokens/token.js";
 import { TokenDoor } from "../../packages/coordinator/src/tokens/token-door.js";
-import type { TokenRecord } from "../../packages/coordinator/src/tokens/token-record.js";
 
 export interface FuzzedToken {
   readonly token: string;

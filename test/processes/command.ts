@@ -7,11 +7,11 @@ import { delimiter, dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { shellWord } from "@callnumber/protocol/operator";
 import { onTestFinished } from "vitest";
-import { run } from "../../packages/coordinator/dist/cli/run.js";
+import { run } from "../../packages/cli/dist/run.js";
 import { removeWithMarkers } from "../markers-of-stores.js";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
-export const COMMAND = join(REPOSITORY, "packages", "coordinator", "bin", "callnumber.js");
+export const COMMAND = join(REPOSITORY, "packages", "cli", "bin", "callnumber.js");
 /** With `callnumber`, and the Node that runs the tests. */
 export const PATH_WITH_COMMAND = [
   join(REPOSITORY, "node_modules", ".bin"),

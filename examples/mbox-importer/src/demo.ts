@@ -17,7 +17,7 @@ import { ignoreClosedPipes, printable } from "./terminal.js";
 
 const MBOX_IMPORTER = fileURLToPath(new URL("../bin/mbox-importer.js", import.meta.url));
 /** The `callnumber` command, as the coordinator's package ships it. */
-const CALLNUMBER = fileURLToPath(new URL("../bin/callnumber.js", import.meta.resolve("@callnumber/coordinator")));
+const CALLNUMBER = fileURLToPath(new URL("../bin/callnumber.js", import.meta.resolve("callnumber")));
 const PROCESS_COUNT = 4;
 const SHOWN_COUNT = 10;
 const HELP_TEXT = `Imports mail with a coordinator of its own, in a temporary directory, and looks a call number up again.

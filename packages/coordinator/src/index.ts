@@ -1,11 +1,21 @@
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
+export { CALLER_EVENTS, EventSuppressor } from "./event-suppressor.js";
 export { EventHub } from "./events.js";
-export type { Door } from "./http/access.js";
+export { filledLine } from "./filled-json.js";
+export { isDoubt } from "./guard/state.js";
+export { type Door, OPEN_DOOR } from "./http/access.js";
+export { endInWords, nearEnd } from "./http/certificate-end.js";
+export type { HostNames } from "./http/host-names.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
+export type { SignInTokens } from "./http/sessions.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
+export { TlsReload } from "./http/tls-reload.js";
 export type { LedgerQuery } from "./ledger-page.js";
-export type { Log } from "./log.js";
+export type { Allowance } from "./limits/buckets.js";
+export { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export { type Log, SILENT_LOG } from "./log.js";
+export { RecentEvents } from "./recent-events.js";
 export { LedgerFiles } from "./retention/ledger-files.js";
 export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
 export { type OpenStore, openStore, removeRestartMarker } from "./stores/open-store.js";
@@ -20,5 +30,6 @@ export type {
   Store,
 } from "./stores/store.js";
 export { describeStore, parseStoreUrl, type StoreAddress } from "./stores/store-url.js";
-export { readTokensFile } from "./tokens/read-tokens-file.js";
+export type { TokenRecord } from "./tokens/token.js";
 export { TokenDoor } from "./tokens/token-door.js";
+export { readTokensFile } from "./tokens/tokens-file.js";

@@ -5,7 +5,6 @@
  * fifth of a request's CPU), so that the keeping ends when none has come for a while.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { withoutTokens } from "./tokens-in-text.js";
 
 /** As the fields stand on a log line. */
 export interface TraceContext {
@@ -15,7 +14,7 @@ export interface TraceContext {
   readonly parentSpanId: string;
   /** 2 hexadecimal digits; the last bit says that the trace is recorded. */
   readonly traceFlags: string;
-  /** What vendors add, as it came but for tokens; left out when it came malformed or not at all. */
+  /** What vendors add, as it came; left out when it came malformed or not at all. */
   readonly traceState?: string;
 }
 
@@ -45,9 +44,7 @@ export function traceContextOf({ traceparent, tracestate }: Headers): TraceConte
   if (version === INVALID_VERSION || (version === "00" && more !== undefined)) return undefined;
   if (NOTHING_BUT_ZEROS.test(traceId) || NOTHING_BUT_ZEROS.test(parentSpanId)) return undefined;
   const context = { traceId, parentSpanId, traceFlags };
-  return typeof tracestate === "string" && isTraceState(tracestate)
-    ? { ...context, traceState: withoutTokens(tracestate) }
-    : context;
+  return typeof tracestate === "string" && isTraceState(tracestate) ? { ...context, traceState: tracestate } : context;
 }
 
 /** Does something within the context that the headers tell of, if any: what is logged by it bears the context. */

@@ -5,7 +5,7 @@ import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { makeToken } from "../src/tokens/made-token.js";
+import { makeToken } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 import { holder } from "./commands-for-test.js";
 import { type Bytes, sendBytes } from "./raw-client.js";

@@ -6,7 +6,7 @@ import { EventHub } from "../src/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { makeToken } from "../src/tokens/made-token.js";
+import { makeToken } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 import { holder } from "./commands-for-test.js";
 import { faultsOfLog } from "./log-faults.js";
@@ -93,7 +93,6 @@ test.each([
   ["is half a character", "\ud800"],
   ["is half a character where it is cut", `${"x".repeat(63)}😀`],
   ["is longer than any name", "n".repeat(1_500)],
-  ["is a token", importer.token],
 ])("a name that %s makes a line of its own, short and harmless", async (_, name) => {
   for (const own of [{ name }, { host: name }])
     expect(await lease({ holder: { ...holder, ...own }, runCount: 0 })).toBe(400);

@@ -2,8 +2,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
-import { labelsInWords } from "../src/cli/print.js";
-import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
 import { shown, visible, visibleJson, visibleLines } from "../src/shown-text.js";
 import { asStoreError } from "../src/stores/redis/errors.js";
@@ -45,14 +43,4 @@ test("JSON means the same", () => {
     expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)));
   });
   fc.assert(both);
-});
-
-test("a name or a label with blanks looks like one", () => {
-  expect(["mail 1", "mail-1  closed", " mail", "mail\u3000"].map(nameCell)).toEqual([
-    "mail 1",
-    '"mail-1  closed"',
-    '" mail"',
-    '"mail\u3000"',
-  ]);
-  expect(labelsInWords({ labels: { a: "x b=y", c: "d", e: "=" } })).toBe('a="x b=y" c=d e==');
 });

@@ -5,13 +5,11 @@ import type { FastifyRequest } from "fastify";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
 import { ACCESSES_OF } from "../src/http/caller.js";
-import { bearerTokenIn } from "../src/tokens/bearer.js";
-import { makeToken, type TokenWishes } from "../src/tokens/made-token.js";
-import { digestOf, newToken, TOKEN_PATTERN, tokenIdOf } from "../src/tokens/token.js";
-import { TokenDoor } from "../src/tokens/token-door.js";
+import { digestOf, makeToken, newToken, TOKEN_PATTERN, type TokenSettings, tokenIdOf } from "../src/tokens/token.js";
+import { bearerTokenIn, TokenDoor } from "../src/tokens/token-door.js";
 
-const LEASE: TokenWishes = { role: "lease", namespaces: ["main"] };
-const made = (wishes: Partial<TokenWishes> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);
+const LEASE: TokenSettings = { role: "lease", namespaces: ["main"] };
+const made = (wishes: Partial<TokenSettings> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);
 
 function asked(...rawHeaders: readonly string[]): FastifyRequest {
   return { raw: { rawHeaders } } as unknown as FastifyRequest;

@@ -1,5 +1,5 @@
 /** What a command line gives the commands of schemes, as plain as it can be: no terminal, no colors, tables without a width. */
-import { holderOfLock, makeLockFile } from "../../coordinator/dist/lock-file.js";
+import { holderOfLock, makeLockFile } from "../../cli/dist/lock-file.js";
 import { realPathOf } from "../../coordinator/dist/real-path.js";
 import type { Column, LockedFiles, SchemesIo } from "../src/commands/io.js";
 
@@ -23,7 +23,6 @@ export function plainIo(): SchemesIo {
     paint: (_style, text) => text,
     table: plainTable,
     answerLines: async () => {},
-    withoutSecrets: (text) => text,
     files: FILES,
   };
 }

@@ -8,7 +8,6 @@ import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
 import { withinTrace } from "../trace-context.js";
 import { refusedCaller } from "./refused-caller.js";
 
@@ -62,9 +61,9 @@ export function refusalsTold(log: Log): Refusals {
   };
 }
 
-/** What is said of an address may quote it: a caller may have put a token there, or what acts on the terminal of who reads it. */
+/** A message may quote a URL that acts on the terminal of whoever reads it. */
 function clean(answer: Refusal): Refusal {
-  return { ...answer, message: shown(withoutTokens(answer.message), MESSAGE_LENGTH_MAX) };
+  return { ...answer, message: shown(answer.message, MESSAGE_LENGTH_MAX) };
 }
 
 /** What was asked, and by whom. */
@@ -79,13 +78,13 @@ function isCutOff({ raw }: FastifyRequest): boolean {
 
 /** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
 function pathIn({ url }: FastifyRequest): string {
-  return withoutTokens(url).slice(0, PATH_LENGTH_TOLD);
+  return url.slice(0, PATH_LENGTH_TOLD);
 }
 
 /** What the path names, whether or not there is such a namespace; undefined when it names none. */
 function namespaceIn({ params }: FastifyRequest): string | undefined {
   const { namespace } = (params ?? {}) as { namespace?: unknown };
-  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? withoutTokens(namespace) : undefined;
+  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? namespace : undefined;
 }
 
 function sendError(reply: FastifyReply, refusal: Refusal): ErrorAnswer {

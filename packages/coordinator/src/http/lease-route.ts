@@ -2,14 +2,13 @@
  * before the store is. */
 
 import type { Socket } from "node:net";
-import { leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
+import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { LeaseLimits } from "../limits/lease-limits.js";
 import type { TypedApp } from "./app.js";
 import { errorResponses } from "./error-responses.js";
-import { leaseBodySchema } from "./names-without-tokens.js";
 
 interface LeaseRouteOptions {
   readonly coordinator: Coordinator;
@@ -24,7 +23,7 @@ export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOpt
       schema: {
         summary: "Lease 1 to 64 contiguous runs",
         params: z.object({ namespace: namespaceSchema }),
-        body: leaseBodySchema,
+        body: leaseRequestSchema,
         response: { 201: leaseSchema, ...errorResponses },
       },
     },

@@ -1,13 +1,16 @@
 /** `GET /v1/namespaces`: which there are, and which one needs somebody. `POST …/labels`: what people call one by. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { namespaceDescriptionSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import {
+  labelsRequestSchema,
+  namespaceDescriptionSchema,
+  namespacesAnswerSchema,
+} from "@callnumber/protocol/operator-schemas";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import type { TypedApp } from "./app.js";
 import { maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";
-import { labelsBodySchema } from "./names-without-tokens.js";
 
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
   app.get(
@@ -33,7 +36,7 @@ export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, releas
       schema: {
         summary: "Give a namespace its labels, instead of those it had",
         params: z.object({ namespace: namespaceSchema }),
-        body: labelsBodySchema,
+        body: labelsRequestSchema,
         response: { 200: namespaceDescriptionSchema, ...errorResponses },
       },
     },

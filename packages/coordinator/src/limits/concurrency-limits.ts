@@ -8,7 +8,7 @@ import { CoordinatorError } from "../errors.js";
 /** For one client. Those who lease together wait for each other; a pool of importers that starts at once is served within milliseconds. */
 export const LEASES_AT_ONCE_DEFAULT = 64;
 /** For one client: more than a browser has connections. A read of the ledger may hold up a lease for one step of its way. */
-export const READS_AT_ONCE = 16;
+const READS_AT_ONCE = 16;
 /** For one client: anybody may ask whether a call number can exist, and each request asks the store. */
 export const PUBLIC_READS_AT_ONCE = 8;
 /** For one client. An export takes minutes, and reads as fast as its client does. */

@@ -1,19 +1,17 @@
 /**
- * Lets in who bears a token that is known. Knows digests only, and nothing of where they are kept.
- * Whoever is not let in is not told why: a wrong token, a revoked one and none are the same.
+ * Authenticates by tokens, of which it knows digests only. A client that is not authenticated does not learn why: a wrong token, a
+ * revoked one and none are the same.
  */
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { Door } from "../http/access.js";
 import { ACCESSES_OF, type Caller } from "../http/caller.js";
-import { bearerTokenIn } from "./bearer.js";
-import { digestOf, TOKEN_PATTERN } from "./token.js";
-import type { TokenRecord } from "./token-record.js";
+import { digestOf, TOKEN_PATTERN, type TokenRecord } from "./token.js";
 
 interface KnownToken {
   readonly digest: Buffer;
   readonly caller: Caller;
-  /** Equal for tokens that may do the same. */
+  /** Equal for records that grant the same access. */
   readonly key: string;
 }
 
@@ -24,7 +22,7 @@ export class TokenDoor implements Door {
   #known: readonly KnownToken[] = [];
   #callers: ReadonlySet<Caller> = new Set();
 
-  /** @param isEqual compares two digests in a time that tells nothing of them; another one is for tests. */
+  /** @param isEqual compares two digests in constant time; others are for tests. */
   constructor(records: readonly TokenRecord[], isEqual: IsEqual = timingSafeEqual) {
     this.#isEqual = isEqual;
     this.replace(records);
@@ -36,26 +34,26 @@ export class TokenDoor implements Door {
   }
 
   /**
-   * Who bears the token; undefined when nobody is known by it. The same object for the same token, as long as `knows` holds.
-   * Takes equally long whichever of the tokens it is, or whether it is none.
+   * Returns the caller with this token; undefined for an unknown token. The same object for the same token, as long as `knows` holds.
+   * Takes equally long for every token, known or not.
    */
   callerOfToken(token: string): Caller | undefined {
     if (!TOKEN_PATTERN.test(token)) return undefined;
     const digest = digestOf(token);
     let found: Caller | undefined;
     for (const { digest: known, caller } of this.#known) {
-      // No early end: how long it takes must not tell how far down the list a guess came.
+      // No early end: the time must not tell how far down the list a guess came.
       if (this.#isEqual(known, digest)) found = caller;
     }
     return found;
   }
 
-  /** Whether a caller of before would still be let in as the same: its token was neither revoked nor changed. */
+  /** Whether the token of a caller was neither revoked nor changed. */
   knows(caller: Caller): boolean {
     return this.#callers.has(caller);
   }
 
-  /** From now on these tokens are good, and no others. */
+  /** From now on these tokens grant access, and no others. */
   replace(records: readonly TokenRecord[]): void {
     const before = new Map(this.#known.map((token) => [token.key, token]));
     this.#known = records.map((record) => before.get(keyOf(record)) ?? knownToken(record));
@@ -75,4 +73,20 @@ function knownToken(record: TokenRecord): KnownToken {
 
 function keyOf({ sha256, role, namespaces }: TokenRecord): string {
   return JSON.stringify([sha256, role, namespaces]);
+}
+
+/** As RFC 9110 and 6750 write it. */
+const BEARER = /^bearer +([^ ]+)$/i;
+
+/**
+ * Returns the bearer token; undefined when there is not exactly one. Node keeps the first of two `Authorization` headers and drops
+ * the other, by which a proxy in front may have decided: so the headers are read as they arrived, names and values in turn.
+ */
+export function bearerTokenIn(rawHeaders: readonly string[]): string | undefined {
+  const values = rawHeaders.filter((_, index) => index % 2 === 1 && isAuthorization(rawHeaders[index - 1]));
+  return values.length === 1 ? BEARER.exec(values[0] as string)?.[1] : undefined;
+}
+
+function isAuthorization(name: string | undefined): boolean {
+  return name?.toLowerCase() === "authorization";
 }

@@ -17,8 +17,6 @@ export interface SchemesIo {
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string;
   /** Answers each line of standard input on standard output; a line for which `answer` throws, on standard error. */
   answerLines(answer: (line: string) => string): Promise<void>;
-  /** The text without passwords and tokens in it: people paste addresses. */
-  withoutSecrets(text: string): string;
   readonly files: LockedFiles;
 }
 

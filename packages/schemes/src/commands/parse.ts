@@ -39,8 +39,7 @@ export function parseCommand(io: SchemesIo): Command {
       const schemes = scheme === undefined ? SCHEMES : [scheme];
       const isPipe = texts.length === 1 && texts[0] === "-";
       if (isPipe) return io.answerLines((line) => (json ? answerAsJson(line, schemes, io) : answerLine(line, schemes)));
-      for (const [index, typed] of texts.entries()) {
-        const text = io.withoutSecrets(typed);
+      for (const [index, text] of texts.entries()) {
         const answer = json ? answerAsJson(text, schemes, io) : answerInFull(text, schemes, io);
         if (answer !== undefined) io.print(`${index === 0 || json ? "" : "\n"}${answer}`);
       }

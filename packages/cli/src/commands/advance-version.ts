@@ -1,0 +1,157 @@
+/** `advance-version`: prints what it means to leave a version, and asks. Then numbering continues in the next one. */
+import { createInterface } from "node:readline/promises";
+import {
+  type AdvancePlan,
+  advanceVersion,
+  DAMAGED,
+  describeStore,
+  PHASES,
+  planAdvance,
+  refusalOfAdvance,
+} from "@callnumber/coordinator/operator";
+import { VERSION_MAX } from "@callnumber/protocol/codec";
+import { Command } from "commander";
+import { commandIo } from "../command-io.js";
+import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { formatCount, formatTime, print, printJson } from "../output.js";
+import {
+  commandAgain,
+  openExistingStore,
+  type StoreOptions,
+  storeOption,
+  witnessFolderOption,
+} from "../store-options.js";
+
+interface Options extends StoreOptions {
+  readonly namespace: string;
+  readonly to?: number;
+  readonly beforeItsEnd?: boolean;
+  readonly clockIsRight?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+export function advanceVersionCommand(): Command {
+  const command = new Command("advance-version")
+    .summary("go on in the next version when the run space of this one ends")
+    .description(
+      "Ends the version that a namespace leases from, for ever, and goes on at run 1 of the next one: there are eight, 0 to 7. Says what that " +
+        "means, and asks. Coordinators on Redis may run meanwhile, and go on by themselves; an embedded store must be stopped first. Refused " +
+        "before the clock line of the version has reached its last run.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber advance-version --store redis://127.0.0.1:6379\n  $ callnumber advance-version --store redis://127.0.0.1:6379 --to 1 --yes",
+    )
+    .action(advance);
+  const to = "the version to go to, for scripts: nothing is done where that is reached already";
+  return addOptions(command, [
+    storeOption(),
+    namespaceOption(),
+    witnessFolderOption(),
+    checkedOption("--to <version>", to, wholeNumber(1, VERSION_MAX)),
+    switchOption("before-its-end", "although less than 95 % of the version is used: the rest is given up"),
+    switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    switchOption("yes", "do it without asking"),
+  ]);
+}
+
+async function advance(options: Options, command: Command): Promise<void> {
+  const { namespace, to, json } = options;
+  const { address, store, checkpoints } = await openExistingStore(options, "its version never does");
+  const witness = checkpoints.witnessOf(namespace);
+  const request = {
+    store,
+    namespace,
+    witness,
+    isBeforeItsEnd: options.beforeItsEnd ?? false,
+    isClockChecked: options.clockIsRight ?? false,
+  };
+  try {
+    const plan = await planAdvance(request);
+    const { version } = plan.found;
+    if (to !== undefined && version >= to) {
+      if (json) printJson({ namespace, version, changed: false });
+      else print(`Namespace "${namespace}" is at version ${version} already. Nothing was changed.`);
+      return;
+    }
+    if (to !== undefined && to !== version + 1) {
+      throw new TypeError(
+        `--to ${to}: namespace "${namespace}" is at version ${version}, and a version is never left out`,
+      );
+    }
+    const refusal = refusalOfAdvance(plan, request);
+    if (refusal !== undefined) throw refusal;
+    if (!json) commandIo().stderr.write(`${formatPlan(plan, describeStore(address))}\n`);
+    if (!options.yes && !(await isConfirmed(namespace, json))) {
+      if (json) printJson({ ...planAsJson(plan), changed: false });
+      else print(`Nothing was changed. To do it:\n  ${commandAgain(command, "advance-version", { yes: true })}`);
+      return;
+    }
+    const { after } = await advanceVersion(request, plan);
+    const { phase } = await store.readNamespace(namespace);
+    if (json) printJson({ namespace, version: after.version, generation: after.generation, changed: true });
+    else print(formatDone(namespace, after.version, phase === PHASES.claimed));
+  } finally {
+    witness.close();
+    await store.close();
+  }
+}
+
+function formatPlan({ namespace, storeId, found, witnessed, isInDoubt, ...plan }: AdvancePlan, store: string): string {
+  const { version, highWaterMark, generation, changedAtMs } = found;
+  const next = version + 1;
+  const usedPercent = (plan.usedShare * 100).toFixed(3);
+  const givenUp = `${formatCount(plan.givenUpRunCount)} runs, ${formatCount(plan.givenUpCallNumberCount)} call numbers`;
+  return [
+    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    "found",
+    `  version            ${version}, of which ${usedPercent} % are used`,
+    `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
+    `  the clock line     reached the last run of version ${version} at ${formatTime(plan.lineEndsAtMs)}`,
+    ...(witnessed === DAMAGED ? ["  the witness        can't be read any more: the store is doubted"] : []),
+    "advancing means",
+    `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
+    "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",
+    isInDoubt
+      ? `  version ${next}          begins on its clock line, because the store may have forgotten that it began before`
+      : `  version ${next}          begins at run 1; on its clock line, when a coordinator finds that the store is in doubt`,
+    `  versions           ${VERSION_MAX - next} are left after that`,
+    "  there is no way back",
+  ].join("\n");
+}
+
+function planAsJson({ found, ...plan }: AdvancePlan): object {
+  const { namespace, storeId, usedShare, givenUpRunCount, lineEndsAtMs, isInDoubt } = plan;
+  const { version, highWaterMark, generation } = found;
+  return {
+    namespace,
+    storeId,
+    version,
+    highWaterMark,
+    generation,
+    usedShare,
+    givenUpRunCount,
+    lineEndsAtMs,
+    isInDoubt,
+  };
+}
+
+/** Asks at a terminal only. */
+async function isConfirmed(namespace: string, json: boolean | undefined): Promise<boolean> {
+  const { stdin, stderr } = commandIo();
+  if (json || !stdin.isTTY) return false;
+  const terminal = createInterface({ input: stdin, output: stderr });
+  try {
+    return (await terminal.question("Type the name of the namespace to do it: ")).trim() === namespace;
+  } finally {
+    terminal.close();
+  }
+}
+
+function formatDone(namespace: string, version: number, isClaimed: boolean): string {
+  const begin = isClaimed
+    ? "The store was in doubt: the next coordinator claims it, and leases from the clock line of the version on"
+    : "The next lease is run 1 of it";
+  return `Done: namespace "${namespace}" is at version ${version}. ${begin}. Coordinators that run notice within seconds.`;
+}

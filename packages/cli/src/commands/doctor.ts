@@ -1,0 +1,223 @@
+/** `doctor`: what prevents leasing on this store, and what an operator should change before it does. Changes nothing. */
+import { isLoopback, realPathOf } from "@callnumber/coordinator/machine";
+import {
+  checkpointsOf,
+  describeStore,
+  endInWords,
+  type Finding,
+  NO_NAMESPACE,
+  nearEnd,
+  openStore,
+  parseStoreUrl,
+  placeOf,
+  recordFindings,
+  type StoreAddress,
+} from "@callnumber/coordinator/operator";
+import { escapeAndShorten } from "@callnumber/coordinator/text";
+import { commandLine, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
+import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { Command } from "commander";
+import { running } from "../command-io.js";
+import { addOptions, type CoordinatorOptions, coordinatorOptions } from "../options.js";
+import { formatTime, print, printJson } from "../output.js";
+import { RequestError, requestJson } from "../requests.js";
+import { type StoreOptions, storeOption, witnessFolderOption } from "../store-options.js";
+
+interface Options extends StoreOptions, CoordinatorOptions {
+  readonly json?: boolean;
+}
+
+export function doctorCommand(): Command {
+  const command = new Command("doctor")
+    .summary("look whether the store could lose or repeat what it holds")
+    .description(
+      "Examines the servers and records of a store: --store, or without it the one that the running coordinator serves. Shows what ends " +
+        "leasing (the exit code is then 1), what is unwise, and the line of configuration that fixes it; then the settings of the " +
+        "coordinator that serves this store, where they differ from the defaults. Finds more with an operator's user in --store. Changes nothing.",
+    )
+    .addHelpText("after", "\nExamples:\n  $ callnumber doctor --store redis://operator:PASSWORD@127.0.0.1:6379")
+    .action(doctor);
+  return addOptions(command, [storeOption(), ...coordinatorOptions(), witnessFolderOption()]);
+}
+
+/** The settings of a coordinator that responds, or why there are none. */
+type RunningCoordinator =
+  | { readonly url: string; readonly settings: SettingsAnswer }
+  | { readonly url: string; readonly error: RequestError };
+
+interface Examination {
+  /** Without secrets. */
+  readonly store: string;
+  readonly coordinator: RunningCoordinator;
+  /** By the coordinator that responds. */
+  readonly isServed: boolean;
+  /** An embedded store, which only its coordinator can open; or no store was named. */
+  readonly isSeenByCoordinator: boolean;
+  readonly findings: readonly Finding[];
+}
+
+async function doctor(options: Options, command: Command): Promise<void> {
+  const isStoreGiven = command.getOptionValueSource("store") !== "default";
+  const examination = await examine(options, isStoreGiven);
+  const findings = [...examination.findings, ...certificateFindings(examination)];
+  const isIll = findings.some(({ code }) => code !== undefined);
+  if (isIll) running().exitCode = 1;
+  if (options.json) printJson({ ...asJson(examination), isIll, findings });
+  else print([formatPlace(examination), ...formatFindings(findings), ...formatCoordinator(examination)].join("\n"));
+}
+
+/** @throws RequestError without --store when a coordinator runs and does not report its store; CoordinatorError when the store can't be opened. */
+async function examine(options: Options, isStoreGiven: boolean): Promise<Examination> {
+  const address = parseStoreUrl(options.store);
+  const coordinator = await runningCoordinator(options);
+  const about = { store: describeStore(address), coordinator, isServed: false, isSeenByCoordinator: false };
+  const findingsThere = () => storeFindings(address, options.witnessFolder);
+  if ("error" in coordinator) {
+    // The served store may not be the default one.
+    if (!isStoreGiven && !NO_COORDINATOR.has(coordinator.error.code)) throw notReported(coordinator);
+    return { ...about, findings: await findingsThere() };
+  }
+  const { settings } = coordinator;
+  const isServed = !isStoreGiven || isSamePlace(address, settings.store);
+  // While a coordinator runs, no other process can open its embedded store.
+  if (isServed && (!isStoreGiven || address.kind === "sqlite")) {
+    const findings = [...settings.findings, ...(await guardFindings(options, settings.findings))];
+    return { ...about, store: settings.store, isServed, isSeenByCoordinator: true, findings };
+  }
+  if (!isServed && !options.json)
+    print(`The coordinator at ${coordinator.url} serves another store: ${escapeAndShorten(settings.store)}`);
+  return { ...about, isServed, findings: await findingsThere() };
+}
+
+/** Nothing responds there, or not a coordinator. */
+const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "answer_not_understood"]);
+
+function notReported({ url, error: { code, message } }: { url: string; error: RequestError }): RequestError {
+  return new RequestError(
+    code,
+    `doctor can't examine the store that is served: the coordinator at ${url} does not report it (${message}). ` +
+      "Pass --store, or a token of role operator",
+  );
+}
+
+async function runningCoordinator(options: Options): Promise<RunningCoordinator> {
+  const url = options.coordinator;
+  try {
+    return { url, settings: await requestJson(options, OPERATOR_ROUTES.settings, settingsAnswerSchema) };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return { url, error };
+  }
+}
+
+/** Whatever the login: the operator's user is another one than the coordinator's. */
+function isSamePlace(given: StoreAddress, served: string): boolean {
+  const servedNames = placeNames(servedAddress(served));
+  return placeNames(given).some((name) => servedNames.includes(name));
+}
+
+/** The text comes from another process. One that is no URL, as that of a memory store, names no place. */
+function servedAddress(text: string): StoreAddress {
+  try {
+    return parseStoreUrl(text);
+  } catch {
+    return { kind: "memory" };
+  }
+}
+
+function placeNames(address: StoreAddress): readonly string[] {
+  if (address.kind === "sqlite") return [realPathOf(address.path)];
+  const { group, addresses } = placeOf(address);
+  return addresses.map((text) => {
+    const [, host = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
+    return `${group} ${isLoopback(host) ? "localhost" : host}:${port}`;
+  });
+}
+
+async function storeFindings(address: StoreAddress, witnessFolder: string): Promise<readonly Finding[]> {
+  const { mustNotBeLost, remembered } = checkpointsOf(address, witnessFolder);
+  const { store } = await openStore(address, { create: false, mustNotBeLost });
+  try {
+    return [...(await store.preflight({ asOperator: true })), ...(await recordFindings(store, remembered()))];
+  } finally {
+    await store.close();
+  }
+}
+
+/** Why namespaces do not lease, as far as the findings about the servers do not say it. */
+async function guardFindings(options: Options, known: readonly Finding[]): Promise<readonly Finding[]> {
+  const isKnown = (code: unknown) => known.some((finding) => finding.code === code);
+  const { namespaces } = await requestJson(options, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema).catch(
+    (error: unknown) => {
+      if (error instanceof RequestError && isKnown(error.code)) return { namespaces: undefined };
+      throw error;
+    },
+  );
+  if (namespaces === undefined) return [];
+  if (namespaces.length === 0) return [NO_NAMESPACE];
+  return namespaces.flatMap(({ namespace, guard: { state, code, explanation } }) => {
+    if (state === "open" || code === null || isKnown(code)) return [];
+    const remedy = `\`${commandLine("status", namespace)}\``;
+    return [{ code, what: `namespace ${namespace}: ${explanation}`, remedy, namespaces: [namespace] }];
+  });
+}
+
+/** Warns of a certificate that expires within 14 days, or has expired. */
+function certificateFindings({ coordinator, isServed }: Examination): readonly Finding[] {
+  const endsAtMs = "settings" in coordinator && isServed ? coordinator.settings.certificateEndsAtMs : null;
+  const end = endsAtMs === null ? undefined : nearEnd(endsAtMs, Date.now());
+  if (end === undefined) return [];
+  const remedy = "put a new certificate and its key in their place; a coordinator that runs sees them within seconds";
+  return [{ what: endInWords(end), remedy }];
+}
+
+function asJson({ store, coordinator, isServed, isSeenByCoordinator }: Examination): object {
+  const { url } = coordinator;
+  const [settings, error] = "settings" in coordinator ? [coordinator.settings, null] : [null, coordinator.error];
+  return {
+    store,
+    seenBy: isSeenByCoordinator ? "coordinator" : "doctor",
+    servedStore: settings?.store ?? null,
+    running: settings === null || !isServed ? null : { url, ...settings },
+    notRunning: error === null ? null : { url, code: error.code, message: error.message },
+  };
+}
+
+function formatPlace({ store, coordinator, isSeenByCoordinator }: Examination): string {
+  return isSeenByCoordinator ? `${escapeAndShorten(store)}, as the coordinator at ${coordinator.url} sees it` : store;
+}
+
+function formatFindings(findings: readonly Finding[]): readonly string[] {
+  if (findings.length === 0) return ["  nothing found: it can be leased from, and nothing unwise is seen"];
+  return findings.flatMap(({ code, what, remedy, override }) => [
+    `  ${code === undefined ? "unwise" : `REFUSED (${code})`}: ${what}`,
+    `      change     ${remedy}`,
+    ...(override === undefined ? [] : [`      or accept  start the coordinator with --accept ${override}`]),
+  ]);
+}
+
+function formatCoordinator({ coordinator, isServed }: Examination): readonly string[] {
+  if ("error" in coordinator) return [formatUnknown(coordinator)];
+  return isServed ? formatSettings(coordinator) : [];
+}
+
+function formatUnknown({ url, error: { code, message } }: { url: string; error: RequestError }): string {
+  // The message names the coordinator already.
+  if (code === "coordinator_unreachable") return message;
+  return `the coordinator at ${url} does not tell its settings: ${message} (${code})`;
+}
+
+/** Shows settings other than the defaults. The text comes from another machine. */
+function formatSettings({ url, settings: answer }: { url: string; settings: SettingsAnswer }): readonly string[] {
+  const { release, startedAtMs, settings, certificateEndsAtMs } = answer;
+  const changed = settings.filter(({ from }) => from !== "default");
+  const width = Math.max(0, ...changed.map(({ name }) => name.length));
+  return [
+    `the coordinator at ${url}, release ${escapeAndShorten(release)}, has run since ${formatTime(startedAtMs)} with ${changed.length === 0 ? "the default settings" : "the defaults but for:"}`,
+    ...changed.map(
+      ({ name, value, from }) =>
+        `  ${escapeAndShorten(name).padEnd(width)}  ${escapeAndShorten(value ?? "not set")} (${from})`,
+    ),
+    ...(certificateEndsAtMs === null ? [] : [`TLS certificate: until ${formatTime(certificateEndsAtMs)}`]),
+  ];
+}

@@ -1,0 +1,109 @@
+/** `init`: makes a namespace, on the store itself. */
+import {
+  Coordinator,
+  checkpointsOf,
+  describeStore,
+  type NamespaceRecord,
+  openStore,
+  RATE_DEFAULT,
+  RATE_MAX,
+} from "@callnumber/coordinator/operator";
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { labelsSchema } from "@callnumber/protocol/schemas";
+import type { Holder } from "@callnumber/protocol/wire";
+import { Command, Option } from "commander";
+import { addOptions, checked, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { print, printJson } from "../output.js";
+import {
+  nodesOption,
+  persistentAddress,
+  type StoreOptions,
+  storeOption,
+  witnessFolderOption,
+} from "../store-options.js";
+
+type Labels = Holder["labels"];
+
+interface Options extends StoreOptions {
+  readonly namespace: string;
+  readonly label?: Labels;
+  readonly firstRun: number;
+  readonly rate: number;
+  readonly nodes: number;
+  readonly create?: boolean;
+  readonly json?: boolean;
+}
+
+export function initCommand(): Command {
+  const command = new Command("init")
+    .summary("make a namespace in a store")
+    .description(
+      "Makes a namespace: once for each, before the first lease, in a new store or in one that has others. Acts on the store itself; an " +
+        "embedded store must not be in use. If an archive already holds call numbers, give a first run above all of theirs.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber init --store redis://127.0.0.1:6379\n" +
+        "  $ callnumber init --namespace lists --label archive=lists --first-run 200000",
+    )
+    .action(init);
+  const rate = "by how many runs a second the clock line rises: 16,384 numbers each; never changes";
+  return addOptions(command, [
+    storeOption(),
+    namespaceOption(),
+    labelOption(),
+    switchOption("create", "make the file of the default store (a store that is named needs no flag)"),
+    checkedOption("--first-run <run>", "the first run to lease", wholeNumber(1, RUN_MAX)).default(1),
+    checkedOption("--rate <runs>", rate, wholeNumber(1, RATE_MAX)).default(RATE_DEFAULT),
+    nodesOption("how many data nodes could be promoted: the master and its replicas").default(1),
+    witnessFolderOption(),
+  ]);
+}
+
+/** May be given several times. */
+function labelOption(): Option {
+  const description = "a label of the namespace, for people; may be given up to 8 times";
+  return new Option("--label <name=value>", description).argParser((text: string, before: Labels = {}) => {
+    const [, name = "", value = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+    return checked(labelsSchema, { ...before, [name]: value });
+  });
+}
+
+/** @throws TypeError for a memory store. CoordinatorError as `Coordinator.initNamespace`. */
+async function init(options: Options, command: Command): Promise<void> {
+  const { namespace, label: labels = {}, firstRun, rate, nodes, witnessFolder } = options;
+  const address = persistentAddress(options.store, "there is nothing to init");
+  const checkpoints = checkpointsOf(address, witnessFolder);
+  const mayCreate = options.create ?? command.getOptionValueSource("store") !== "default";
+  const { store } = await openStore(address, {
+    create: mayCreate,
+    mustNotBeLost: () => {
+      checkpoints.mustNotBeLost();
+      if (mayCreate) checkpoints.makeDirectory();
+    },
+  });
+  try {
+    const coordinator = new Coordinator({ store, name: command.name(), witnessOf: checkpoints.witnessOf });
+    const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
+    if (Object.keys(labels).length > 0) await store.describeNamespace(namespace, labels);
+    // The key of the lease proofs is secret.
+    const { receiptKey: _, ...rest } = record;
+    if (options.json) printJson({ store: describeStore(address), ...rest, labels });
+    else print(formatNewNamespace(record, describeStore(address)));
+  } finally {
+    await store.close();
+  }
+}
+
+/** What the operator of a new namespace must know. */
+export function formatNewNamespace({ namespace, storeId, firstRun }: NamespaceRecord, store: string): string {
+  return [
+    `Made namespace "${namespace}" in ${store}`,
+    `  store id   ${storeId}`,
+    `  first run  ${firstRun}`,
+    "Keep the store id beside your archive and give it to the importers (expectedStoreId): they then refuse any other store.",
+    firstRun === 1
+      ? "If an archive already holds call numbers of this namespace, stop here: its runs begin at 1 too. Find its store, or init with --first-run."
+      : `Runs below ${firstRun} are never leased here.`,
+  ].join("\n");
+}

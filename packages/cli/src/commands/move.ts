@@ -1,0 +1,283 @@
+/** `move`: takes namespaces to another store. Prints what it finds and would do. With --apply it does it, or continues. */
+import {
+  CoordinatorError,
+  checkpointsOf,
+  describeStore,
+  type Finding,
+  type Moved,
+  type MovePlan,
+  moveNamespace,
+  openStore,
+  planMove,
+  type Store,
+  type StoreAddress,
+} from "@callnumber/coordinator/operator";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { Command } from "commander";
+import { z } from "zod";
+import { addOptions, checkedOption, namespaceOption, switchOption } from "../options.js";
+import { formatCount, formatTime, print, printJson } from "../output.js";
+import {
+  acceptOption,
+  nodesOption,
+  persistentAddress,
+  prepareTargetOption,
+  type StoreOptions,
+  storeOption,
+  witnessFolderOption,
+} from "../store-options.js";
+
+interface Options extends StoreOptions {
+  readonly to?: string;
+  readonly namespace: string;
+  readonly nodes: number;
+  readonly accept: readonly string[];
+  readonly apply?: boolean;
+  readonly json?: boolean;
+}
+
+const ALL = "all";
+
+export function moveCommand(): Command {
+  const command = new Command("move")
+    .summary("take a store to another place")
+    .description(
+      "Takes namespaces from one store to another, such as from the embedded store to Redis, with the ledger. The new store has a " +
+        "store id of its own and the next of the eight versions of call numbers. The old one is sealed permanently, and nothing is leased " +
+        "until a coordinator runs on the new one. Shows what it found and will do, and changes nothing without --apply. When it is cut " +
+        "short, run the same again: it goes on.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber move --to redis://127.0.0.1:6379\n" +
+        "  $ callnumber move --store redis://old:6379 --to redis://new:6379 --namespace all --nodes 3 --apply",
+    )
+    .action(move);
+  addOptions(command, [
+    storeOption(),
+    checkedOption("--to <url>", "the new store; nothing may be kept there yet", z.string().min(1)),
+    namespaceOption(`which space of runs, or ${ALL}`),
+    nodesOption("how many data nodes of the new store could be promoted: the master and its replicas").default(1),
+    acceptOption(),
+    witnessFolderOption(),
+    switchOption("apply", "do it"),
+  ]);
+  prepareTargetOption(command);
+  return command;
+}
+
+/** Both stores for people, without passwords. */
+interface Route {
+  readonly from: string;
+  readonly to: string;
+}
+
+async function move(options: Options): Promise<void> {
+  const { json, nodes, to } = options;
+  if (to === undefined) throw new TypeError("move has no new store. Pass --to URL or --to-file PATH");
+  const addresses = { from: movable(options.store), to: movable(to) };
+  if (placeOf(addresses.from) === placeOf(addresses.to)) {
+    throw new TypeError(`--store and --to are the same place: ${describeStore(addresses.to)}`);
+  }
+  const route: Route = { from: describeStore(addresses.from), to: describeStore(addresses.to) };
+  const { plans, findings } = await withStores(addresses, options, { create: false }, (stores) =>
+    planned(options, stores),
+  );
+  if (!options.apply) {
+    if (json) return printJson({ ...route, findings, namespaces: plans.map(planAsJson) });
+    print(plans.map((plan) => formatPlan(plan, route, nodes)).join("\n\n"));
+    for (const finding of findings) print(formatFinding(finding));
+    print("Nothing was changed. To do it: the same with --apply");
+    return;
+  }
+  for (const finding of findings) throw new CoordinatorError(finding.code, formatFinding(finding));
+  const moved = await withStores(addresses, options, { create: true }, async (stores) => {
+    const done: Moved[] = [];
+    for (const { namespace } of plans) {
+      const one = await withMove(options, stores, namespace, moveNamespace);
+      if (!json) print(formatMoved(one));
+      done.push(one);
+    }
+    return done;
+  });
+  if (json) printJson({ ...route, moved: moved.map(movedAsJson) });
+  else print(nextSteps(route));
+}
+
+interface Addresses {
+  readonly from: StoreAddress;
+  readonly to: StoreAddress;
+}
+
+interface Stores extends Addresses {
+  readonly source: Store;
+  readonly target: Store;
+}
+
+type StoppingFinding = Finding & { readonly code: NonNullable<Finding["code"]> };
+
+/** Returns all that is to be moved, and what prevents leasing from the new store. Changes nothing. */
+async function planned(
+  options: Options,
+  stores: Stores,
+): Promise<{ readonly plans: readonly MovePlan[]; readonly findings: readonly StoppingFinding[] }> {
+  const { namespace, accept } = options;
+  const plans: MovePlan[] = [];
+  for (const name of namespace === ALL ? await stores.source.listNamespaces() : [namespace]) {
+    plans.push(await withMove(options, stores, name, planMove));
+  }
+  if (plans.length === 0) {
+    throw new CoordinatorError(
+      "namespace_not_initialised",
+      `the store ${describeStore(stores.from)} holds no namespace`,
+    );
+  }
+  const findings = (await stores.target.preflight({ asOperator: true })).filter(
+    (finding): finding is StoppingFinding =>
+      finding.code !== undefined && (finding.override === undefined || !accept.includes(finding.override)),
+  );
+  return { plans, findings };
+}
+
+async function withMove<T>(
+  { nodes, witnessFolder }: Options,
+  { source, target, from, to }: Stores,
+  namespace: string,
+  act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
+): Promise<T> {
+  const witness = checkpointsOf(from, witnessFolder).witnessOf(namespace);
+  const targetWitness = checkpointsOf(to, witnessFolder).witnessOf(namespace);
+  try {
+    const newPlace = { store: target, place: placeOf(to), witness: targetWitness };
+    return await act({ store: source, namespace, witness, target: newPlace, nodeCount: nodes });
+  } finally {
+    witness.close();
+    targetWitness.close();
+  }
+}
+
+async function withStores<T>(
+  { from, to }: Addresses,
+  { witnessFolder }: Options,
+  { create }: { readonly create: boolean },
+  act: (stores: Stores) => Promise<T>,
+): Promise<T> {
+  const { mustNotBeLost } = checkpointsOf(from, witnessFolder);
+  const { store: source } = await openStore(from, { create: false, mustNotBeLost });
+  try {
+    const target = await openTarget(to, create);
+    try {
+      return await act({ from, to, source, target });
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** A store that does not exist yet is an empty one. */
+async function openTarget(address: StoreAddress, create: boolean): Promise<Store> {
+  try {
+    return (await openStore(address, { create })).store;
+  } catch (error) {
+    if (!(error instanceof CoordinatorError) || error.code !== "store_missing") throw error;
+    return (await openStore({ kind: "memory" }, { create })).store;
+  }
+}
+
+function movable(url: string): StoreAddress {
+  return persistentAddress(url, "nothing is moved from or to it");
+}
+
+/** The same text for the same place, whatever the login; printable, and without spaces. */
+function placeOf(address: StoreAddress): string {
+  const place = describeStore("username" in address ? { ...address, username: undefined } : address);
+  return place.replace(/[^!-$&-~]/gu, encodeURIComponent);
+}
+
+const STAGES: Readonly<Record<MovePlan["stage"], string>> = {
+  new: "not begun",
+  begun: "begun: the old store is sealed for it; it goes on from there",
+  done: "done already: nothing is left to do",
+};
+
+function formatPlan(plan: MovePlan, { from, to }: Route, nodeCount: number): string {
+  const { namespace, stage, source, storeId, ledger } = plan;
+  const { version, highWaterMark } = source;
+  const found = [
+    `namespace ${namespace}, store id ${source.storeId}`,
+    "found",
+    `  the old store      ${from}`,
+    `                     version ${version}, mark ${formatCount(highWaterMark)}, written ${formatTime(source.changedAtMs)}`,
+    `  the new store      ${to}`,
+    `                     ${plan.target === undefined ? "no such namespace" : `store id ${storeId}`}`,
+    `  the move           ${STAGES[stage]}`,
+  ];
+  if (ledger === undefined) return found.join("\n");
+  const { leaseCount, copiedCount } = ledger;
+  return [
+    ...found,
+    "moving",
+    "  1 seals the old store permanently: it leases no more",
+    `  2 copies ${formatCount(leaseCount - copiedCount)} of ${formatCount(leaseCount)} leases, and compares all`,
+    `  3 makes the new store, with a store id of its own and version ${version + 1} of the call numbers, for ${nodeCount} data ${nodeCount === 1 ? "node" : "nodes"}`,
+    "and costs",
+    `  a version          ${formatCount(RUN_MAX - highWaterMark)} runs of version ${version} are never leased; ${movesAfter(version + 1)}`,
+    "  a store id         importers that pin one (expectedStoreId) stop until they are given the new one",
+    "  time               nothing is leased until a coordinator has claimed the new store; importers go on with the runs in hand",
+  ].join("\n");
+}
+
+function movesAfter(version: number): string {
+  const left = VERSION_MAX - version;
+  return left === 0 ? "no further move is possible" : `${left} more ${left === 1 ? "move is" : "moves are"} possible`;
+}
+
+function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string {
+  const { version, highWaterMark } = record;
+  const done =
+    leaseCount === undefined
+      ? `Namespace ${namespace} was moved before.`
+      : `Namespace ${namespace} is moved: ${formatCount(leaseCount)} leases are there, the mark is at run ${formatCount(highWaterMark)} of version ${version}.`;
+  return `${done}\n  new store id       ${storeId}`;
+}
+
+/** What the operator must do then. */
+function nextSteps({ from, to }: Route): string {
+  return [
+    "Now:",
+    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (store_moved)`,
+    `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
+    "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
+    "  4 note the new store id where the old one was noted",
+  ].join("\n");
+}
+
+function formatFinding({ code, what, remedy, override }: Finding): string {
+  const accept = override === undefined ? "" : `, or accept it: --accept ${override}`;
+  return `the new store would not be leased from (${code}): ${what}. Change: ${remedy}${accept}`;
+}
+
+/** The key of the lease proofs is secret. */
+function planAsJson({ namespace, stage, source, storeId, target, ledger }: MovePlan): object {
+  const { version, highWaterMark, generation } = source;
+  return {
+    namespace,
+    stage,
+    storeId: source.storeId,
+    version,
+    highWaterMark,
+    generation,
+    leaseCount: ledger?.leaseCount ?? null,
+    copiedCount: ledger?.copiedCount ?? null,
+    newStoreId: stage === "new" ? null : storeId,
+    targetPhase: target?.phase ?? null,
+  };
+}
+
+function movedAsJson({ namespace, storeId, leaseCount, record }: Moved): object {
+  const { version, highWaterMark, generation } = record;
+  const wasDone = leaseCount === undefined;
+  return { namespace, storeId, version, highWaterMark, generation, leaseCount: leaseCount ?? null, wasDone };
+}

@@ -1,0 +1,68 @@
+/** `next`: makes call numbers at the terminal, as an importer would. */
+import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
+import { escapeAndShorten } from "@callnumber/coordinator/text";
+import { LEASE_RUN_COUNT_MAX } from "@callnumber/protocol/wire";
+import { Command } from "commander";
+import { commandIo } from "../command-io.js";
+import {
+  addOptions,
+  type CoordinatorOptions,
+  checkedOption,
+  coordinatorOptions,
+  namespaceOption,
+  wholeNumber,
+} from "../options.js";
+import { jsonLine, print } from "../output.js";
+import { bearerToken, RequestError } from "../requests.js";
+
+const WAIT_TIMEOUT_MS = 10_000;
+const NUMBERS_PER_RUN = 16_384;
+
+interface Options extends CoordinatorOptions {
+  readonly count: number;
+  readonly namespace: string;
+  readonly json?: boolean;
+}
+
+export function nextCommand(): Command {
+  const command = new Command("next")
+    .summary("make call numbers")
+    .description(
+      "Leases a run, makes call numbers from it and prints them, one a line. What is left of the run is given up: each call " +
+        "takes a new run. For many numbers use -n, or the client in your own program.",
+    )
+    .addHelpText("after", "\nExample:\n  $ callnumber next -n 3")
+    .action(next);
+  return addOptions(command, [
+    checkedOption("-n, --count <count>", "how many", wholeNumber(1, TAKE_COUNT_MAX)).default(1),
+    ...coordinatorOptions(),
+    namespaceOption(),
+  ]);
+}
+
+async function next({ count, namespace, json, ...place }: Options): Promise<void> {
+  const { stderr } = commandIo();
+  const hasToken = bearerToken(place) !== undefined;
+  await using client = createClient({
+    coordinator: place.coordinator,
+    ...(hasToken ? { token: () => bearerToken(place) ?? "" } : {}),
+    namespace,
+    holder: { name: "callnumber-next" },
+    leaseRunCountMax: Math.min(Math.ceil(count / NUMBERS_PER_RUN), LEASE_RUN_COUNT_MAX),
+    refill: "when_empty",
+    waitTimeoutMs: WAIT_TIMEOUT_MS,
+    hooks: {
+      onCoordinatorAway({ error, attempt }) {
+        if (attempt > 1) return;
+        stderr.write(`callnumber: ${escapeAndShorten(error.message)}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
+      },
+    },
+  });
+  const callNumbers = await client.take(count).catch(throwAsRequestError);
+  print(json ? jsonLine({ storeId: client.storeId, callNumbers }) : callNumbers.join("\n"));
+}
+
+/** The client passes on what the coordinator sent as it is. */
+function throwAsRequestError(error: unknown): never {
+  throw error instanceof ClientError ? new RequestError(error.code, error.message, { cause: error }) : error;
+}

@@ -1,0 +1,220 @@
+/** `recover`: prints what it finds, what it would set and what that costs. With --apply it does it. */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  checkpointsOf,
+  describeStore,
+  NO_WITNESS,
+  openStore,
+  planRecovery,
+  type RecoverPlan,
+  recoverNamespace,
+  refusalOfRecovery,
+  type Store,
+  type StoreAddress,
+  TOUCH_EVERY_MS,
+} from "@callnumber/coordinator/operator";
+import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import type { CommandOptions } from "@callnumber/protocol/operator";
+import { runOfLedgerId } from "@callnumber/protocol/wire";
+import { Command } from "commander";
+import { z } from "zod";
+import { type CallNumberList, floorOf, formatList, readCallNumberList } from "../call-number-list.js";
+import { commandIo } from "../command-io.js";
+import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { formatCount, formatTime, print, printJson } from "../output.js";
+import {
+  commandAgain,
+  nodesOption,
+  persistentAddress,
+  type StoreOptions,
+  storeOption,
+  witnessFolderOption,
+} from "../store-options.js";
+
+interface Options extends StoreOptions {
+  readonly namespace: string;
+  readonly storeId?: string;
+  readonly floor?: number;
+  readonly numbers?: string;
+  readonly nodes?: number;
+  readonly clockIsRight?: boolean;
+  readonly apply?: boolean;
+  readonly json?: boolean;
+}
+
+/** A coordinator that still leases writes to the record in this time. */
+const WATCH_MS = 2 * TOUCH_EVERY_MS + 1_000;
+
+export function recoverCommand(): Command {
+  const command = new Command("recover")
+    .summary("put a store that can't be believed any more right again")
+    .description(
+      "Looks at a namespace of a store, for some seconds, and says what it found, what recovering would set, and what that costs. Changes " +
+        "nothing without --apply. The mark is put onto the clock line, above everything that was ever leased; the next coordinator then " +
+        "claims the store and leases on. Coordinators of a Redis store may run: those that serve other namespaces lease, and lease from this one " +
+        "once it is recovered. Stop the coordinator of an embedded store first, and start it again afterwards.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber recover --store redis://127.0.0.1:6379\n  $ callnumber recover --store redis://127.0.0.1:6379 --apply" +
+        "\n  $ callnumber recover --numbers numbers.txt",
+    )
+    .action(recover);
+  const text = z.string().min(1);
+  const ledgerId = wholeNumber(0, VERSION_COUNT * RUN_COUNT - 1);
+  const numbers = "call numbers of the archive, one per line; - for standard input. Their greatest run is a floor";
+  return addOptions(command, [
+    storeOption(),
+    namespaceOption(),
+    checkedOption("--store-id <id>", "which store it was, where neither record nor witness can tell", text),
+    checkedOption("--floor <run>", "a run that is known to be leased (its ledger id)", ledgerId),
+    checkedOption("--numbers <file>", numbers, text),
+    nodesOption("how many data nodes there are (default: as the record or the witness says)"),
+    witnessFolderOption(),
+    switchOption("clock-is-right", "after a silence of more than 30 days: I have looked at the clock, it is right"),
+    switchOption("apply", "do it"),
+  ]);
+}
+
+async function recover(options: Options, command: Command): Promise<void> {
+  const { namespace, storeId, floor, numbers, nodes, witnessFolder, clockIsRight = false, apply, json } = options;
+  const { stderr } = commandIo();
+  const printProgress = (text: string) => void (json || stderr.write(`${text}\n`));
+  const address = persistentAddress(options.store, "there is nothing to recover");
+  if (numbers !== undefined) printProgress("Reading the call numbers …");
+  const list = numbers === undefined ? undefined : await readCallNumberList(numbers);
+  const { store, isMissing } = await openedOrEmpty(address);
+  const witness = checkpointsOf(address, witnessFolder).witnessOf(namespace);
+  let created: Store | undefined;
+  const request = {
+    store,
+    namespace,
+    witness,
+    storeId,
+    floors: [
+      ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
+      ...(list === undefined ? [] : [floorOf(list)]),
+    ],
+    nodeCount: nodes,
+    isClockChecked: clockIsRight,
+    // No other process can have an embedded store open.
+    watchMs: address.kind === "sqlite" ? 0 : WATCH_MS,
+    pause: async (pauseMs: number) => void (await delay(pauseMs)),
+    again: (more: CommandOptions) => commandAgain(command, "recover", more),
+  };
+  try {
+    if (isMissing) printProgress(`There is no store at ${describeStore(address)}; --apply makes one.`);
+    if (request.watchMs > 0) printProgress(`Looking for ${WATCH_MS / 1000} s whether somebody still leases …`);
+    const plan = await planRecovery(request);
+    if (!apply) return printPlan(plan, address, list, json);
+    if (isMissing) {
+      // Fails here, before an empty store is created.
+      await recoverNamespace({ ...request, witness: NO_WITNESS }, plan);
+      created = (await openStore(address, { create: true })).store;
+    }
+    const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
+    const { highWaterMark, generation } = after;
+    if (json) return printJson({ recovered: namespace, highWaterMark, generation, movedAside });
+    print(formatPlan(plan, describeStore(address), list));
+    for (const key of movedAside) print(`Another program's key was in the way. It is now called ${key}`);
+    print(
+      `Done: the mark is at run ${formatCount(highWaterMark)}, generation ${generation}. ` +
+        `${store.isExclusive ? "Start the coordinator: it" : "A coordinator that runs, or is started,"} claims the store, and leases about ` +
+        `${seconds(plan.nextRunInMs)} s later.`,
+    );
+  } finally {
+    witness.close();
+    await store.close();
+    await created?.close();
+  }
+}
+
+/** Opens an empty store in memory to plan with, where there is no embedded store. */
+async function openedOrEmpty(address: StoreAddress): Promise<{ readonly store: Store; readonly isMissing: boolean }> {
+  let isMissing = false;
+  const mustNotBeLost = () => {
+    isMissing = true;
+  };
+  try {
+    return { ...(await openStore(address, { create: false, acceptCopy: true, mustNotBeLost })), isMissing };
+  } catch (error) {
+    if (!isMissing) throw error;
+    return { ...(await openStore({ kind: "memory" }, { create: true })), isMissing };
+  }
+}
+
+/** @throws CoordinatorError, after the plan, when it can't be carried out. */
+function printPlan(
+  plan: RecoverPlan,
+  address: StoreAddress,
+  list: CallNumberList | undefined,
+  json: boolean | undefined,
+): void {
+  const refusal = refusalOfRecovery(plan);
+  if (json) printJson(planAsJson(plan, list));
+  else print(formatPlan(plan, describeStore(address), list));
+  if (refusal !== undefined) throw refusal;
+  if (!json) print(`Nothing was changed. To do it:\n  ${plan.again({ apply: true })}`);
+}
+
+const PHASES: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not confirmed", 2: "sealed" };
+
+const HEALTHY = [
+  "nothing is wrong with the record: no recovery is needed. Start the coordinator: after a restart or a loss it",
+  "recovers automatically. Recover here only when its status shows operator_needed",
+];
+
+/** Without a target that can't be set: the error gives the reason. */
+function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | undefined): string {
+  const { namespace, storeId, witnessed, floors } = plan;
+  return [
+    `namespace ${namespace} of ${store}, store id ${storeId}`,
+    "found",
+    `  the record         ${formatRecord(plan)}`,
+    witnessed === undefined
+      ? "  the witness        nothing is remembered on this machine"
+      : `  the witness        run ${formatRun(witnessed.ledgerId)}, generation ${witnessed.generation}`,
+    ...floors
+      .filter(({ from }) => from === "--floor")
+      .map(({ ledgerId }) => `  --floor            run ${formatRun(ledgerId)}`),
+    ...(list === undefined ? [] : [formatList(list)]),
+    ...(refusalOfRecovery(plan) === undefined ? [...(plan.isHealthy ? HEALTHY : []), ...formatTarget(plan)] : []),
+  ].join("\n");
+}
+
+function formatRecord({ found, fault }: RecoverPlan): string {
+  if (found !== undefined) {
+    const { highWaterMark, generation, phase, changedAtMs } = found;
+    return `mark ${formatCount(highWaterMark)}, generation ${generation}, ${PHASES[phase] ?? "?"}, written ${formatTime(changedAtMs)}`;
+  }
+  if (fault === undefined || fault.code === "namespace_not_initialised")
+    return "none: the store holds no such namespace";
+  return `damaged: ${fault.fault ?? fault.message}`;
+}
+
+function formatTarget({ target, skippedRunCount, nextRunInMs, nodeCount }: RecoverPlan): readonly string[] {
+  return [
+    "recovering sets",
+    `  the mark           to run ${formatCount(target)}, on the clock line: no run of this store above it was ever leased`,
+    `  data nodes         ${nodeCount}`,
+    "and costs",
+    `  runs               ${formatCount(skippedRunCount)} are never leased`,
+    `  time               the next run is free ${seconds(nextRunInMs)} s later, about`,
+  ];
+}
+
+function formatRun(ledgerId: number): string {
+  return formatCount(runOfLedgerId(ledgerId).run);
+}
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}
+
+/** The key of the lease proofs is secret. */
+function planAsJson({ found, fault, again: _again, ...rest }: RecoverPlan, list: CallNumberList | undefined): object {
+  const plan = { ...rest, ...(list && { numbers: list }) };
+  if (found === undefined) return { ...plan, found: null, fault: fault?.code ?? null };
+  const { receiptKey: _, ...record } = found;
+  return { ...plan, found: record, fault: null };
+}

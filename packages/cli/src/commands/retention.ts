@@ -1,0 +1,61 @@
+/** `retention`: for how long leases stay in the store, on the store itself. */
+import { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN, type Retention } from "@callnumber/coordinator/operator";
+import { Command } from "commander";
+import { addOptions, checkedOption, namespaceOption, switchOption, wholeNumber } from "../options.js";
+import { formatCount, formatTime, print, printJson } from "../output.js";
+import { openExistingStore, type StoreOptions, storeOption, witnessFolderOption } from "../store-options.js";
+
+interface Options extends StoreOptions {
+  readonly namespace: string;
+  readonly days?: number;
+  readonly keepAll?: boolean;
+  readonly json?: boolean;
+}
+
+export function retentionCommand(): Command {
+  const command = new Command("retention")
+    .summary("set for how long leases stay in the store")
+    .description(
+      "Prints for how long the leases of a namespace stay in the store, and which were trimmed; with --days or --keep-all, sets it. " +
+        "Coordinators with --ledger-dir append older leases to files there, and trim them. Acts on the store itself; stop the coordinator " +
+        "of an embedded store first.",
+    )
+    .addHelpText("after", "\nExamples:\n  $ callnumber retention\n  $ callnumber retention --days 90")
+    .action(retention);
+  const days = wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX);
+  const whichDays = `trim leases that are older, ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX} days`;
+  return addOptions(command, [
+    storeOption(),
+    namespaceOption(),
+    witnessFolderOption(),
+    checkedOption("--days <n>", whichDays, days).conflicts("keepAll"),
+    switchOption("keep-all", "trim nothing"),
+  ]);
+}
+
+async function retention({ namespace, days, keepAll, json, ...place }: Options): Promise<void> {
+  const { store } = await openExistingStore(place, "it has no retention");
+  try {
+    await store.readNamespace(namespace);
+    const wanted = keepAll ? 0 : days;
+    if (wanted !== undefined) await store.setRetention(namespace, wanted);
+    const found = await store.readRetention(namespace);
+    if (json) printJson(asJson(namespace, found));
+    else print(formatRetention(namespace, found));
+  } finally {
+    await store.close();
+  }
+}
+
+function asJson(namespace: string, { days, through, leasedAtMs }: Retention): object {
+  const trimmed = through === 0 ? null : { upToRun: through, lastLeasedAtMs: leasedAtMs };
+  return { namespace, days: days === 0 ? null : days, trimmed };
+}
+
+function formatRetention(namespace: string, { days, through, leasedAtMs }: Retention): string {
+  return [
+    `namespace ${namespace}`,
+    `  leases stay    ${days === 0 ? "permanently" : `${formatCount(days)} days`}`,
+    `  trimmed        ${through === 0 ? "none" : `up to run ${formatCount(through)}, the last leased at ${formatTime(leasedAtMs)}`}`,
+  ].join("\n");
+}

@@ -1,0 +1,258 @@
+/** `runs`: the newest leases, with --follow those that come, and with a run the one lease that holds it. */
+import { setTimeout as delay } from "node:timers/promises";
+import { runAnswerSchema, runsAnswerSchema } from "@callnumber/protocol/schemas";
+import {
+  type KnownRunState,
+  type LedgerEntry,
+  ledgerIdOf,
+  PAGE_LIMIT_MAX,
+  pathOf,
+  type RunAnswer,
+  type RunsAnswer,
+  type TrimmedLeases,
+} from "@callnumber/protocol/wire";
+import { Command, Option } from "commander";
+import { commandIo } from "../command-io.js";
+import {
+  addOptions,
+  type CoordinatorOptions,
+  checked,
+  checkedOption,
+  coordinatorOptions,
+  everyOption,
+  type FilterOptions,
+  filterOptions,
+  filterQuery,
+  LEDGER_ID_MAX,
+  namespaceOption,
+  wholeNumber,
+} from "../options.js";
+import {
+  escapeFields,
+  failureText,
+  formatCount,
+  formatLabels,
+  formatTime,
+  jsonLine,
+  print,
+  printJson,
+  printPainted,
+  type Style,
+} from "../output.js";
+import { RequestError, requestJson } from "../requests.js";
+import { untilStopped } from "../signals.js";
+import { type Column, nameCell, type Table, terminalTable } from "../table.js";
+
+interface Options extends FilterOptions, CoordinatorOptions {
+  readonly namespace: string;
+  readonly limit: number;
+  readonly follow?: boolean;
+  readonly every: number;
+  readonly json?: boolean;
+}
+
+const LIMIT_MAX = 100_000;
+
+export function runsCommand(): Command {
+  const command = new Command("runs")
+    .summary("list the newest leases, or show one run")
+    .description(
+      "Lists leases, newest first. STATE is what the holder reported: how far it got (run/sequence; - for none), and whether it goes " +
+        "on (open), used all (exhausted) or gave up the rest (closed). unreported: nothing was heard of it since. burnt: it was never " +
+        "handed out. On a terminal the table fits it; elsewhere all stands in full. With a run, shows that run alone.",
+    )
+    .argument("[run]", "number of one run", (text) => checked(wholeNumber(0, LEDGER_ID_MAX), text))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber runs --limit 5\n  $ callnumber runs 99\n" +
+        "  $ callnumber runs --holder mbox-importer --label archive=lists --from 2026-11-21\n  $ callnumber runs --follow --host mail-1",
+    )
+    .action(async (run: number | undefined, options: Options, self: Command) => {
+      if (run !== undefined) await showRun(run, options, self);
+      else if (options.follow) await follow(options);
+      else await list(options);
+    });
+  return addOptions(command, [
+    ...filterOptions(),
+    checkedOption("--limit <count>", "how many leases", wholeNumber(1, LIMIT_MAX)).default(20),
+    followOption(),
+    everyOption(),
+    ...coordinatorOptions(),
+    namespaceOption(),
+  ]);
+}
+
+function followOption(): Option {
+  const description = "go on with new leases as they come, oldest first, until Ctrl-C; with --json a line of JSON each";
+  return new Option("--follow", description).conflicts(["to", "toRun", "state"]);
+}
+
+/** Those of one run: the others select leases of a list. */
+const OPTIONS_OF_ONE: ReadonlySet<string> = new Set(["coordinator", "tokenFile", "namespace", "json"]);
+
+async function showRun(run: number, { json, ...place }: Options, command: Command): Promise<void> {
+  const other = command.options.find((option) => {
+    const name = option.attributeName();
+    return !OPTIONS_OF_ONE.has(name) && command.getOptionValueSource(name) === "cli";
+  });
+  if (other !== undefined)
+    throw new TypeError(`run ${run} is one run: ${other.long} is for a list. Leave one of them out`);
+  const answer = await requestJson(place, pathOf("run", { namespace: place.namespace, run }), runAnswerSchema);
+  if (json) printJson(answer);
+  else print(formatRun(escapeFields(answer)));
+}
+
+async function list({ limit, json, ...place }: Options): Promise<void> {
+  const { leases, trimmed } = await newestLeases(place, filterQuery(place), limit);
+  if (json) return printJson(leases);
+  if (leases.length > 0) printPainted(leaseTable().linesOf(leases).join("\n"));
+  else if (trimmed === null) print("no leases");
+  if (trimmed !== null) print(formatTrimmed(trimmed));
+}
+
+type Place = Pick<Options, "coordinator" | "tokenFile" | "namespace">;
+
+interface NewestLeases {
+  readonly leases: readonly LedgerEntry[];
+  /** Which older ones were trimmed, when there are fewer than the limit. */
+  readonly trimmed: TrimmedLeases | null;
+}
+
+/** Newest first. Follows the cursor up to the limit: a filtered page may be short although more follow. */
+async function newestLeases(place: Place, filter: URLSearchParams, limit: number): Promise<NewestLeases> {
+  const leases: LedgerEntry[] = [];
+  let cursor: string | null = null;
+  let trimmed: TrimmedLeases | null = null;
+  do {
+    const query = new URLSearchParams(filter);
+    query.set("limit", String(Math.min(limit - leases.length, PAGE_LIMIT_MAX)));
+    if (cursor !== null) query.set("cursor", cursor);
+    const path = `${pathOf("runs", { namespace: place.namespace })}?${query}`;
+    const page: RunsAnswer = await requestJson(place, path, runsAnswerSchema);
+    leases.push(...page.leases);
+    if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
+      // Without the URL, which may contain a password.
+      throw new RequestError(
+        "answer_not_understood",
+        "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
+      );
+    }
+    ({ nextCursor: cursor, trimmed } = page);
+  } while (cursor !== null && leases.length < limit);
+  return { leases, trimmed };
+}
+
+/**
+ * Prints each new lease once, oldest first, without gaps: new leases are above the newest ledger id of before. A coordinator that
+ * stops responding is reported once, until it responds again. @throws RequestError when it does not respond at first.
+ */
+async function follow({ limit, every, json, ...place }: Options): Promise<void> {
+  const stopping = new AbortController();
+  const stopped = untilStopped().then(() => stopping.abort());
+  const { stderr } = commandIo();
+  const table = leaseTable();
+  const show = (leases: readonly LedgerEntry[]): void => {
+    if (leases.length > 0) printPainted((json ? leases.map(jsonLine) : table.linesOf(leases)).join("\n"));
+  };
+  let known = await leasesAbove(-1, place, limit);
+  show(known.leases);
+  for (let isFailing = false; ; ) {
+    await delay(every, undefined, { signal: stopping.signal }).catch(() => {});
+    if (stopping.signal.aborted) return;
+    try {
+      const next = await Promise.race([leasesAbove(known.upTo, place, Number.POSITIVE_INFINITY), stopped]);
+      if (next === undefined) return;
+      known = next;
+      show(known.leases);
+      isFailing = false;
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (!isFailing) stderr.write(failureText(error, json === true));
+      isFailing = true;
+    }
+  }
+}
+
+interface Known {
+  /** Oldest first. */
+  readonly leases: readonly LedgerEntry[];
+  /** Ledger id up to which all were read; -1 for none. */
+  readonly upTo: number;
+}
+
+/** Up to the newest lease of before: leases that come while pages are read are above it. */
+async function leasesAbove(after: number, place: Place & FilterOptions, limit: number): Promise<Known> {
+  const [newest] = (await newestLeases(place, new URLSearchParams(), 1)).leases;
+  const upTo = newest === undefined ? after : ledgerIdOf(newest.version, newest.firstRun + newest.runCount - 1);
+  if (upTo <= after) return { leases: [], upTo: after };
+  const filter = filterQuery({ ...place, fromRun: Math.max(after + 1, place.fromRun ?? 0), toRun: upTo });
+  const { leases } = await newestLeases(place, filter, limit);
+  return { leases: leases.toReversed(), upTo };
+}
+
+const STATE_STYLES: Readonly<Record<KnownRunState, Style | undefined>> = {
+  open: "green",
+  exhausted: undefined,
+  closed: "dim",
+  burnt: "red",
+  unreported: "yellow",
+};
+
+const columnsFor = (isTerminal: boolean): readonly Column<LedgerEntry>[] => [
+  { heading: "RUNS", cellOf: runsOf, expendability: 0 },
+  { heading: "LEASED AT", cellOf: ({ leasedAtMs }) => formatLeaseTime(leasedAtMs, isTerminal), expendability: 0 },
+  { heading: "HOLDER", cellOf: ({ holder }) => nameCell(holder.name), shrinksTo: 8, expendability: 1 },
+  { heading: "HOST", cellOf: ({ holder }) => nameCell(holder.host), shrinksTo: 8, expendability: 2 },
+  { heading: "PID", cellOf: ({ holder }) => holder.pid, expendability: 3 },
+  { heading: "STATE", cellOf: formatProgress, styleOf: (lease) => STATE_STYLES[stateOf(lease)], expendability: 0 },
+  { heading: "LABELS", cellOf: ({ holder }) => formatLabels(holder), shrinksTo: 10, expendability: 4 },
+];
+
+function leaseTable(): Table<LedgerEntry> {
+  return terminalTable(columnsFor(commandIo().stdout.isTTY === true));
+}
+
+function runsOf({ firstRun, runCount }: Pick<LedgerEntry, "firstRun" | "runCount">): string {
+  return runCount === 1 ? String(firstRun) : `${firstRun}-${firstRun + runCount - 1}`;
+}
+
+/** On a terminal without milliseconds: other columns need the width. */
+function formatLeaseTime(timeMs: number, isTerminal: boolean): string {
+  return isTerminal ? `${formatTime(timeMs).slice(0, "2026-11-21T08:00:00".length)}Z` : formatTime(timeMs);
+}
+
+function stateOf({ progress }: LedgerEntry): KnownRunState {
+  return progress?.state ?? "unreported";
+}
+
+function formatProgress(lease: LedgerEntry): string {
+  const { progress } = lease;
+  if (progress === null || progress.state === "burnt") return stateOf(lease);
+  return `${progress.state} at ${progress.run}/${progress.lastSequence ?? "-"}`;
+}
+
+function formatRun(answer: RunAnswer): string {
+  const { namespace, version, run, lastSequence, lease } = answer;
+  const { holder, runCount, leasedAtMs, coordinator, tokenId, nonce } = lease;
+  const labels = formatLabels(holder);
+  return [
+    `run ${run} of version ${version} in namespace ${namespace}`,
+    `  state        ${formatState(answer)}`,
+    `  sequence     ${lastSequence === null ? "none reported" : `used up to ${lastSequence}`}`,
+    `  leased       at ${formatTime(leasedAtMs)} by coordinator ${coordinator}${runCount === 1 ? "" : `, with runs ${runsOf(lease)}`}`,
+    `  holder       ${holder.name} on ${holder.host}, pid ${holder.pid}`,
+    ...(labels === "" ? [] : [`  labels       ${labels}`]),
+    ...(tokenId === undefined ? [] : [`  token        ${tokenId}`]),
+    `  nonce        ${nonce}`,
+  ].join("\n");
+}
+
+function formatState({ state, lease: { progress } }: RunAnswer): string {
+  if (progress === null) return state;
+  const at = formatTime(progress.reportedAtMs);
+  return state === "burnt" ? `burnt: it was never handed out; noted at ${at}` : `${state}, reported at ${at}`;
+}
+
+function formatTrimmed({ upToRun, lastLeasedAtMs }: TrimmedLeases): string {
+  return `leases up to run ${formatCount(upToRun)}, the last of ${formatTime(lastLeasedAtMs)}, were trimmed: they are in the files of --ledger-dir`;
+}

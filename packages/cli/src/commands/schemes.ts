@@ -1,0 +1,26 @@
+/** `schemes`: the commands of packages/schemes, which print, fail and lock as all others do. */
+import { realPathOf } from "@callnumber/coordinator/machine";
+import { escapeLines } from "@callnumber/coordinator/text";
+import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
+import type { Command } from "commander";
+import { running } from "../command-io.js";
+import { NOT_QUICK, pipeLines } from "../input.js";
+import { holderOfLock, makeLockFile } from "../lock-file.js";
+import { jsonLine, paintFor, print, printJson, printPainted } from "../output.js";
+import { terminalTable } from "../table.js";
+
+export function schemesCommand(): Command {
+  const call = running();
+  return mountedCommand({
+    call,
+    print,
+    printPainted,
+    printError: (text) => void call.io.stderr.write(`${escapeLines(text)}\n`),
+    printJson,
+    jsonLine,
+    paint: paintFor(false),
+    table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
+    answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer }),
+    files: { realPathOf, makeLockFile, holderOfLock },
+  });
+}

@@ -1,0 +1,247 @@
+/** `status`: what is used and left, and how long it will last; once, repeatedly, or as a verdict for monitoring. */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type Alarm,
+  type CapacityAnswer,
+  type NamespaceDescription,
+  OPERATOR_ROUTES,
+} from "@callnumber/protocol/operator";
+import { capacityAnswerSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { statusAnswerSchema } from "@callnumber/protocol/schemas";
+import { filledPath, type GuardAnswer, pathOf, type StatusAnswer, type UseRate } from "@callnumber/protocol/wire";
+import { Command, Option } from "commander";
+import { commandIo, running } from "../command-io.js";
+import { addOptions, type CoordinatorOptions, coordinatorOptions, everyOption, namespaceOption } from "../options.js";
+import {
+  escapeFields,
+  failureText,
+  formatCount,
+  formatLabels,
+  formatTime,
+  jsonLine,
+  type Paint,
+  paintFor,
+  print,
+  printJson,
+  printPainted,
+  type Style,
+} from "../output.js";
+import { RequestError, requestJson } from "../requests.js";
+import { untilStopped } from "../signals.js";
+import { checkLine, EXIT_CODES, type Verdict, verdictOf, verdictWithout } from "../status-check.js";
+import { type Column, terminalTable } from "../table.js";
+
+interface Options extends CoordinatorOptions {
+  readonly namespace: string;
+  readonly allNamespaces?: boolean;
+  readonly watch?: boolean;
+  readonly every: number;
+  readonly check?: boolean;
+  readonly json?: boolean;
+}
+
+export function statusCommand(): Command {
+  const command = new Command("status")
+    .summary("show what is used and left, forecasts, alarms")
+    .description(
+      "Shows the state of a namespace: what is used and left, how fast it goes and until when, and what to do before it hurts. With " +
+        "--check: one line, and an exit code for scripts and monitoring: 0 it leases · 1 it will need somebody · 2 it does not lease, or " +
+        "soon can't · 3 no coordinator answers, or none without a good token.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ callnumber status --all-namespaces\n  $ callnumber status --watch --every 5\n" +
+        "  $ callnumber status --check || mail -s callnumber operator",
+    )
+    .action(async (options: Options) => {
+      if (options.allNamespaces) await listAll(options);
+      else if (options.check) await check(options);
+      else if (options.watch) await watch(options);
+      else await show(options);
+    });
+  return addOptions(command, [
+    ...coordinatorOptions(),
+    namespaceOption(),
+    new Option("--all-namespaces", "list the store's namespaces, one a line").conflicts(["check", "watch"]),
+    new Option("--check", "one line and an exit code, as monitoring plugins do").conflicts("watch"),
+    new Option("--watch", "look again and again, until Ctrl-C; with --json a line of JSON each time"),
+    everyOption(),
+  ]);
+}
+
+interface Read {
+  readonly status: StatusAnswer;
+  /** The state is shown also without the capacity. */
+  readonly capacity: CapacityAnswer | Error;
+}
+
+/** @throws RequestError without the state. */
+async function read({ namespace, ...place }: Options): Promise<Read> {
+  const status = await requestJson(place, pathOf("status", { namespace }), statusAnswerSchema);
+  const path = filledPath(OPERATOR_ROUTES.capacity, { namespace });
+  const capacity = await requestJson(place, path, capacityAnswerSchema).catch((error: Error) => error);
+  return { status, capacity };
+}
+
+async function show(options: Options): Promise<void> {
+  const found = await read(options);
+  if (options.json) printJson(asJson(found));
+  else printPainted(formatStatus(found, paintFor(false)));
+}
+
+async function check(options: Options): Promise<void> {
+  const verdict = await verdictFor(options);
+  const exitCode = EXIT_CODES[verdict.state];
+  running().exitCode = exitCode;
+  print(options.json ? jsonLine({ ...verdict, exitCode }) : checkLine(verdict));
+}
+
+async function verdictFor(options: Options): Promise<Verdict> {
+  try {
+    const { status, capacity } = await read(options);
+    return verdictOf(status, capacity instanceof Error ? [] : capacity.alarms);
+  } catch (error) {
+    if (error instanceof RequestError) return verdictWithout(options.namespace, error);
+    throw error;
+  }
+}
+
+/** As on the keyboard with Ctrl-L. */
+const CLEAR_SCREEN = "\u001b[H\u001b[2J";
+
+/** On a terminal each state replaces the one before. A coordinator that does not answer is shown as any other state. */
+async function watch(options: Options): Promise<void> {
+  const asJson = options.json === true;
+  const paint = paintFor(asJson);
+  const { stdout } = commandIo();
+  const stopping = new AbortController();
+  void untilStopped().then(() => stopping.abort());
+  while (!stopping.signal.aborted) {
+    const text = await currentText(options, paint);
+    if (stopping.signal.aborted) return;
+    if (asJson) printPainted(text);
+    else if (!stdout.isTTY) printPainted(`${formatTime(Date.now())}  ${text}`);
+    else {
+      const footer = `looked at ${formatTime(Date.now())}, every ${options.every / 1_000} s; Ctrl-C ends`;
+      printPainted(`${CLEAR_SCREEN}${text}\n\n${footer}`);
+    }
+    await delay(options.every, undefined, { signal: stopping.signal }).catch(() => {});
+  }
+}
+
+async function currentText(options: Options, paint: Paint): Promise<string> {
+  try {
+    const found = await read(options);
+    return options.json ? jsonLine(asJson(found)) : formatStatus(found, paint);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    const text = failureText(error, options.json === true).trimEnd();
+    return options.json ? text : paint("red", text);
+  }
+}
+
+async function listAll({ json, ...place }: Options): Promise<void> {
+  const { namespaces } = await requestJson(place, OPERATOR_ROUTES.namespaces, namespacesAnswerSchema);
+  if (json) printJson(namespaces);
+  else if (namespaces.length === 0) print("no namespaces");
+  else printPainted(terminalTable(COLUMNS).linesOf(namespaces).join("\n"));
+}
+
+const GUARD_STYLES: Readonly<Record<GuardAnswer["state"], Style>> = {
+  open: "green",
+  in_doubt: "yellow",
+  fenced: "red",
+};
+
+const COLUMNS: readonly Column<NamespaceDescription>[] = [
+  { heading: "NAMESPACE", cellOf: ({ namespace }) => namespace, expendability: 0 },
+  { heading: "RUNS USED", cellOf: ({ record }) => record?.runsUsed ?? "?", expendability: 2 },
+  { heading: "RUNS LEFT", cellOf: ({ record }) => record?.runsLeft ?? "?", expendability: 1 },
+  { heading: "RATE", cellOf: ({ record }) => record?.lineRunsPerSecond ?? "?", expendability: 4 },
+  {
+    heading: "GUARD",
+    cellOf: ({ guard }) => guard.state.replaceAll("_", " "),
+    styleOf: ({ guard }) => GUARD_STYLES[guard.state],
+    expendability: 0,
+  },
+  { heading: "LABELS", cellOf: formatLabels, shrinksTo: 10, expendability: 3 },
+];
+
+/** The capacity is null where it is not known. */
+function asJson({ status, capacity }: Read): object {
+  return { ...status, capacity: capacity instanceof Error ? null : capacity };
+}
+
+function formatStatus({ status: answered, capacity }: Read, paint: Paint): string {
+  const status = escapeFields(answered);
+  const { namespace, store, coordinator, storeId, version, firstRun, runsUsed, runsLeft, callNumbersLeft } = status;
+  const usedPercent = ((100 * runsUsed) / (runsUsed + runsLeft)).toFixed(3);
+  return [
+    `namespace ${paint("bold", namespace)} on the ${store} store of coordinator ${coordinator}`,
+    `  store id           ${storeId}`,
+    `  version            ${version}, first run ${formatCount(firstRun)}`,
+    `  high-water mark    ${formatHighWaterMark(status)}`,
+    `  runs used          ${formatCount(runsUsed)}, ${usedPercent} %`,
+    `  runs left          ${formatCount(runsLeft)}, for ${formatCount(callNumbersLeft)} call numbers`,
+    `  guard              ${formatGuard(status.guard, paint)}`,
+    `  room               ${formatCount(status.guard.roomRuns)} runs may be leased at once, below the clock line`,
+    ...formatLastRecovery(status.guard),
+    ...status.rates.map(formatRate),
+    ...(capacity instanceof Error
+      ? [`  alarms             not known: ${escapeFields(capacity.message)}`]
+      : [formatLine(capacity), ...formatAlarms(escapeFields(capacity.alarms), paint)]),
+  ].join("\n");
+}
+
+function formatHighWaterMark({ highWaterMark, runsUsed, lastLeaseAtMs }: StatusAnswer): string {
+  if (runsUsed === 0) return "no run leased yet";
+  const when = lastLeaseAtMs === null ? "nothing leased yet" : `last lease at ${formatTime(lastLeaseAtMs)}`;
+  return `run ${formatCount(highWaterMark)}, ${when}`;
+}
+
+function formatGuard(guard: GuardAnswer, paint: Paint): string {
+  const { state, code, sinceMs, explanation, generation, nodeCount } = guard;
+  const nodes = nodeCount === 1 ? "1 data node" : `${nodeCount} data nodes`;
+  if (state === "open")
+    return `${paint(GUARD_STYLES.open, "open")} since ${formatTime(sinceMs)}; generation ${generation}, ${nodes}`;
+  const word = paint(GUARD_STYLES[state], state === "fenced" ? "FENCED" : "in doubt");
+  return `${word} since ${formatTime(sinceMs)} (${code})\n      ${explanation}`;
+}
+
+function formatLastRecovery({ lastRecovery }: GuardAnswer): readonly string[] {
+  if (lastRecovery === null) return [];
+  return [`  last recovery      ${lastRecovery.explanation} (${formatTime(lastRecovery.atMs)})`];
+}
+
+const HOUR_MS = 3_600_000;
+
+function formatRate({ windowMs, runs, runsPerDay, exhaustedAtMs }: UseRate): string {
+  const hours = windowMs / HOUR_MS;
+  const window = hours === 1 ? "last hour" : hours === 24 ? "last day" : `last ${hours / 24} days`;
+  const end = exhaustedAtMs === null ? "" : `; at this rate the runs last until ${formatFarTime(exhaustedAtMs)}`;
+  const perDay = formatCount(Math.round(runsPerDay));
+  return `  ${window.padEnd(17)}  ${formatCount(runs)} ${runs === 1 ? "run" : "runs"}, ${perDay} a day${end}`;
+}
+
+/** The day when it is near, else the year: a day would pretend to be exact. */
+function formatFarTime(timeMs: number): string {
+  const date = new Date(timeMs);
+  const isNear = timeMs - Date.now() < 2 * 365 * 24 * HOUR_MS;
+  if (isNear) return date.toISOString().slice(0, 10);
+  const year = date.getUTCFullYear();
+  return `the year ${year < 10_000 ? year : formatCount(year)}`;
+}
+
+function formatLine({ lineRunsPerSecond, lineEndsAtMs }: CapacityAnswer): string {
+  return `  the line ends      ${formatTime(lineEndsAtMs)}, rising by ${lineRunsPerSecond} a second: no version is used up before`;
+}
+
+const ALARM_STYLES: Readonly<Record<Alarm["severity"], Style>> = { critical: "red", warning: "yellow", notice: "bold" };
+
+function formatAlarms(alarms: readonly Alarm[], paint: Paint): readonly string[] {
+  if (alarms.length === 0) return ["  alarms             none"];
+  return alarms.flatMap(({ name, severity, explanation }, index) => [
+    `  ${(index === 0 ? "alarms" : "").padEnd(17)}  ${paint(ALARM_STYLES[severity], `${name} (${severity})`)}`,
+    `      ${explanation}`,
+  ]);
+}

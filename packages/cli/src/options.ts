@@ -1,0 +1,153 @@
+/** Options of several commands, each checked by zod: a bad value is rejected with its name. Settings can also be in the environment. */
+import { holderSchema, ledgerFilterShape, namespaceSchema } from "@callnumber/protocol/schemas";
+import { DEFAULT_NAMESPACE, type KnownRunState, labelIn } from "@callnumber/protocol/wire";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { z } from "zod";
+
+export const DEFAULT_PORT = 7300;
+
+/** `version · 2^30 + run`, which for version 0 is the run itself. */
+export const LEDGER_ID_MAX = 2 ** 33 - 1;
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  yes: true,
+  true: true,
+  1: true,
+  no: false,
+  false: false,
+  0: false,
+};
+
+const booleanSchema = z
+  .string()
+  .refine((text) => Object.hasOwn(BOOLEANS, text), "must be yes or no")
+  .transform((text) => BOOLEANS[text] === true);
+
+export function addOptions(command: Command, options: readonly Option[]): Command {
+  for (const option of options) command.addOption(option);
+  return command;
+}
+
+/** An option whose value a schema checks. */
+export function checkedOption(flags: string, description: string, schema: z.ZodType): Option {
+  return new Option(flags, description).argParser((text) => checked(schema, text));
+}
+
+/**
+ * Makes an option readable from the environment: `--tls-key` as CALLNUMBER_TLS_KEY. For what selects a store, a coordinator, a
+ * namespace or a token, and for the settings of `serve`. Never for an argument or a confirmation: a variable set for one command
+ * would confirm another.
+ */
+export function setting(option: Option): Option {
+  return option.env(`CALLNUMBER_${option.name().toUpperCase().replaceAll("-", "_")}`);
+}
+
+/** A flag without a value. As a setting it has one, so that `CALLNUMBER_PUBLIC_INSPECT=no` is off. */
+export function switchOption(name: string, description: string): Option {
+  return checkedOption(`--${name} [yes|no]`, description, booleanSchema).preset("yes");
+}
+
+export function fileOption(flags: string, description: string): Option {
+  return checkedOption(flags, description, z.string().min(1, "must name a file"));
+}
+
+/** @throws InvalidArgumentError with the schema's message. */
+export function checked<T>(schema: z.ZodType<T>, given: unknown): T {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(result.error.issues.map(({ message }) => message).join("; "));
+}
+
+export function wholeNumber(min: number, max: number): z.ZodType<number> {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .pipe(z.number().min(min, message).max(max, message));
+}
+
+export function namespaceOption(description = "which space of runs"): Option {
+  return setting(checkedOption("--namespace <name>", description, namespaceSchema)).default(DEFAULT_NAMESPACE);
+}
+
+export function tokensFileOption(): Option {
+  const description = "the tokens that are let in, one line for each; only its owner may write it (0600, or 0640)";
+  return setting(fileOption("--tokens-file <file>", description));
+}
+
+/** Which coordinator a command queries. */
+export interface CoordinatorOptions {
+  readonly coordinator: string;
+  /** Undefined for the token of the environment, where there is one. */
+  readonly tokenFile?: string | undefined;
+}
+
+export function coordinatorOptions(): readonly Option[] {
+  const url = z.url({ protocol: /^https?$/, error: "must be an address such as http://127.0.0.1:7300" });
+  return [
+    setting(checkedOption("--coordinator <url>", "address of the coordinator", url)).default(
+      `http://127.0.0.1:${DEFAULT_PORT}`,
+    ),
+    setting(
+      fileOption(
+        "--token-file <file>",
+        "file with the token that the coordinator asks for, which others may not read; read for each question; without it CALLNUMBER_TOKEN in the environment is taken",
+      ),
+    ),
+  ];
+}
+
+/** The interval of a command that repeats. Its value is in milliseconds. */
+export function everyOption(): Option {
+  const seconds = wholeNumber(1, 3_600).transform((number) => number * 1_000);
+  return checkedOption("--every <seconds>", "how often it is looked at, 1 to 3600", seconds).default(2_000, "2");
+}
+
+/** Which leases a command reads from the ledger. */
+export interface FilterOptions {
+  readonly holder?: string;
+  readonly host?: string;
+  readonly label?: readonly string[];
+  readonly state?: KnownRunState;
+  readonly from?: number;
+  readonly to?: number;
+  readonly fromRun?: number;
+  readonly toRun?: number;
+}
+
+export function filterOptions(): readonly Option[] {
+  const states = ledgerFilterShape.state.unwrap().options;
+  const state = z.enum(states, { error: `must be one of ${states.join(", ")}` });
+  const time = z
+    .string()
+    .transform((text) => Date.parse(text))
+    .pipe(z.number({ error: "must be a time such as 2026-11-21 or 2026-11-21T08:00:00Z" }).min(0));
+  const run = wholeNumber(0, LEDGER_ID_MAX);
+  return [
+    checkedOption("--holder <name>", "only leases of the holder with this name", holderSchema.shape.name),
+    checkedOption("--host <name>", "only leases of holders on this host", z.string().min(1)),
+    filterLabelOption(),
+    checkedOption("--state <state>", `only leases in this state: ${states.join(", ")}`, state),
+    checkedOption("--from <time>", "leased at this time or later", time),
+    checkedOption("--to <time>", "leased before this time", time),
+    checkedOption("--from-run <run>", "only leases that hold this run or a later one", run),
+    checkedOption("--to-run <run>", "only leases that hold this run or an earlier one", run),
+  ];
+}
+
+function filterLabelOption(): Option {
+  const description = "only leases of holders with this label; may be given several times";
+  return new Option("--label <name=value>", description).argParser((text: string, before: readonly string[] = []) => {
+    const [name, value] = labelIn(text);
+    if (name === "" || value === "") throw new InvalidArgumentError("must be name=value");
+    return [...before, text];
+  });
+}
+
+export function filterQuery({ holder, host, label, state, from, to, fromRun, toRun }: FilterOptions): URLSearchParams {
+  const query = new URLSearchParams((label ?? []).map((text): [string, string] => ["label", text]));
+  const single = { holder, host, state, leasedFromMs: from, leasedToMs: to, fromRun, toRun };
+  for (const [name, value] of Object.entries(single)) if (value !== undefined) query.set(name, String(value));
+  return query;
+}

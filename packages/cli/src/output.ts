@@ -1,0 +1,121 @@
+/** What commands print: text, JSON and failures, all without characters that act on a terminal; and colors. */
+import { styleText } from "node:util";
+import { escapeForTerminal, escapeJson, escapeLines } from "@callnumber/coordinator/text";
+import { filledCommands } from "@callnumber/protocol/operator";
+import type { Holder } from "@callnumber/protocol/wire";
+import { type CommandIo, commandIo, invocation } from "./command-io.js";
+import { redactUrl } from "./redact-url.js";
+
+export function print(text: string): void {
+  printPainted(escapeLines(withContext(text)));
+}
+
+/** Prints text with our own colors. What another program wrote must have been escaped before. */
+export function printPainted(text: string): void {
+  commandIo().stdout.write(`${text}\n`);
+}
+
+export function printJson(value: unknown): void {
+  printPainted(escapeJson(JSON.stringify(value, stringWithContext, 2)));
+}
+
+/** Returns JSON on one line. */
+export function jsonLine(value: unknown): string {
+  return escapeJson(JSON.stringify(value, stringWithContext));
+}
+
+/** Fills in the printed commands: the store and checkpoint directory of the command that is running. */
+function withContext(text: string): string {
+  const context = invocation()?.context;
+  return context === undefined ? text : filledCommands(text, context);
+}
+
+function stringWithContext(_: string, value: unknown): unknown {
+  return typeof value === "string" ? withContext(value) : value;
+}
+
+interface Failure {
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/** The coordinator gives every client the same message. At a terminal, the user can act on it. */
+const ADVICE: ReadonlyMap<unknown, string> = new Map([
+  ["unauthorized", "Give one that it knows: --token-file FILE, or CALLNUMBER_TOKEN_FILE"],
+  [
+    "forbidden",
+    "Tokens of role lease make call numbers, those of role read or operator look, each in its own namespaces: " +
+      "give another --token-file or --namespace",
+  ],
+]);
+
+/** Formats a failure: the message and its code; an internal error with its stack. */
+export function failureText(error: unknown, asJson: boolean): string {
+  const { code, message } = (error ?? {}) as Failure;
+  const isMisuse = error instanceof TypeError || error instanceof RangeError;
+  if (asJson) {
+    const ownCode = typeof code === "string" ? code : isMisuse ? "misuse" : "internal_error";
+    return `${jsonLine({ code: ownCode, message: String(message ?? error) })}\n`;
+  }
+  if (!isMisuse && typeof code !== "string") {
+    const stack = error instanceof Error ? String(error.stack) : String(error);
+    return `callnumber: a fault of our own: ${escapeLines(stack)}\n`;
+  }
+  const advice = ADVICE.get(code);
+  const text = `callnumber: ${withContext(String(message))}${typeof code === "string" ? ` (${code})` : ""}`;
+  return escapeLines(`${advice === undefined ? text : `${text}. ${advice}`}\n`);
+}
+
+/** Formats a message of the option parser, which repeats values. With `--json` in the form of other failures. */
+export function misuseText(text: string, asJson: boolean): string {
+  const safe = redactUrl(text);
+  if (!asJson) return escapeLines(safe);
+  return `${jsonLine({ code: "misuse", message: safe.replace(/^error: /, "").trim() })}\n`;
+}
+
+/** Escapes every text of a response, for people: each on one line. Names of fields are ours. */
+export function escapeFields<T>(value: T): T {
+  return escaped(value) as T;
+}
+
+function escaped(value: unknown): unknown {
+  if (typeof value === "string") return escapeForTerminal(value);
+  if (Array.isArray(value)) return value.map(escaped);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, escaped(field)]));
+}
+
+export type Style = "bold" | "dim" | "red" | "yellow" | "green";
+export type Paint = (style: Style | undefined, text: string) => string;
+
+export const plain: Paint = (_style, text) => text;
+
+const colored: Paint = (style, text) =>
+  style === undefined ? text : styleText(style, text, { validateStream: false });
+
+type Terminal = Pick<CommandIo, "env"> & { readonly stdout: { readonly isTTY?: boolean | undefined } };
+
+/** Colors on a terminal: never in JSON, nor where NO_COLOR is set (no-color.org). FORCE_COLOR asks for them elsewhere. */
+export function paintFor(asJson: boolean, { env, stdout }: Terminal = commandIo()): Paint {
+  const { NO_COLOR = "", FORCE_COLOR, TERM } = env;
+  if (asJson || NO_COLOR !== "") return plain;
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR === "0" || FORCE_COLOR === "false" ? plain : colored;
+  return stdout.isTTY && TERM !== "dumb" ? colored : plain;
+}
+
+const BLANK = /\p{Zs}/u;
+
+/** Formats labels as `name=value name="a value"`; empty without labels. */
+export function formatLabels({ labels }: Pick<Holder, "labels">): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${BLANK.test(value) ? JSON.stringify(value) : value}`)
+    .join(" ");
+}
+
+export function formatCount(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+export function formatTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

@@ -1,0 +1,187 @@
+/** Requests to a coordinator over HTTP, with the token of the command. Responses are checked by the coordinator's own schemas. */
+import { Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { boundedText, fetchFailure } from "@callnumber/client";
+import { isLoopback, readPrivateFile } from "@callnumber/coordinator/machine";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "@callnumber/coordinator/text";
+import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import { ERROR_RULES } from "@callnumber/protocol/wire";
+import type { z } from "zod";
+import { commandIo, running } from "./command-io.js";
+import type { CoordinatorOptions } from "./options.js";
+
+const TIMEOUT_MS = 10_000;
+/** How long a request may wait in all while the coordinator is overloaded. */
+const OVERLOAD_WAIT_MAX_MS = 15_000;
+/**
+ * The largest pages: 500 leases of at most 3,400 bytes are 1.7 MB. The list of namespaces has no such limit: this holds four thousand
+ * with the longest labels there are.
+ */
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
+/** Of an error: it is printed. */
+const ERROR_BYTES_MAX = 65_536;
+/** What RFC 6750 allows in a token. */
+const BEARER_PATTERN = /^[\w.~+/-]+=*$/;
+
+/** A request without a usable response. Code and message may come from another machine. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), options);
+    this.code = escapeAndShorten(code);
+  }
+}
+
+interface ResponseRead {
+  readonly status: number;
+  /** Of JSON; undefined for anything else. */
+  readonly body: unknown;
+}
+
+/**
+ * Sends a GET request. Waits some seconds while the coordinator is overloaded, which has done nothing then.
+ * @throws RequestError with the coordinator's own code, or `coordinator_unreachable`, `answer_not_understood`, `token_unusable`.
+ */
+export async function requestJson<T>(options: CoordinatorOptions, path: string, schema: z.ZodType<T>): Promise<T> {
+  const base = baseOf(options);
+  const headers = authorizationOf(options);
+  for (let waitedMs = 0; ; ) {
+    const response = await send(base, path, headers);
+    if (response.status === 200) {
+      const result = schema.safeParse(response.body);
+      if (result.success) return result.data;
+    }
+    const pauseMs = overloadPauseMs(response);
+    if (pauseMs === undefined || waitedMs + pauseMs > OVERLOAD_WAIT_MAX_MS) throw errorIn(base, response);
+    await delay(pauseMs);
+    waitedMs += pauseMs;
+  }
+}
+
+/**
+ * Returns a response of any length, as it comes. Reading it fails as the connection does.
+ * @throws RequestError as `requestJson`, before the first byte.
+ */
+export async function requestStream(options: CoordinatorOptions, path: string): Promise<AsyncIterable<Uint8Array>> {
+  const base = baseOf(options);
+  const headers = authorizationOf(options);
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => tooLate.abort(new DOMException("no answer", "TimeoutError")), TIMEOUT_MS);
+  let refused: ResponseRead;
+  try {
+    const response = await fetch(base + path, { headers, redirect: "manual", signal: tooLate.signal });
+    // The stream may take any time; an error has the time of any other response.
+    if (response.status === 200) return response.body ?? Readable.from([]);
+    refused = await readResponse(response);
+  } catch (error) {
+    throw await unreachable(base, error);
+  } finally {
+    clearTimeout(timer);
+  }
+  throw errorIn(base, refused);
+}
+
+/** The message leaves the URL out: it may contain a password. */
+function baseOf({ coordinator }: CoordinatorOptions): string {
+  const { href, search, hash } = new URL(coordinator);
+  if (href.includes("@") || search || hash) {
+    throw new TypeError("--coordinator must be an address without user, password, query or fragment");
+  }
+  return coordinator.replace(/\/+$/, "");
+}
+
+function authorizationOf(options: CoordinatorOptions): Readonly<Record<string, string>> {
+  const token = bearerToken(options);
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+/**
+ * Returns the token, from the file or else CALLNUMBER_TOKEN; undefined without either. Never from the command line, which every user of
+ * the machine can read. The file is read each time, so that a token can be replaced under a running command. Warns on standard error
+ * of a token that leaves the machine in plain text.
+ * @throws RequestError `token_unusable`, without the text: it is no token, can't be read, or others may read it.
+ */
+export function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): string | undefined {
+  const token = tokenFile === undefined ? commandIo().env["CALLNUMBER_TOKEN"] : tokenIn(tokenFile);
+  if (token === undefined) return undefined;
+  if (!BEARER_PATTERN.test(token)) {
+    const where = tokenFile === undefined ? "CALLNUMBER_TOKEN" : `the token file ${tokenFile}`;
+    const fault = token === "" ? "holds no token" : "holds characters that no token has";
+    throw new RequestError(
+      "token_unusable",
+      `${where} ${fault}; it must hold what "callnumber token create" printed, alone`,
+    );
+  }
+  warnOfPlainToken(coordinator);
+  return token;
+}
+
+function tokenIn(file: string): string {
+  try {
+    return readPrivateFile(file, "the token file").trim();
+  } catch (error) {
+    throw new RequestError("token_unusable", (error as Error).message, { cause: error });
+  }
+}
+
+function warnOfPlainToken(coordinator: string): void {
+  const command = running();
+  const { protocol, hostname, host } = new URL(coordinator);
+  if (command.hasWarnedOfPlainToken || protocol !== "http:" || isLoopback(hostname.replace(/^\[|\]$/g, ""))) return;
+  command.hasWarnedOfPlainToken = true;
+  command.io.stderr.write(
+    `callnumber: the token goes to http://${host} in plain text, and whoever is on the way can read it and use it. ` +
+      "Ask by https://, or by a tunnel that ends on this machine\n",
+  );
+}
+
+async function send(base: string, path: string, headers: Readonly<Record<string, string>>): Promise<ResponseRead> {
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    return await readResponse(await fetch(base + path, { headers, redirect: "manual", signal }));
+  } catch (error) {
+    throw await unreachable(base, error);
+  }
+}
+
+/** Reads no more than a coordinator can have to send, whatever answers. Rejects as the body of the response does. */
+async function readResponse(response: Response): Promise<ResponseRead> {
+  const { status } = response;
+  const text = await boundedText(response, status === 200 ? RESPONSE_BYTES_MAX : ERROR_BYTES_MAX);
+  try {
+    return { status, body: text === undefined ? undefined : JSON.parse(text) };
+  } catch {
+    return { status, body: undefined };
+  }
+}
+
+/** With jitter: clients that were rejected together do not come back together. */
+function overloadPauseMs({ status, body }: ResponseRead): number | undefined {
+  const refused = errorAnswerSchema.safeParse(body);
+  if (status !== ERROR_RULES.overloaded.httpStatus || !refused.success || refused.data.code !== "overloaded")
+    return undefined;
+  return (refused.data.retryAfterMs ?? 0) * (1 + Math.random());
+}
+
+function errorIn(base: string, { status, body }: ResponseRead): RequestError {
+  const refused = errorAnswerSchema.safeParse(body);
+  if (status !== 200 && refused.success) return new RequestError(refused.data.code, refused.data.message);
+  return new RequestError(
+    "answer_not_understood",
+    `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
+  );
+}
+
+async function unreachable(base: string, error: unknown): Promise<RequestError> {
+  const probe = (url: string) =>
+    fetch(url, { method: "HEAD", redirect: "manual", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { code, reason } = await fetchFailure(base, error, probe);
+  const message =
+    code === "coordinator_unreachable"
+      ? `no coordinator answers at ${base} (${reason}). Start one with "callnumber serve", or name another with --coordinator`
+      : `${base} can't be used: ${reason}`;
+  return new RequestError(code, message, { cause: error });
+}

@@ -1,0 +1,149 @@
+/**
+ * Who may use the coordinator of `serve`, and how much: tokens of a file, reloaded on SIGHUP; else every client of this machine, or
+ * every client.
+ */
+import {
+  type Allowance,
+  type Door,
+  HOLDER_ALLOWANCE,
+  type HostNames,
+  LeaseLimits,
+  type Log,
+  OPEN_DOOR,
+  readTokensFile,
+  type SignInTokens,
+  TOKEN_ALLOWANCE,
+  TokenDoor,
+  type TokenRecord,
+} from "@callnumber/coordinator";
+import { isLoopback } from "@callnumber/coordinator/machine";
+import { running } from "../command-io.js";
+
+/** A line of a terminal has room for these. The log has all, after a SIGHUP. */
+const PRINTED_IDS_MAX = 6;
+
+export interface AccessOptions {
+  readonly host: string;
+  readonly tokensFile?: string;
+  readonly listenWithoutTokens?: boolean;
+  readonly allowHost: readonly string[];
+}
+
+/** What the server needs. */
+export interface Access {
+  /** For the operator at the terminal: which tokens are accepted. */
+  readonly greeting: string;
+  readonly door: Door;
+  /** For signing in at the console; undefined without tokens. */
+  readonly signInTokens: SignInTokens | undefined;
+  /** Hosts that requests must name; undefined with tokens: a page under a foreign name has none. */
+  readonly hostNames: HostNames | undefined;
+  /** Only operators have the access of one. Under an allowed name, other clients may come through a proxy. */
+  readonly isForOperators: boolean;
+}
+
+/** @throws TypeError for access without tokens from other machines, unless the operator asks for it. */
+export function rejectOpenAccess({ host, tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions): void {
+  if (tokensFile !== undefined && allowHost.length > 0) {
+    throw new TypeError(
+      "--allow-host is for where nobody is asked for a token: with --tokens-file any name is answered under",
+    );
+  }
+  if (tokensFile !== undefined && listenWithoutTokens) {
+    throw new TypeError(
+      "--tokens-file and --listen-without-tokens exclude each other: either everybody is asked, or nobody",
+    );
+  }
+  if (isLoopback(host) || tokensFile !== undefined || listenWithoutTokens) return;
+  throw new TypeError(
+    `--host ${host} lets others in, and nobody is asked for a token: whoever reaches the port can use up runs. ` +
+      "Say --tokens-file with the tokens that are good (callnumber token create), listen on 127.0.0.1, or say --listen-without-tokens " +
+      "when a firewall or a proxy keeps strangers out",
+  );
+}
+
+/**
+ * Returns the access. From then on, SIGHUP reloads the tokens file. A file that can't be read leaves the tokens as they were.
+ * @throws TokensFileError when the file can't be read now.
+ */
+export async function accessOf(
+  { tokensFile, listenWithoutTokens = false, allowHost }: AccessOptions,
+  log: Log,
+  say: (text: string) => void,
+): Promise<Access> {
+  if (tokensFile === undefined) {
+    const greeting = listenWithoutTokens
+      ? "nobody is asked for a token: whoever reaches the port may do everything (--listen-without-tokens)"
+      : "nobody is asked for a token: only this machine is listened to";
+    const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
+    const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
+    return { greeting, door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
+  }
+  const { records } = await readTokensFile(tokensFile);
+  const door = new TokenDoor(records);
+  let reloaded: Promise<void> = Promise.resolve();
+  running().onSignal("SIGHUP", () => {
+    // One after the other: an earlier state of the file must not replace a later one.
+    reloaded = reloaded.then(() => reload(door, tokensFile, log, say));
+  });
+  return {
+    greeting: formatTokens(records, tokensFile),
+    door,
+    signInTokens: door,
+    hostNames: undefined,
+    isForOperators: true,
+  };
+}
+
+async function reload(door: TokenDoor, file: string, log: Log, say: (text: string) => void): Promise<void> {
+  try {
+    const { records } = await readTokensFile(file);
+    door.replace(records);
+    log.info({ tokenCount: records.length, tokenIds: records.map(({ id }) => id) }, "tokens_reread");
+    say(formatTokens(records, file));
+  } catch (error) {
+    const { message: reason, code } = error as NodeJS.ErrnoException;
+    log.error({ code, reason }, "tokens_not_reread");
+    say(`the tokens of before stay good: ${reason}`);
+  }
+}
+
+function formatTokens(records: readonly TokenRecord[], file: string): string {
+  if (records.length === 0) return `no tokens in ${file}: NOBODY IS LET IN`;
+  const ids = records.slice(0, PRINTED_IDS_MAX).map(({ id }) => id);
+  const others = records.length - ids.length;
+  const text = [...ids, ...(others > 0 ? [`and ${others} more: callnumber token list`] : [])].join(", ");
+  return `${records.length} ${records.length === 1 ? "token" : "tokens"} in ${file}: ${text}`;
+}
+
+export interface LimitOptions {
+  readonly host: string;
+  readonly tokensFile?: string;
+  readonly tokenBurstRuns?: number;
+  readonly tokenRunsPerSecond?: number;
+  readonly holderBurstRuns?: number;
+  readonly holderRunsPerSecond?: number;
+  readonly leasesAtOnce: number;
+  readonly connections: number;
+}
+
+/** Without tokens, and on loopback only, there are no limits but those of the command line. */
+export function limitsOf(options: LimitOptions): LeaseLimits {
+  const isTrusted = isLoopback(options.host) && options.tokensFile === undefined;
+  return new LeaseLimits({
+    token: allowanceOf(options.tokenBurstRuns, options.tokenRunsPerSecond, TOKEN_ALLOWANCE, isTrusted),
+    holder: allowanceOf(options.holderBurstRuns, options.holderRunsPerSecond, HOLDER_ALLOWANCE, isTrusted),
+  });
+}
+
+/** Either of the two turns a limit off; one of them alone turns it on, with the default for the other. */
+function allowanceOf(
+  burstRuns: number | undefined,
+  runsPerSecond: number | undefined,
+  byDefault: Allowance,
+  isTrusted: boolean,
+): Allowance | undefined {
+  if (burstRuns === 0 || runsPerSecond === 0) return undefined;
+  if (isTrusted && burstRuns === undefined && runsPerSecond === undefined) return undefined;
+  return { atOnce: burstRuns ?? byDefault.atOnce, perSecond: runsPerSecond ?? byDefault.perSecond };
+}

@@ -1,0 +1,198 @@
+/** Runs a coordinator until it is stopped. */
+import { createServer as createProbe } from "node:net";
+import {
+  Coordinator,
+  createServer,
+  describeStore,
+  LedgerFiles,
+  LedgerTrimmer,
+  type OpenStore,
+  openStore,
+  parseStoreUrl,
+  type StoreAddress,
+} from "@callnumber/coordinator";
+import { checkpointsOf } from "@callnumber/coordinator/operator";
+import { escapeLines } from "@callnumber/coordinator/text";
+import {
+  type CommandContext,
+  commandLine,
+  filledCommands,
+  OPERATOR_ROUTES,
+  type Setting,
+} from "@callnumber/protocol/operator";
+import { RELEASE, running } from "../command-io.js";
+import { formatNewNamespace } from "../commands/init.js";
+import { untilHungUp, untilStopped } from "../signals.js";
+import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
+import { type LogOptions, openLog } from "./log.js";
+import { exposureOf, followTlsFiles, readTls, type TlsOptions, tlsPathsOf } from "./tls.js";
+
+export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, TlsOptions {
+  readonly store: string;
+  readonly namespace: string;
+  readonly port: number;
+  readonly create?: boolean;
+  readonly witnessFolder: string;
+  readonly ledgerDir?: string;
+  readonly accept: readonly string[];
+  readonly allowNetworkFileSystem?: boolean;
+  readonly publicInspect?: boolean;
+}
+
+/** Prints a line for the operator at the terminal. */
+type Say = (text: string) => void;
+
+/** How the command was called. */
+interface Call {
+  /** The namespace was named. */
+  readonly mustServeNamespace: boolean;
+  readonly settings: readonly Setting[];
+  /** Fills in the commands in its log, and in its responses to operators. */
+  readonly commands: CommandContext;
+}
+
+export async function serve(options: ServeOptions, { mustServeNamespace, settings, commands }: Call): Promise<void> {
+  const command = running();
+  const { stderr } = command.io;
+  // With --json there is the log alone, which has the same events.
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${escapeLines(filledCommands(text, commands))}\n`);
+  // Leasing goes on when the terminal is gone or the disk full.
+  const ignore = () => {};
+  stderr.on("error", ignore);
+  command.onEnd(() => stderr.off("error", ignore));
+  const { host, port, namespace } = options;
+  rejectOpenAccess(options);
+  const tlsPaths = tlsPathsOf(options);
+  const limits = limitsOf(options);
+  const address = parseStoreUrl(options.store);
+  const create = options.create ?? stderr.isTTY ?? false;
+  if (options.create && address.kind.startsWith("redis")) {
+    throw new TypeError(
+      `--create makes the file of an embedded store. For Redis: \`${commandLine("init", namespace)}\``,
+    );
+  }
+  const checkpoints = checkpointsOf(address, options.witnessFolder);
+  const { events, recentEvents, ...log } = openLog(options, commands, say);
+  const { greeting, ...access } = await accessOf(options, events, say);
+  const tls = tlsPaths && readTls(tlsPaths);
+  // After every check of the options: a misuse is reported as such, whatever else uses the port.
+  await rejectUsedPort(host, port);
+  say(greeting);
+  const hungUp = untilHungUp({
+    reloads: options.tokensFile !== undefined || tls !== undefined,
+    log: events,
+    printError: say,
+  });
+  const opened = await openStore(address, {
+    create,
+    mustNotBeLost: () => {
+      checkpoints.mustNotBeLost();
+      if (create) checkpoints.makeDirectory();
+    },
+    allowNetworkFileSystem: options.allowNetworkFileSystem ?? false,
+  });
+  try {
+    const coordinator = new Coordinator({
+      store: opened.store,
+      name: options.name,
+      log: events,
+      witnessOf: checkpoints.witnessOf,
+      remembered: checkpoints.namespaces(),
+      overrides: options.accept,
+      startLoops: (name) => limits.startLoops(name),
+    });
+    const namespaces = await welcome(coordinator, opened, address, namespace, say);
+    // Named, and missing: fails now, instead of for each importer later.
+    if (mustServeNamespace && !namespaces.includes(namespace)) await coordinator.status(namespace);
+    const server = await createServer({
+      coordinator,
+      release: RELEASE,
+      events,
+      recentEvents,
+      ...access,
+      listenWithoutTokens: options.listenWithoutTokens ?? false,
+      listenWithoutTls: options.listenWithoutTls ?? false,
+      limits,
+      leasesAtOnce: options.leasesAtOnce,
+      publicInspect: options.publicInspect ?? false,
+      connectionCountMax: options.connections,
+      // Not without tokens, where any client may come.
+      startedWith: access.isForOperators
+        ? { store: describeStore(address), startedAtMs: Date.now(), settings, commands }
+        : undefined,
+      tls: tls?.material,
+    });
+    const url = await server.listen({ host, port });
+    for (const text of exposureOf(options, tls?.material)) say(text);
+    say(`listening on ${url}, stop with Ctrl-C`);
+    say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
+    events.info({ url, store: describeStore(address), release: RELEASE }, "start");
+    const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
+    coordinator.startTouching();
+    const { ledgerDir } = options;
+    const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
+    const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
+    trimmer.start();
+    const reason = await Promise.race([untilStopped(), hungUp]);
+    say(`${reason}: finishing what is under way`);
+    await server.stop();
+    unfollowTls?.();
+    await trimmer.stop();
+    log.endStreams();
+    await coordinator.stopTouching();
+    events.info({ reason }, "stop");
+  } finally {
+    await opened.store.close();
+    await log.close();
+  }
+}
+
+/**
+ * Prints the store and its namespaces. In a new store makes the first namespace, and warns of that. Returns the namespaces that are
+ * served, now or once they are repaired. @throws CoordinatorError when no namespace leases.
+ */
+async function welcome(
+  coordinator: Coordinator,
+  { isNew, store }: OpenStore,
+  address: StoreAddress,
+  namespace: string,
+  say: Say,
+): Promise<readonly string[]> {
+  say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
+  if (!isNew) {
+    const { namespaces, unavailable } = await coordinator.mustBeReady();
+    say(`namespaces: ${namespaces.join(", ")}`);
+    const wayBack = store.isExclusive
+      ? "Stop this coordinator, repair the namespace, start it again"
+      : "It is leased from as soon as it is repaired, without a restart";
+    for (const { namespace: name, error } of unavailable)
+      say(`namespace ${name} does not lease (${error.code}): ${error.message}. ${wayBack}`);
+    return [...namespaces, ...unavailable.map(({ namespace: name }) => name)];
+  }
+  say(`THIS IS A NEW STORE. ${formatNewNamespace(await coordinator.initNamespace(namespace), describeStore(address))}`);
+  return [namespace];
+}
+
+/** Before a store is made or opened. */
+async function rejectUsedPort(host: string, port: number): Promise<void> {
+  const probe = createProbe();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", (error: NodeJS.ErrnoException) => reject(listenError(host, port, error)));
+    probe.listen(port, host, () => probe.close(() => resolve()));
+  });
+}
+
+const LISTEN_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
+  ["EADDRNOTAVAIL", "this machine has no such address; say --host with one of its own, or 0.0.0.0 for all of them"],
+  ["ENOTFOUND", "nobody knows that name; say --host with an address of this machine"],
+  ["EACCES", "this user may not listen there; say --port with one above 1023"],
+]);
+
+function listenError(host: string, port: number, cause: NodeJS.ErrnoException): Error {
+  if (cause.code === "EADDRINUSE") {
+    const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
+    return Object.assign(new Error(message, { cause }), { code: "port_taken" });
+  }
+  const reason = LISTEN_ERRORS.get(cause.code);
+  return reason === undefined ? cause : new TypeError(`can't listen on ${host}, port ${port}: ${reason}`, { cause });
+}

@@ -1,0 +1,177 @@
+/** Which store a command acts on, what is remembered of it, and the commands that it prints to be run again. */
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { platform } from "node:process";
+import { readPrivateFile } from "@callnumber/coordinator/machine";
+import {
+  areSamePlace,
+  type Checkpoints,
+  checkpointsOf,
+  commandUrlOf,
+  hasNoLogin,
+  NODE_COUNT_MAX,
+  openStore,
+  parseStoreUrl,
+  type Store,
+  type StoreAddress,
+} from "@callnumber/coordinator/operator";
+import { type CommandContext, type CommandOptions, commandLine, shellWord } from "@callnumber/protocol/operator";
+import type { Command, Option } from "commander";
+import { z } from "zod";
+import { commandIo, running } from "./command-io.js";
+import { checkedOption, fileOption, setting, wholeNumber } from "./options.js";
+
+export interface StoreOptions {
+  readonly store: string;
+  readonly witnessFolder: string;
+}
+
+/** By default one place for each user, whatever the working directory: another directory must not be another store that begins at run 1. */
+export function storeOption(): Option {
+  const description = "where the state is kept: sqlite:PATH, redis://HOST:PORT/DB, rediss://…, memory:";
+  return setting(checkedOption("--store <url>", description, z.string().min(1))).default(
+    `sqlite:${join(stateHome(), "callnumber", "store.db")}`,
+  );
+}
+
+/** By default next to the default store's directory, not in it: both must not be restored together. */
+export function witnessFolderOption(): Option {
+  const description = "where to remember, outside the store, what was leased from it; not in the store's folder";
+  return setting(checkedOption("--witness-folder <path>", description, z.string().min(1))).default(
+    join(stateHome(), "callnumber-witness"),
+  );
+}
+
+function stateHome(): string {
+  const { env } = commandIo();
+  const { XDG_STATE_HOME: given, [platform === "win32" ? "USERPROFILE" : "HOME"]: home = homedir() } = env;
+  // The XDG specification ignores a relative path.
+  return given !== undefined && isAbsolute(given) ? given : join(home, ".local", "state");
+}
+
+export function nodesOption(description: string): Option {
+  return checkedOption("--nodes <n>", description, wholeNumber(1, NODE_COUNT_MAX));
+}
+
+/** Each finding of the preflight has a name. Accepting one accepts no other. */
+export function acceptOption(): Option {
+  const names = z
+    .string()
+    .regex(/^[a-z-]+(,[a-z-]+)*$/, "must be names of findings, with commas between them")
+    .transform((text) => text.split(","));
+  const description = "findings of callnumber doctor that are known and accepted, by their names";
+  return checkedOption("--accept <names>", description, names).default([], "none");
+}
+
+interface OpenedStore {
+  readonly address: StoreAddress;
+  readonly store: Store;
+  readonly checkpoints: Checkpoints;
+}
+
+/** Opens a store that must exist. @throws TypeError for a memory store, with the reason `whyNoMemory`. */
+export async function openExistingStore(
+  { store: url, witnessFolder }: StoreOptions,
+  whyNoMemory: string,
+): Promise<OpenedStore> {
+  const address = persistentAddress(url, whyNoMemory);
+  const checkpoints = checkpointsOf(address, witnessFolder);
+  const { store } = await openStore(address, { create: false, mustNotBeLost: checkpoints.mustNotBeLost });
+  return { address, store, checkpoints };
+}
+
+export function persistentAddress(url: string, whyNoMemory: string): StoreAddress {
+  const address = parseStoreUrl(url);
+  if (address.kind === "memory") throw new TypeError(`a memory store ends with its process: ${whyNoMemory}`);
+  return address;
+}
+
+/** Prepares a command with `--store`: adds `--store-file`, and fills in the commands that it prints. */
+export function prepareStoreOptions(command: Command): void {
+  command.addOption(setting(urlFileOption("store")));
+  readUrlFile(command, "store");
+  command.hook("preAction", (_, action) => {
+    try {
+      running().context = commandContextOf(action);
+    } catch {
+      // The command itself reports a URL that can't be read.
+    }
+  });
+}
+
+/** Adds `--to-file` to `move`. */
+export function prepareTargetOption(command: Command): void {
+  command.addOption(urlFileOption("to"));
+  readUrlFile(command, "to");
+}
+
+function urlFileOption(name: string): Option {
+  return fileOption(`--${name}-file <path>`, `a file that holds the URL of --${name}; others may not read it`);
+}
+
+/** Before the action, the URL in the file replaces the option: passwords stay off the command line. */
+function readUrlFile(command: Command, name: string): void {
+  command.hook("preAction", (_, action) => {
+    const path: unknown = action.getOptionValue(`${name}File`);
+    const [fileSource, urlSource] = [action.getOptionValueSource(`${name}File`), action.getOptionValueSource(name)];
+    if (urlSource === "cli" && fileSource !== "cli") {
+      if (name === "store") action.setOptionValueWithSource(name, withLogin(action.getOptionValue(name), path), "cli");
+      return;
+    }
+    if (typeof path !== "string") return;
+    if (fileSource === urlSource) {
+      throw new TypeError(`--${name} and --${name}-file both name the store: give one of them`);
+    }
+    action.setOptionValueWithSource(name, storeUrlIn(path), fileSource === "cli" ? "file" : fileSource);
+  });
+}
+
+/**
+ * Adds user and password of the environment to a URL that has neither, as messages print it, when both name the same place. Returns
+ * any other URL as it is.
+ */
+function withLogin(typed: string, path: unknown): string {
+  try {
+    const given = commandIo().env["CALLNUMBER_STORE"] ?? (typeof path === "string" ? storeUrlIn(path) : typed);
+    const [one, other] = [parseStoreUrl(typed), parseStoreUrl(given)];
+    return hasNoLogin(one) && areSamePlace(one, other) ? given : typed;
+  } catch {
+    // The command itself reports a URL that it can't read, and does not need the environment's.
+    return typed;
+  }
+}
+
+/** @throws TypeError for a file that can't be read, that others may read, or that holds anything but one line. */
+function storeUrlIn(path: string): string {
+  const text = readPrivateFile(path, "the store file").trim();
+  if (text === "" || /\s/.test(text)) throw new TypeError(`the store file ${path} must hold one line, the store's URL`);
+  return text;
+}
+
+/** Returns what fills in the commands that are printed. @throws TypeError for a store's URL that can't be read. */
+export function commandContextOf(command: Command): CommandContext {
+  const folder: unknown = command.getOptionValue("witnessFolder");
+  const isNamed = typeof folder === "string" && command.getOptionValueSource("witnessFolder") !== "default";
+  const storeFile: unknown = command.getOptionValueSource("store") === "file" && command.getOptionValue("storeFile");
+  return {
+    // A coordinator's file has a user that may not recover.
+    storeOption:
+      typeof storeFile === "string" && command.name() !== "serve"
+        ? `--store-file ${shellWord(resolve(storeFile))}`
+        : `--store ${shellWord(commandUrlOf(parseStoreUrl(command.getOptionValue("store"))))}`,
+    witnessOption: isNamed ? `--witness-folder ${shellWord(resolve(folder))}` : "",
+  };
+}
+
+/** Filled in when the command is printed, whatever gave it, without a password. */
+const FILLED_IN: ReadonlySet<string> = new Set(["store", "storeFile", "namespace", "witnessFolder"]);
+
+/** Returns the command as it was typed, with more options. Values of the environment and defaults apply again when it is run. */
+export function commandAgain(command: Command, verb: "recover" | "advance-version", more: CommandOptions): string {
+  const typed = command.options.flatMap((option): [string, CommandOptions[string]][] => {
+    const name = option.attributeName();
+    if (FILLED_IN.has(name) || command.getOptionValueSource(name) !== "cli") return [];
+    return [[option.name(), command.getOptionValue(name)]];
+  });
+  return commandLine(verb, command.getOptionValue("namespace"), { ...Object.fromEntries(typed), ...more });
+}

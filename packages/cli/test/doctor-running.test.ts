@@ -1,0 +1,163 @@
+/** `doctor` next to a coordinator that runs: it examines the store that is served, and shows how that coordinator was started. */
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { callnumber, callnumberProcess, folderForTest, serve, serveWith } from "../../../test/processes/command.js";
+import { command } from "../../../test/redis/redis-command.js";
+import { sharedRedis } from "../../../test/redis/test-redis.js";
+import { newAuthority } from "../../../test/tls/certificates.js";
+import { replaceFile, writeTlsFiles } from "../../../test/tls/files.js";
+
+const DAY_MS = 24 * 3_600_000;
+
+let folder: string;
+let store: string;
+
+beforeEach(async () => {
+  folder = await folderForTest();
+  store = `sqlite:${folder}/store.db`;
+  await callnumber(["init", "--store", store]);
+});
+
+const doctorAt = (url: string, ...more: readonly string[]) => ["doctor", "--coordinator", url, ...more];
+
+describe("doctor without --store", () => {
+  test("examines the embedded store of the running coordinator, which only that one can open", async () => {
+    const { url, stop } = await serve(store);
+    const { code, stdout, stderr } = await callnumber(doctorAt(url));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain(`${store}, as the coordinator at ${url} sees it\n  nothing found`);
+    // Named, it is the same one.
+    const named = await callnumber(doctorAt(url, "--store", store));
+    expect(named).toMatchObject({ code: 0, stdout: expect.stringContaining(`${store}, as the coordinator at`) });
+    await stop();
+    const alone = await callnumber(doctorAt(url, "--store", store));
+    expect(alone.stdout).toMatch(/^sqlite:\S+store\.db\n {2}nothing found.*\nno coordinator answers at /);
+  });
+
+  test("examines the Redis of the running coordinator, and not the unused default store", async () => {
+    const home = { HOME: folder, XDG_STATE_HOME: "" };
+    await callnumber(["init", "--create"], { env: home });
+    const { storeUrl, operatorUrl } = sharedRedis();
+    expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
+    const { url } = await serve(storeUrl, "--witness-folder", join(folder, "witness"));
+    const { stdout } = await callnumber(doctorAt(url), { env: home });
+    expect(stdout).toMatch(/^redis:\/\/callnumber@\S+, as the coordinator at /);
+    expect(stdout).not.toContain("sqlite:");
+    expect(stdout).toContain("unseen-configuration");
+    // The same store, for a user with more rights.
+    const asOperator = await callnumber(doctorAt(url, "--store", operatorUrl), { env: home });
+    expect(asOperator.stdout).toMatch(/^redis:\/\/operator@/);
+    expect(asOperator.stdout).toContain(`the coordinator at ${url}, release `);
+    expect(asOperator.stdout).not.toContain("unseen-configuration");
+  });
+
+  test("shows what ends leasing as the coordinator knows it", async () => {
+    const { storeUrl } = sharedRedis();
+    expect(await callnumber(["init", "--store", storeUrl])).toMatchObject({ code: 0 });
+    const { url } = await serve(storeUrl, "--witness-folder", join(folder, "witness"));
+    const key = `${new URL(storeUrl).searchParams.get("prefix")}{main}:record`;
+    await command({ url: sharedRedis().url }, "HSET", key, "c", "7");
+    const { code, stdout } = await callnumber(doctorAt(url));
+    expect(stdout).toMatch(/^ {2}REFUSED \(store_corrupt\): namespace main: /m);
+    expect(code).toBe(1);
+  });
+
+  test("refuses to guess when the running coordinator does not report its store", async () => {
+    const tokensFile = join(folder, "tokens");
+    await callnumber(["token", "create", "--tokens-file", tokensFile, "--role", "read", "--all-namespaces"]);
+    const { url } = await serve(store, "--tokens-file", tokensFile);
+    const { code, stdout, stderr } = await callnumber(doctorAt(url));
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/the coordinator at \S+ does not report it .*Pass --store.*\(unauthorized\)/);
+  });
+});
+
+describe("doctor", () => {
+  /** A store that no coordinator serves. */
+  const elsewhere = () => `sqlite:${folder}/elsewhere.db`;
+
+  test("shows in its first line that the coordinator serves another store, and none of its settings", async () => {
+    const { url } = await serve(store, "--connections", "77");
+    await callnumber(["init", "--store", elsewhere()]);
+    const inWords = await callnumber(doctorAt(url, "--store", elsewhere()));
+    expect(inWords).toMatchObject({ code: 0, stderr: "" });
+    expect(inWords.stdout).toMatch(
+      new RegExp(`^The coordinator at ${url} serves another store: ${store}\n${elsewhere()}\n {2}nothing found`),
+    );
+    expect(inWords.stdout).not.toMatch(/\b77\b/);
+    const asJson = await callnumber(doctorAt(url, "--store", elsewhere(), "--json"));
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ store: elsewhere(), servedStore: store, running: null });
+    const missing = await callnumber(doctorAt(url, "--store", `sqlite:${folder}/none.db`));
+    expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining(`serves another store: ${store}`) });
+    expect(missing.stderr).toContain("store_missing");
+  });
+
+  test("shows the settings of the coordinator where they differ from the defaults, without secrets", async () => {
+    const env = { CALLNUMBER_CONNECTIONS: "77", CALLNUMBER_NAME: "redis://me:secret@h" };
+    const { url } = await serveWith(env, store);
+    const { stdout } = await callnumber(doctorAt(url), { env: { CALLNUMBER_CONNECTIONS: "55" } });
+    expect(stdout).toMatch(/^ {2}connections +77 \(environment\)$/m);
+    expect(stdout).toMatch(/^ {2}name +redis:\/\/me:\*\*\*@h \(environment\)$/m);
+    expect(stdout).toContain(`the coordinator at ${url}, release `);
+    expect(stdout).not.toMatch(/leases-at-once|\b55\b|secret/);
+    const { running, notRunning } = JSON.parse((await callnumber(doctorAt(url, "--json"))).stdout);
+    expect(running.settings).toContainEqual({ name: "connections", value: "77", from: "environment" });
+    expect(running.settings).toContainEqual({ name: "leases-at-once", value: "64", from: "default" });
+    expect([running.certificateEndsAtMs, notRunning]).toEqual([null, null]);
+  });
+
+  test("is told by a token of role operator that is good for all namespaces, and says what else it was answered", async () => {
+    const tokensFile = join(folder, "tokens");
+    const tokenOf = async (role: string, ...where: readonly string[]) => {
+      const made = await callnumber(["token", "create", "--tokens-file", tokensFile, "--role", role, ...where]);
+      return replaceFile(join(folder, `${role}-${where.length}.token`), made.stdout);
+    };
+    const operator = await tokenOf("operator", "--all-namespaces");
+    const others = [
+      await tokenOf("operator", "--namespace", "main"),
+      await tokenOf("read", "--all-namespaces"),
+      await tokenOf("lease", "--all-namespaces"),
+    ];
+    const { url } = await serve(store, "--tokens-file", tokensFile);
+    await callnumber(["init", "--store", elsewhere()]);
+    const told = await callnumber(doctorAt(url, "--token-file", operator));
+    expect(told).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^ {2}tokens-file +\S+tokens \(command line\)$/m),
+    });
+    const doctor = doctorAt(url, "--store", elsewhere());
+    for (const file of others) {
+      const refused = await callnumber([...doctor, "--token-file", file]);
+      expect(refused).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/does not tell its settings: .*\(forbidden\)/),
+      });
+      expect(refused.stdout).not.toContain("command line");
+    }
+    // Strangers may come: to every address, or through a proxy to a name that was allowed.
+    for (const words of [["--listen-without-tokens"], ["--allow-host", "numbers.example.org"]]) {
+      const open = await serve("memory:", ...words);
+      const nobody = await callnumber(doctorAt(open.url, "--store", elsewhere(), "--json"));
+      expect(JSON.parse(nobody.stdout)).toMatchObject({ running: null, notRunning: { code: "not_found" } });
+    }
+    const bare = await callnumber([...doctor, "--json"]);
+    expect(JSON.parse(bare.stdout)).toMatchObject({ running: null, notRunning: { url, code: "unauthorized" } });
+  });
+});
+
+test("doctor shows when the certificate of the coordinator ends, and that it is unwise to let it come to that", async () => {
+  const authority = newAuthority();
+  const ca = replaceFile(join(folder, "ca.crt"), authority.certificate, 0o644);
+  const untilMs = Math.floor((Date.now() + 5.5 * DAY_MS) / 1_000) * 1_000;
+  const { certificate, key } = writeTlsFiles(folder, authority.issue({ untilMs }));
+  const { url } = await serve("memory:", "--tls-certificate", certificate, "--tls-key", key);
+  const { code, stdout } = await callnumberProcess(doctorAt(url), { env: { NODE_EXTRA_CA_CERTS: ca } });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ {2}unwise: the TLS certificate ends in 5 days, on 20/m);
+  expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
+  expect(stdout).not.toContain("PRIVATE KEY");
+  const unbelieved = await callnumber(doctorAt(url, "--store", store));
+  expect(unbelieved.stdout).toMatch(
+    /^the coordinator at .* does not tell its settings: .*its certificate is from an unknown authority/m,
+  );
+});

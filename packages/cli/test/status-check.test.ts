@@ -1,0 +1,84 @@
+/** What monitoring is told: each state of a namespace, as one line and one exit code. */
+import type { GuardAnswer, StatusAnswer } from "@callnumber/protocol/wire";
+import { expect, test } from "vitest";
+import { checkLine, EXIT_CODES, verdictOf, verdictWithout } from "../src/status-check.js";
+
+const ALL = 1_000_000;
+
+const open: GuardAnswer = {
+  state: "open",
+  code: null,
+  sinceMs: 0,
+  explanation: "",
+  generation: 0,
+  roomRuns: 5,
+  nodeCount: 1,
+  lastRecovery: null,
+};
+
+function statusOf(runsUsed: number, guard: Partial<GuardAnswer> = {}): StatusAnswer {
+  return {
+    namespace: "main",
+    storeId: "s",
+    store: "redis",
+    coordinator: "c",
+    version: 0,
+    firstRun: 1,
+    highWaterMark: runsUsed,
+    runsUsed,
+    runsLeft: ALL - runsUsed,
+    callNumbersLeft: 0,
+    lastLeaseAtMs: null,
+    guard: { ...open, ...guard },
+    rates: [],
+  };
+}
+
+const doubt = { state: "in_doubt", code: "store_silent", explanation: "why | and\n what" } as const;
+const fenced = { state: "fenced", code: "store_forked", explanation: "recover it" } as const;
+
+test.each([
+  ["it leases", statusOf(3), 0, "OK - namespace main leases: mark 3, 999,997 runs left of 1,000,000"],
+  ["just below four fifths", statusOf(799_999), 0, "OK - "],
+  ["four fifths are used", statusOf(800_000), 1, "WARNING - namespace main comes to the end of its run space: 200,000"],
+  ["19 of 20 are used", statusOf(950_000), 2, "CRITICAL - namespace main comes to the end of its run space: 50,000"],
+  ["all are used", statusOf(ALL), 2, "CRITICAL - "],
+  ["the line is reached for a moment", statusOf(3, { roomRuns: 0 }), 0, "OK - "],
+  ["in doubt", statusOf(3, doubt), 1, "WARNING - namespace main does not lease (store_silent): why / and what"],
+  ["in doubt near the end", statusOf(ALL, doubt), 1, "WARNING - namespace main does not lease"],
+  ["fenced", statusOf(3, fenced), 2, "CRITICAL - namespace main does not lease (store_forked): recover it"],
+])("%s", (_, status, exitCode, line) => {
+  const verdict = verdictOf(status, []);
+  expect(EXIT_CODES[verdict.state]).toBe(exitCode);
+  expect(checkLine(verdict)).toContain(`CALLNUMBER ${line}`);
+  expect(checkLine(verdict)).toMatch(/^[^|\n]+ \| runs_used=\d+;800000;950000;0;1000000 room_runs=\d+;;;0$/);
+});
+
+test.each([
+  ["critical", 2, "CRITICAL - namespace main, alarm holder_share: look | there"],
+  ["warning", 1, "WARNING - namespace main, alarm holder_share: look | there"],
+  ["notice", 0, "OK - namespace main leases"],
+] as const)("an alarm that is a %s exits with %i, once nothing worse is so", (severity, exitCode, line) => {
+  const alarms = [{ name: "holder_share", severity, explanation: "look | there" }] as const;
+  const verdict = verdictOf(statusOf(3), alarms);
+  expect(EXIT_CODES[verdict.state]).toBe(exitCode);
+  expect(checkLine(verdict)).toContain(`CALLNUMBER ${line.replace("|", "/")}`);
+  expect(verdictOf(statusOf(3, fenced), alarms)).toEqual(verdictOf(statusOf(3, fenced), []));
+  expect(verdictOf(statusOf(950_000), alarms)).toEqual(verdictOf(statusOf(950_000), []));
+});
+
+test.each([
+  ["coordinator_unreachable", 3],
+  ["unauthorized", 3],
+  ["forbidden", 3],
+  ["token_unusable", 3],
+  ["answer_not_understood", 3],
+  ["store_unavailable", 2],
+  ["namespace_not_initialised", 2],
+])("without a status, %s exits with %i", (code, exitCode) => {
+  const verdict = verdictWithout("main", { code, message: "a | b" });
+  expect(EXIT_CODES[verdict.state]).toBe(exitCode);
+  expect(checkLine(verdict)).toMatch(
+    new RegExp(`^CALLNUMBER (UNKNOWN|CRITICAL) - namespace main \\(${code}\\): a / b$`),
+  );
+});

@@ -1,0 +1,29 @@
+/** A command line that is printed to be run again has what was typed, as a shell takes it, and no password. */
+import { Command } from "commander";
+import { expect, test } from "vitest";
+import { commandAgain } from "../src/store-options.js";
+
+function typed(...words: readonly string[]): Command {
+  return new Command("recover")
+    .option("--store <url>")
+    .option("--namespace <name>", "", "main")
+    .option("--floor <n>", "", "7")
+    .option("--clock-is-right [yes|no]")
+    .option("--apply")
+    .option("--numbers <file>")
+    .parse(words, { from: "user" });
+}
+
+test("a command is printed again with the options that were typed, quoted for a shell", () => {
+  const command = typed("--numbers", "the archive's.txt", "--namespace", "lists", "--clock-is-right");
+  expect(commandAgain(command, "recover", { apply: true })).toBe(
+    "callnumber recover --store STORE_URL --namespace lists --clock-is-right --numbers 'the archive'\\''s.txt' --apply",
+  );
+});
+
+test("a command is printed again with its namespace, without a repeated option and without the typed password", () => {
+  const command = typed("--apply", "--store", "redis://:secret@h");
+  expect(commandAgain(command, "recover", { apply: true })).toBe(
+    "callnumber recover --store STORE_URL --namespace main --apply",
+  );
+});

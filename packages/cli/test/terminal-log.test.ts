@@ -1,0 +1,59 @@
+/** What a person at a terminal reads of the log. */
+import { expect, test } from "vitest";
+import { terminalLog } from "../src/serve/log.js";
+
+function linesOf(level: "info" | "warn" | "error", fields: object, event: string): string[] {
+  const said: string[] = [];
+  terminalLog((text) => said.push(text))[level](fields, event);
+  return said;
+}
+
+test.each<[what: string, level: "info" | "warn" | "error", fields: object, event: string, expected: string[]]>([
+  ["nothing of an event that is no warning", "info", { namespace: "main", runCount: 1 }, "lease", []],
+  [
+    "nothing of what a recovery settles at once",
+    "warn",
+    { namespace: "main", code: "store_silent", explanation: "x" },
+    "in_doubt",
+    [],
+  ],
+  [
+    "a recovery as its one line",
+    "warn",
+    { namespace: "main", mark: 9, explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
+    "jump",
+    ["Idle for 2 h: skipped 690 runs, leasing in 4 s"],
+  ],
+  [
+    "the namespace of a recovery when it is not the default one",
+    "warn",
+    { namespace: "lists", explanation: "Idle for 2 h: skipped 690 runs, leasing in 4 s" },
+    "jump",
+    ["Idle for 2 h: skipped 690 runs, leasing in 4 s (namespace lists)"],
+  ],
+  [
+    "what ends leasing",
+    "warn",
+    { namespace: "main", code: "store_unavailable", explanation: "The store does not answer" },
+    "in_doubt",
+    ["Warning, namespace main: The store does not answer (in_doubt)"],
+  ],
+  ["the cause of a failure", "warn", { reason: "no\nline" }, "touch_failed", ["Warning: no\\u{a}line (touch_failed)"]],
+  [
+    "a finding with its remedy",
+    "error",
+    { code: "store_evicts", what: "It evicts", remedy: "Set noeviction" },
+    "preflight_finding",
+    ["Error: It evicts. Set noeviction (preflight_finding)"],
+  ],
+  [
+    "the fields of an event without a cause, and no nonce",
+    "warn",
+    { namespace: "main", nonce: "secret", aheadMs: 5000, holder: { name: "importer" } },
+    "clocks_disagree",
+    ['Warning, namespace main: aheadMs 5000, holder {"name":"importer"} (clocks_disagree)'],
+  ],
+  ["nothing of an event without fields", "warn", {}, "hang_up_ignored", []],
+])("the terminal shows %s", (_, level, fields, event, expected) => {
+  expect(linesOf(level, fields, event)).toEqual(expected);
+});

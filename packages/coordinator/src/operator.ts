@@ -1,0 +1,55 @@
+/** What an operator's program needs: stores, plans that change one, checkpoints, tokens files. Loads no HTTP server. */
+import type { SqliteBackup } from "./stores/sqlite/backup.js";
+
+export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
+export { Coordinator } from "./coordinator.js";
+export { CoordinatorError } from "./errors.js";
+export { TOUCH_EVERY_MS } from "./guard/bounds.js";
+export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
+export { DAMAGED, NO_WITNESS } from "./guard/witness.js";
+export { ROLES, type Role } from "./http/caller.js";
+export { endInWords, nearEnd } from "./http/certificate-end.js";
+export { canExist, inspectMalformed } from "./inspection.js";
+export { LEASES_AT_ONCE_DEFAULT } from "./limits/concurrency-limits.js";
+export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
+export {
+  type AdvancePlan,
+  advanceVersion,
+  planAdvance,
+  refusalOf as refusalOfAdvance,
+} from "./operator/advance-version.js";
+export { type Moved, moveNamespace } from "./operator/move.js";
+export { type MovePlan, planMove } from "./operator/move-plan.js";
+export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
+export { planRecovery, recoverNamespace } from "./operator/recover.js";
+export type { Floor, RecoverPlan } from "./operator/recover-plan.js";
+export { refusalOf as refusalOfRecovery } from "./operator/recover-refusals.js";
+export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
+export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
+export { RATE_DEFAULT, RATE_MAX } from "./store-id.js";
+export { openStore } from "./stores/open-store.js";
+export {
+  areSamePlace,
+  commandUrlOf,
+  describeStore,
+  hasNoLogin,
+  parseStoreUrl,
+  placeOf,
+  type StoreAddress,
+} from "./stores/store-url.js";
+export {
+  lineOf,
+  type MadeToken,
+  makeToken,
+  noteSchema,
+  TOKEN_COUNT_MAX,
+  type TokenRecord,
+  TokensFileError,
+} from "./tokens/token.js";
+export { readIfThere, readKeptTokensFile, type TokensFile } from "./tokens/tokens-file.js";
+
+/** Writes a backup of an embedded store into a new file, as `backupSqliteFile` of sqlite-backup.ts. Loads SQLite when it is called. */
+export async function backupSqliteFile(storePath: string, to: string): Promise<SqliteBackup> {
+  const backup = await import("./stores/sqlite/backup.js");
+  return backup.backupSqliteFile(storePath, to);
+}
