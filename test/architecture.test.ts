@@ -95,7 +95,7 @@ const RULES: readonly Rule[] = [
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(auth|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",

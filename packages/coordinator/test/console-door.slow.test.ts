@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
-import { OPEN_DOOR } from "../src/http/access.js";
+import { OPEN_DOOR } from "../src/http/auth.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { FAILURES } from "../src/http/session-routes.js";
 import { SILENT_LOG } from "../src/log.js";

@@ -1,7 +1,7 @@
 /** Who may ask at which route: over real sockets, with a door that knows its callers by a header. */
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import type { Door } from "../src/http/access.js";
+import type { Door } from "../src/http/auth.js";
 import { ACCESSES_OF, ROLES, type Role } from "../src/http/caller.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory-store.js";

@@ -6,7 +6,7 @@ import type { Lease } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
-import type { Door } from "../src/http/access.js";
+import type { Door } from "../src/http/auth.js";
 import { ANYBODY } from "../src/http/caller.js";
 import { createServer, type Server, type ServerOptions } from "../src/http/server.js";
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";

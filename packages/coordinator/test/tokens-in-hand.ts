@@ -1,5 +1,5 @@
 /** Tokens that a test has in its hand, and can revoke: the console asks whoever knows tokens by the same two questions. */
-import type { Door } from "../src/http/access.js";
+import type { Door } from "../src/http/auth.js";
 import { ACCESSES_OF, type Caller, type Role } from "../src/http/caller.js";
 import type { SignInTokens } from "../src/http/sessions.js";
 

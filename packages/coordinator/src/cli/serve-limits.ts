@@ -2,9 +2,9 @@
 import type { Option } from "commander";
 import { z } from "zod";
 import { CONNECTIONS_DEFAULT } from "../http/node-servers.js";
-import type { Allowance } from "../limits/buckets.js";
 import { LEASES_AT_ONCE_DEFAULT } from "../limits/concurrency-limits.js";
 import { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "../limits/lease-limits.js";
+import type { Allowance } from "../limits/token-buckets.js";
 import { isLoopback } from "../loopback.js";
 import { checkedOption, wholeNumber } from "./options.js";
 

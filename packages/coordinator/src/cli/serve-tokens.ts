@@ -1,8 +1,8 @@
 /** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
 import type { Option } from "commander";
 import { z } from "zod";
-import { type Door, OPEN_DOOR } from "../http/access.js";
-import type { HostNames } from "../http/host-names.js";
+import { type Door, OPEN_DOOR } from "../http/auth.js";
+import type { HostNames } from "../http/browser-requests.js";
 import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";

@@ -1,10 +1,10 @@
 /** The web framework, set up for unauthenticated clients: small bodies, JSON with types from zod, no log lines of its own. */
 import Fastify from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import type { Refusals } from "./error-answer.js";
-import { takeStrictJson } from "./json-body.js";
+import type { Refusals } from "./error-response.js";
 import type { NodeServers } from "./node-servers.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
+import { takeStrictJson } from "./strict-requests.js";
 
 /** Larger than any request of ours. */
 const BODY_BYTES_MAX = 4096;

@@ -1,7 +1,7 @@
 /** Where a server may listen that lets everybody in, or encrypts nothing: on this machine, unless whoever starts it says otherwise. Pure. */
 import { isLoopback } from "../loopback.js";
-import { type Door, OPEN_DOOR } from "./access.js";
-import type { HostNames } from "./host-names.js";
+import { type Door, OPEN_DOOR } from "./auth.js";
+import type { HostNames } from "./browser-requests.js";
 
 export interface Exposure {
   readonly door: Door;

@@ -7,7 +7,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import type { Socket } from "node:net";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
-import { errorResponse } from "./error-answer.js";
+import { errorResponse } from "./error-response.js";
 import { FOR_OWN_PAGES } from "./own-page-headers.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
 

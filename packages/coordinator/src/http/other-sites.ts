@@ -5,7 +5,7 @@
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
-import type { Refusals } from "./error-answer.js";
+import type { Refusals } from "./error-response.js";
 import { isSentByOwnPage } from "./own-page.js";
 
 /** With a slash at its end. */

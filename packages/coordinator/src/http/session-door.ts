@@ -3,7 +3,7 @@
  * pages of this coordinator's own. A request that bears `Authorization` is judged by that alone.
  */
 import type { FastifyRequest } from "fastify";
-import type { Door } from "./access.js";
+import type { Door } from "./auth.js";
 import type { Caller } from "./caller.js";
 import { isFromOwnPage } from "./own-page.js";
 import { sessionCookiesIn } from "./session-cookie.js";

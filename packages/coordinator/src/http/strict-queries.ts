@@ -1,6 +1,6 @@
 /** A query is taken only where a route says what may stand in it: a mistyped one would be read as none. */
 import type { TypedApp } from "./app.js";
-import type { Refusals } from "./error-answer.js";
+import type { Refusals } from "./error-response.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -8,8 +8,8 @@
  */
 import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type Allowance, Buckets } from "./buckets.js";
-import { HolderStarts, type StartLoop } from "./holder-starts.js";
+import { HolderStarts, type StartLoop } from "./restart-brake.js";
+import { type Allowance, Buckets } from "./token-buckets.js";
 
 /** One token may take a version's first 256 runs, 4 million call numbers, at once, and eight times what the clock line rises by. */
 export const TOKEN_ALLOWANCE: Allowance = { atOnce: 256, perSecond: 16 };

@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Door } from "../http/access.js";
+import type { Door } from "../http/auth.js";
 import { ACCESSES_OF, type Caller } from "../http/caller.js";
 import { bearerTokenIn } from "./bearer.js";
 import { digestOf, TOKEN_PATTERN } from "./token.js";

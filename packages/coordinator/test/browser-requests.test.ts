@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { type HostNames, isAnsweredUnder } from "../src/http/host-names.js";
+import { type HostNames, isAnsweredUnder } from "../src/http/browser-requests.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 

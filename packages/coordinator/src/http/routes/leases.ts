@@ -5,11 +5,11 @@ import type { Socket } from "node:net";
 import { leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import type { LeaseLimits } from "../limits/lease-limits.js";
-import type { TypedApp } from "./app.js";
-import { errorResponses } from "./error-responses.js";
-import { leaseBodySchema } from "./names-without-tokens.js";
+import type { Coordinator } from "../../coordinator.js";
+import type { LeaseLimits } from "../../limits/lease-limits.js";
+import type { TypedApp } from "../app.js";
+import { errorResponses } from "../error-responses.js";
+import { leaseBodySchema } from "../names-without-tokens.js";
 
 interface LeaseRouteOptions {
   readonly coordinator: Coordinator;

@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
 import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
-import type { Refusals } from "./error-answer.js";
+import type { Refusals } from "./error-response.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 /** So many runs at once, so many a second after that; and a memory that strangers can't fill. */
 import { describe, expect, test } from "vitest";
-import { Buckets } from "../src/limits/buckets.js";
+import { Buckets } from "../src/limits/token-buckets.js";
 
 const ALLOWANCE = { atOnce: 10, perSecond: 4 };
 const START_MS = 1_234_567.89;

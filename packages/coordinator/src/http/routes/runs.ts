@@ -2,10 +2,10 @@
 import { namespaceSchema, runAnswerSchema, runsAnswerSchema, runsQuerySchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import type { TypedApp } from "./app.js";
-import { errorResponses } from "./error-responses.js";
-import { runParameter } from "./run-parameter.js";
+import type { Coordinator } from "../../coordinator.js";
+import type { TypedApp } from "../app.js";
+import { errorResponses } from "../error-responses.js";
+import { runParameter } from "../run-parameter.js";
 
 export function runsRoutes(app: TypedApp, coordinator: Coordinator): void {
   app.get(

@@ -2,9 +2,9 @@
 import { inspectAnswerSchema, inspectQuerySchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import type { TypedApp } from "./app.js";
-import { errorResponses } from "./error-responses.js";
+import type { Coordinator } from "../../coordinator.js";
+import type { TypedApp } from "../app.js";
+import { errorResponses } from "../error-responses.js";
 
 export function callNumberRoute(app: TypedApp, coordinator: Coordinator): void {
   app.get(

@@ -2,14 +2,14 @@
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
-import { CoordinatorError } from "../errors.js";
-import { type Door, OUT_OF_REACH } from "./access.js";
-import type { TypedApp } from "./app.js";
-import { askerOf } from "./asker.js";
-import { maySee } from "./caller.js";
-import { errorResponses } from "./error-responses.js";
-import { type EventStreams, STREAM_COUNT_MAX } from "./event-streams.js";
-import { FOR_OWN_PAGES } from "./own-page-headers.js";
+import { CoordinatorError } from "../../errors.js";
+import type { TypedApp } from "../app.js";
+import { askerOf } from "../asker.js";
+import { type Door, OUT_OF_REACH } from "../auth.js";
+import { maySee } from "../caller.js";
+import { errorResponses } from "../error-responses.js";
+import { type EventStreams, STREAM_COUNT_MAX } from "../event-streams.js";
+import { FOR_OWN_PAGES } from "../own-page-headers.js";
 
 const TOO_MANY =
   `too many event streams are open for this token or address, which may have ${STREAM_COUNT_MAX / 2} of ${STREAM_COUNT_MAX} while others have ` +

@@ -1,12 +1,12 @@
 /** `/healthz`: the process answers. `/readyz`: leases can be expected to succeed. */
 import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import { CoordinatorError } from "../errors.js";
-import type { Readiness } from "../readiness.js";
-import type { TypedApp } from "./app.js";
-import { type Caller, maySee } from "./caller.js";
-import { errorResponses } from "./error-responses.js";
+import type { Coordinator } from "../../coordinator.js";
+import { CoordinatorError } from "../../errors.js";
+import type { Readiness } from "../../readiness.js";
+import type { TypedApp } from "../app.js";
+import { type Caller, maySee } from "../caller.js";
+import { errorResponses } from "../error-responses.js";
 
 export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
   let looking: Promise<Readiness> | undefined;

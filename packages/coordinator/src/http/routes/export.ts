@@ -7,12 +7,12 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { exportQuerySchema } from "@callnumber/protocol/operator-schemas";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import type { ExportStep } from "../ledger-export.js";
-import type { TypedApp } from "./app.js";
-import type { Refusals } from "./error-answer.js";
-import { errorResponses } from "./error-responses.js";
-import { FORMATS } from "./export-formats.js";
+import type { Coordinator } from "../../coordinator.js";
+import type { ExportStep } from "../../ledger-export.js";
+import type { TypedApp } from "../app.js";
+import type { Refusals } from "../error-response.js";
+import { errorResponses } from "../error-responses.js";
+import { FORMATS } from "../export-formats.js";
 
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
 

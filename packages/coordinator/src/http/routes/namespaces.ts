@@ -3,11 +3,11 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { namespaceDescriptionSchema, namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
-import type { Coordinator } from "../coordinator.js";
-import type { TypedApp } from "./app.js";
-import { maySee } from "./caller.js";
-import { errorResponses } from "./error-responses.js";
-import { labelsBodySchema } from "./names-without-tokens.js";
+import type { Coordinator } from "../../coordinator.js";
+import type { TypedApp } from "../app.js";
+import { maySee } from "../caller.js";
+import { errorResponses } from "../error-responses.js";
+import { labelsBodySchema } from "../names-without-tokens.js";
 
 export function namespacesRoutes(app: TypedApp, coordinator: Coordinator, release: string): void {
   app.get(

@@ -6,7 +6,7 @@
 import { isIP } from "node:net";
 import { isLoopback } from "../loopback.js";
 import type { TypedApp } from "./app.js";
-import type { Refusals } from "./error-answer.js";
+import type { Refusals } from "./error-response.js";
 
 /** Under which hosts requests are answered. */
 export interface HostNames {

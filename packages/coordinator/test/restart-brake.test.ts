@@ -1,7 +1,7 @@
 /** Who starts again and again waits longer and longer, is never stopped for good, and nobody else feels it. */
 import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, describe, expect, test } from "vitest";
-import { HolderStarts, LOOP_OVER_MS } from "../src/limits/holder-starts.js";
+import { HolderStarts, LOOP_OVER_MS } from "../src/limits/restart-brake.js";
 import { FREE_STARTS, FREE_WINDOW_MS, PAUSE_MAX_MS } from "../src/limits/start-pause.js";
 
 const CRASHING = { name: "letters", host: "mail-1", pid: 1, labels: {} };
