@@ -95,7 +95,7 @@ const RULES: readonly Rule[] = [
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(auth|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/auth|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
@@ -151,7 +151,7 @@ const RULES: readonly Rule[] = [
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
     files:
       /^packages\/console\/src\/(advice|call-number-text|circumstances|event-words|namespace-colour|run-state|words)\./,
-    forbidden: /^(preact|uplot)|\/(live|ask|route|use-answer)$|\/(parts|pages)\//,
+    forbidden: /^(preact|uplot)|\/(event-stream|api|route|use-answer)$|\/(parts|pages)\//,
   },
   {
     because: "an example uses what a user can use: the packages by their public names",

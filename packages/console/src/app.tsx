@@ -1,20 +1,19 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
 import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { useEffect, useRef } from "preact/hooks";
-import { useLive } from "./live.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { authenticate, isSignedIn } from "./api.js";
+import { useConnection } from "./event-stream.js";
 import { hueOf } from "./namespace-colour.js";
-import { DoorPage } from "./pages/door.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
 import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
+import { SignInPage } from "./pages/sign-in.js";
 import { useNow } from "./parts/clock.js";
 import { NamespaceSwitch } from "./parts/namespace-switch.js";
-import { SignOut } from "./parts/sign-out.js";
 import { ThemeSwitch } from "./parts/theme-switch.js";
 import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
-import { type Presence, usePresence } from "./session.js";
 import { useAnswer } from "./use-answer.js";
 import { dateAndTime, duration } from "./words.js";
 
@@ -25,30 +24,33 @@ const TITLES: Readonly<Record<PageName, string>> = {
   recovery: "Recovery",
 };
 
-/** Nothing is asked for and nothing shown before it is known whether this page may. */
+/** Nothing else is requested, and nothing shown, before it is known whether this page may read. */
 export function App() {
   const route = useRoute();
-  const presence = usePresence();
-  const { state, session } = presence;
-  const first = session?.namespaces[0];
+  const [access, setAccess] = useState<"unknown" | "granted" | "denied">("unknown");
+  const enter = (answer: NamespacesAnswer | undefined) => {
+    const names = answer?.namespaces.map(({ namespace }) => namespace) ?? [];
+    const [first] = names;
+    // Without a place in the URL: one that the token grants access to.
+    if (location.hash === "" && first !== undefined && !names.includes(route.namespace)) go(addressOf(first), true);
+    setAccess("granted");
+  };
   useEffect(() => {
-    // No place was asked for: one that may be seen.
-    if (location.hash === "" && session?.namespaces !== "all" && first !== undefined) go(addressOf(first), true);
-  }, [session, first]);
-  if (state === "in") return <Frame route={route} presence={presence} />;
+    authenticate().then(enter, () => setAccess("denied"));
+  }, []);
+  if (access === "granted") return <Frame route={route} />;
   return (
     <div class="frame">
       <header>
         <span class="home">Callnumber</span>
         <ThemeSwitch />
       </header>
-      <main>{state === "out" ? <DoorPage presence={presence} route={route} /> : <p class="quiet">Asking …</p>}</main>
+      <main>{access === "denied" ? <SignInPage onSignedIn={enter} /> : <p class="quiet">Loading…</p>}</main>
     </div>
   );
 }
 
-function Frame({ route, presence }: { route: Route; presence: Presence }) {
-  const { session } = presence;
+function Frame({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
   const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
   const main = useRef<HTMLElement>(null);
@@ -113,11 +115,7 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
       </header>
       <Away />
       <main ref={main} tabIndex={-1} id="page-begins">
-        {session === null || session.namespaces === "all" || session.namespaces.includes(namespace) ? (
-          <Page key={`${namespace} ${page}`} route={route} />
-        ) : (
-          <DoorPage presence={presence} route={route} />
-        )}
+        <Page key={`${namespace} ${page}`} route={route} />
       </main>
       <footer class="quiet">
         {namespaces.data && (
@@ -125,9 +123,12 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
             Coordinator {namespaces.data.coordinator}, release {namespaces.data.release}, store {namespaces.data.store}
           </p>
         )}
-        {session && (
+        {isSignedIn() && (
           <p>
-            Signed in with token {session.tokenId} <SignOut />
+            Signed in{" "}
+            <button type="button" class="plain" onClick={() => location.reload()}>
+              Sign out
+            </button>
           </p>
         )}
         <p>
@@ -149,8 +150,8 @@ function Page({ route }: { route: Route }) {
 
 /** Said as soon as the coordinator is gone, and again when it is back. */
 function Away() {
-  const { state, sinceMs } = useLive();
-  const isAway = state === "away";
+  const { state, sinceMs } = useConnection();
+  const isAway = state === "disconnected";
   return (
     <div class={`connection ${state}`} role="status">
       {isAway && (
@@ -159,7 +160,7 @@ function Away() {
           <AwayFor sinceMs={sinceMs} />. What stands here is from before. Trying again by itself.
         </p>
       )}
-      {!isAway && <p class="unseen">{state === "live" ? "Live: changes appear by themselves" : "Connecting"}</p>}
+      {!isAway && <p class="unseen">{state === "connected" ? "Live: changes appear by themselves" : "Connecting"}</p>}
     </div>
   );
 }

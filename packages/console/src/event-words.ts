@@ -16,8 +16,6 @@ const ORDINARY: ReadonlySet<string> = new Set([
   "ledger_not_trimmed",
   "hang_up_ignored",
   "log_lines_lost",
-  "sign_in",
-  "sign_out",
 ]);
 
 const REFUSALS: Tell = ({ refusalCount }, { code }) =>
@@ -61,8 +59,6 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   preflight_finding_gone: ({ what }) => `mended: ${text(what)}`,
   internal_error: () => "the coordinator met a fault of its own; its log says more",
-  sign_in: ({ tokenId }) => `somebody signed in at the console, with token ${text(tokenId)}`,
-  sign_out: ({ tokenId }) => `somebody signed out at the console, with token ${text(tokenId)}`,
   tokens_reread: ({ tokenCount }) => `the tokens were read again: ${counted(number(tokenCount), "token")}`,
   tokens_not_reread: ({ reason }) => `the tokens could not be read again: ${text(reason)}`,
   hang_up_ignored: () => "the coordinator was sent SIGHUP, and has no files to read again",

@@ -1,8 +1,8 @@
 /** An answer of the coordinator as a component has it: the newest one, how old it is, and what stands against a newer one. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { AskError, ask } from "./ask.js";
-import { onLiveEvent } from "./live.js";
+import { RequestError, request } from "./api.js";
+import { onEvent } from "./event-stream.js";
 
 export interface Answer<T> {
   /** The newest that came; undefined before the first. Kept when a later question fails. */
@@ -10,7 +10,7 @@ export interface Answer<T> {
   /** When it came. */
   readonly atMs: number | undefined;
   /** Why the last question has no answer; undefined when it has. */
-  readonly error: AskError | undefined;
+  readonly error: RequestError | undefined;
   readonly askAgain: () => void;
 }
 
@@ -29,7 +29,7 @@ const EVERY_MS = 15_000;
 
 interface Asking {
   readonly path: string;
-  error: AskError | undefined;
+  error: RequestError | undefined;
   isUnderWay: boolean;
   /** Wanted again while one was under way: what is under way may be older than what was heard. */
   isDue: boolean;
@@ -61,7 +61,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
           asking.error = undefined;
         },
         (error: unknown) => {
-          asking.error = error instanceof AskError ? error : new AskError("fault", String(error));
+          asking.error = error instanceof RequestError ? error : new RequestError("internal_error", String(error));
           const { waitMs } = asking.error;
           if (waitMs === undefined) return;
           asking.restsUntilMs = performance.now() + waitMs;
@@ -93,7 +93,7 @@ export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERIN
   useEffect(() => {
     if (namespace === undefined) return undefined;
     let gathering: ReturnType<typeof setTimeout> | undefined;
-    const end = onLiveEvent((event) => {
+    const end = onEvent((event) => {
       if (event !== null && !isNews(event, namespace)) return;
       const restingMs = state.current.askedAtMs + restMs - performance.now();
       gathering ??= setTimeout(
@@ -132,7 +132,7 @@ const MOMENT_MS = 50;
 function askTogether(path: string): Promise<unknown> {
   const known = together.get(path);
   if (known !== undefined) return known;
-  const asked = ask(path);
+  const asked = request(path);
   together.set(path, asked);
   setTimeout(() => together.delete(path), MOMENT_MS);
   return asked;

@@ -86,7 +86,7 @@ describe("events in words", () => {
     const again = event("repeated", { of: "clocks_disagree", eventCount: 1_596 });
     expect(sentenceOf(again)).toBe("1,596 more in the same second: clocks disagree");
     expect(isOfGuard(again)).toBe(true);
-    expect(isOfGuard(event("repeated", { of: "sign_in", eventCount: 3 }))).toBe(false);
+    expect(isOfGuard(event("repeated", { of: "lease", eventCount: 3 }))).toBe(false);
   });
 
   test("leave out refused questions of pages and terminals, and count what is told again and again", () => {

@@ -1,7 +1,7 @@
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { EventHub } from "./events.js";
-export type { Door } from "./http/auth.js";
+export type { Authenticator } from "./http/auth.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
 export type { LedgerQuery } from "./ledger-page.js";

@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { type HostNames, isAnsweredUnder } from "../src/http/browser-requests.js";
+import { type HostNames, isAllowedHost } from "../src/http/browser-requests.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 
@@ -38,18 +38,18 @@ const NAMED: HostNames = { addresses: "loopback", names: new Set(["coordinator",
 
 describe("a host", () => {
   test.each(OURS)("%s is this machine: always answered under", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAnsweredUnder(host, names))).toEqual([true, true, true]);
+    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([true, true, true]);
   });
   test.each(ADDRESSES)("%s is an address: answered under where others are listened to", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAnsweredUnder(host, names))).toEqual([false, true, false]);
+    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, true, false]);
   });
   test.each([...FOREIGN.filter((host) => host !== "coordinator"), undefined])("%s is neither", (host) => {
-    expect([LOOPBACK, ANY, NAMED].map((names) => isAnsweredUnder(host, names))).toEqual([false, false, false]);
+    expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, false, false]);
   });
   test.each(["coordinator", "Coordinator:7300", "numbers.example:80"])(
     "%s is answered under where it is named",
     (host) => {
-      expect([LOOPBACK, ANY, NAMED].map((names) => isAnsweredUnder(host, names))).toEqual([false, false, true]);
+      expect([LOOPBACK, ANY, NAMED].map((names) => isAllowedHost(host, names))).toEqual([false, false, true]);
     },
   );
 });

@@ -37,7 +37,7 @@ async function pathsOfGet(): Promise<string[]> {
   const { paths } = (await (await fetch(`${base}/openapi.json`)).json()) as { paths: Record<string, object> };
   const described = Object.keys(paths).filter((path) => "get" in (paths[path] as object));
   const filled = described.map((path) => path.replace("{namespace}", "main").replace(/\{\w+\}/, "1"));
-  return [...filled, "/metrics", "/openapi.json", "/console/session"];
+  return [...filled, "/metrics", "/openapi.json"];
 }
 
 const FREE = ["/healthz", "/readyz", "/console/"];

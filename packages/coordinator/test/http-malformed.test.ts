@@ -33,7 +33,12 @@ beforeAll(async () => {
   const events = new EventHub(log);
   const coordinator = new Coordinator({ store, name: "test", log: events });
   await coordinator.initNamespace("main");
-  server = await createServer({ coordinator, release: "0.0.0", events, door: new TokenDoor([importer.record]) });
+  server = await createServer({
+    coordinator,
+    release: "0.0.0",
+    events,
+    authenticator: new TokenDoor([importer.record]),
+  });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   place = { host: "127.0.0.1", port: Number(new URL(url).port) };
 });

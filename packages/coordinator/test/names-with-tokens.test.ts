@@ -33,8 +33,8 @@ beforeEach(async () => {
   await coordinator.initNamespace("main");
   // One start, and no more: what is refused must not have taken it.
   const limits = new LeaseLimits({ token: { atOnce: 1, perSecond: 0.001 } });
-  const door = new TokenDoor([importer.record, operator.record]);
-  server = await createServer({ coordinator, release: "0.0.0", events, limits, door });
+  const authenticator = new TokenDoor([importer.record, operator.record]);
+  server = await createServer({ coordinator, release: "0.0.0", events, limits, authenticator });
   base = await server.listen({ host: "127.0.0.1", port: 0 });
 });
 

@@ -2,6 +2,7 @@
 import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
+import { isSignedIn } from "../api.js";
 import { Alarms } from "../parts/alarms.js";
 import { Answered } from "../parts/answered.js";
 import { useNow } from "../parts/clock.js";
@@ -12,7 +13,6 @@ import { HoldersTable } from "../parts/holders-table.js";
 import { Instant } from "../parts/instant.js";
 import { NamespacesTable } from "../parts/namespaces-table.js";
 import { RecentEventList } from "../parts/recent-event-list.js";
-import { isSignedIn } from "../session.js";
 import { useAnswer } from "../use-answer.js";
 import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
 

@@ -1,7 +1,8 @@
 /** The ledger: every lease, newest first, filtered, a page at a time. Filters and page stand in the address. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, type LedgerEntry, ledgerIdOf, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
-import { addressAtCoordinator } from "../ask.js";
+import { useState } from "preact/hooks";
+import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
 import { runs } from "../event-words.js";
 import { Answered } from "../parts/answered.js";
 import { stepAmongRows } from "../parts/arrow-keys.js";
@@ -131,18 +132,26 @@ interface ExportProperties {
 }
 
 function Export({ namespace, filters, isFiltered }: ExportProperties) {
-  const address = (format: string) =>
-    `${addressAtCoordinator(filledPath(OPERATOR_ROUTES.export, { namespace }))}?${new URLSearchParams({ format, ...filters })}`;
+  const [reason, setReason] = useState("");
+  const link = (format: "csv" | "ndjson") => {
+    const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams({ format, ...filters })}`;
+    const fileName = `${namespace}.${format}`;
+    const save = (event: MouseEvent) => {
+      if (!isSignedIn()) return;
+      event.preventDefault();
+      setReason("");
+      download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
+    };
+    return (
+      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
+        {format.toUpperCase()}
+      </a>
+    );
+  };
   return (
     <p class="quiet export">
-      Take {isFiltered ? "all that fit" : "the whole ledger"} along:{" "}
-      <a href={address("csv")} download={`${namespace}.csv`}>
-        CSV
-      </a>
-      {", "}
-      <a href={address("ndjson")} download={`${namespace}.ndjson`}>
-        NDJSON
-      </a>
+      Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
+      <span role="alert">{reason}</span>
     </p>
   );
 }

@@ -1,6 +1,6 @@
 /** Around what an answer shows: a quiet word while it is asked for, how old it is when a newer one can't be had, and why not. */
 import type { ComponentChildren } from "preact";
-import { useLive } from "../live.js";
+import { useConnection } from "../event-stream.js";
 import type { Answer } from "../use-answer.js";
 import { ago, asSentence, duration } from "../words.js";
 import { useNow } from "./clock.js";
@@ -15,7 +15,7 @@ interface Properties<T> {
 
 export function Answered<T>({ answer, what, children }: Properties<T>) {
   const { data, error, askAgain } = answer;
-  const isAway = useLive().state === "away";
+  const isAway = useConnection().state === "disconnected";
   const isStale = data !== undefined && (error !== undefined || isAway);
   if (data === undefined) {
     if (error === undefined) return <p class="quiet pending">Asking for {what} …</p>;

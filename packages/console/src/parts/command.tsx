@@ -1,11 +1,9 @@
 /** A command to be typed elsewhere, with a button that copies it. */
 import { useEffect, useState } from "preact/hooks";
-import { withStore } from "../session.js";
 
 const SAID_MS = 2_000;
 
-export function CommandLine({ text: unfilled }: { text: string }) {
-  const text = withStore(unfilled);
+export function CommandLine({ text }: { text: string }) {
   const [said, setSaid] = useState("");
   useEffect(() => {
     if (said === "") return undefined;

@@ -1,8 +1,8 @@
 /** What happened, newest first, one line each; what came several times in a row stands once. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import type { ComponentChildren } from "preact";
+import { useConnection, useEvents } from "../event-stream.js";
 import { type Happening, happenings } from "../event-words.js";
-import { useEvents, useNothingIn } from "../live.js";
 import { grouped } from "../words.js";
 
 interface Properties {
@@ -17,8 +17,9 @@ interface Properties {
 
 export function HappeningList({ namespace, isWanted, shownCount, nothing, class: className, timeOf }: Properties) {
   const events = happenings(useEvents(namespace).filter(isWanted)).slice(0, shownCount);
-  const quiet = useNothingIn(nothing);
-  if (events.length === 0) return <p class="quiet">{quiet}</p>;
+  const isConnected = useConnection().state === "connected";
+  if (events.length === 0)
+    return <p class="quiet">{isConnected ? nothing : "Not known while the coordinator does not answer."}</p>;
   return (
     <ol class={className}>
       {events.map(({ event, sentence, count }) => (

@@ -1,6 +1,6 @@
 /** What `doctor` says for people. Pure. */
 import type { Setting, SettingsAnswer } from "@callnumber/protocol/operator";
-import { endInWords, nearEnd } from "../http/certificate-end.js";
+import { endInWords, nearEnd } from "../http/tls-reload.js";
 import { shown } from "../shown-text.js";
 import type { Finding } from "../store.js";
 import type { AskError } from "./ask-error.js";

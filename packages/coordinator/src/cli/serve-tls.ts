@@ -1,9 +1,8 @@
 /** TLS of the coordinator: the options of `serve`, and what is made of them. */
 import type { Option } from "commander";
 import { z } from "zod";
-import { endInWords, nearEnd } from "../http/certificate-end.js";
 import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../http/tls-files.js";
-import { TlsReload } from "../http/tls-reload.js";
+import { endInWords, nearEnd, TlsReload } from "../http/tls-reload.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
 import { running } from "./command-io.js";

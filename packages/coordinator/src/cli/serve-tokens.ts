@@ -1,9 +1,8 @@
 /** Who is let in by `serve`: the tokens of a file, read again on SIGHUP; or everybody on this machine, or everybody by an operator's word. */
 import type { Option } from "commander";
 import { z } from "zod";
-import { type Door, OPEN_DOOR } from "../http/auth.js";
+import { type Authenticator, NO_AUTH } from "../http/auth.js";
 import type { HostNames } from "../http/browser-requests.js";
-import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
 import { isLoopback } from "../loopback.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
@@ -27,9 +26,7 @@ export interface AdmissionOptions {
 export interface Admission {
   /** For the operator at the terminal: which tokens are accepted. */
   readonly greeting: string;
-  readonly door: Door;
-  /** With which one signs in at the console; undefined where nobody is asked for a token. */
-  readonly signInTokens: SignInTokens | undefined;
+  readonly authenticator: Authenticator;
   /** Which hosts requests must name; undefined where everybody is asked for a token: a page under a foreign name has none. */
   readonly hostNames: HostNames | undefined;
   /** Whoever is let in as an operator is one. Under a name that somebody allowed, strangers may come through a proxy. */
@@ -94,7 +91,7 @@ export async function admissionOf(
       : "nobody is asked for a token: only this machine is listened to";
     const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
     const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
-    return { greeting, door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
+    return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
@@ -105,8 +102,7 @@ export async function admissionOf(
   });
   return {
     greeting: inWords(records, tokensFile),
-    door,
-    signInTokens: door,
+    authenticator: door,
     hostNames: undefined,
     isForOperators: true,
   };

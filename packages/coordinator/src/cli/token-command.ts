@@ -4,7 +4,7 @@ import { platform } from "node:process";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { Argument, Command, Option } from "commander";
 import { z } from "zod";
-import { ROLES, type Role } from "../http/caller.js";
+import { ROLES, type Role } from "../http/auth.js";
 import { faultOfMode } from "../private-mode.js";
 import { changeTokensFile } from "../tokens/change-tokens-file.js";
 import { type MadeToken, makeToken } from "../tokens/made-token.js";

@@ -1,86 +1,122 @@
 /**
- * Who may ask at each route: written at the route, and at every route; checked before anything of the request is read but its head, and once
- * more when all of it is there.
- * A path with `:namespace` is about that one namespace, every other path about all of them.
+ * Authentication and permissions. Every route names the permission that it needs. A request is checked when its head has arrived, before
+ * anything else of it is read, and again when its body is there.
+ * A path with `:namespace` is about that namespace, every other path is about all of them.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TypedApp } from "./app.js";
-import { type Access, ANYBODY, type Caller, maySee, STRANGER } from "./caller.js";
-import type { Refusals } from "./error-response.js";
+import type { ErrorResponses, Rejection } from "./error-response.js";
+
+/** Roles of tokens. `lease`: an importer · `read`: reads · `operator`: reads, and changes what operators write. */
+export const ROLES = ["lease", "read", "operator"] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * `public`: every client · `lease`: leases runs and reports on them · `read`: reads · `change`: changes what operators write · `settings`:
+ * reads how the coordinator was started.
+ */
+export type Permission = "public" | "lease" | "read" | "change" | "settings";
+
+/** The client behind a request, as far as its token identifies it. */
+export interface Principal {
+  /** First eight hex digits of the SHA-256 of the token; null where no token is required. */
+  readonly tokenId: string | null;
+  readonly permissions: ReadonlySet<Permission>;
+  readonly namespaces: ReadonlySet<string> | "all";
+}
+
+/** No more than the work of each role needs: a reader discards no run, and a stolen importer's token shows nothing. */
+export const PERMISSIONS_OF: Readonly<Record<Role, ReadonlySet<Permission>>> = {
+  lease: new Set(["public", "lease"]),
+  read: new Set(["public", "read"]),
+  operator: new Set(["public", "read", "change", "settings"]),
+};
+
+/** Every client, where no token is required. */
+export const UNRESTRICTED: Principal = {
+  tokenId: null,
+  permissions: new Set(["public", "lease", "read", "change", "settings"]),
+  namespaces: "all",
+};
+
+const ANONYMOUS: Principal = { tokenId: null, permissions: new Set(["public"]), namespaces: new Set() };
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    readonly access?: Access;
-    /** The route itself tells each caller of their own namespaces only: also those with some may ask. */
+    readonly permission?: Permission;
+    /** The route itself filters its response by the namespaces of the client: clients with some of them may call it, too. */
     readonly isFiltered?: boolean;
   }
   interface FastifyRequest {
-    caller: Caller;
+    /** Unset for a request that was rejected before authentication, and for the console's files. */
+    principal: Principal;
   }
 }
 
-/** Knows callers by what their requests bear. */
-export interface Door {
-  /** Undefined when nobody is known by it. */
-  callerOf(request: FastifyRequest): Caller | undefined;
+export interface Authenticator {
+  /** Returns undefined for a request without exactly one valid token. */
+  authenticate(request: FastifyRequest): Principal | undefined;
   /**
-   * Whether a caller that was let in earlier still would be: asked when the whole request is there, and before each word of an answer that has
-   * no end.
+   * Returns whether a principal of before would still be authenticated. Called when the whole request is there, and before each write to an
+   * event stream.
    */
-  knows(caller: Caller): boolean;
+  isValid(principal: Principal): boolean;
 }
 
-export const OPEN_DOOR: Door = { callerOf: () => ANYBODY, knows: () => true };
+/** Requires no token. */
+export const NO_AUTH: Authenticator = { authenticate: () => UNRESTRICTED, isValid: () => true };
 
-/** What one is told whose token is known. */
-export const OUT_OF_REACH = "the token is not good for this: another role or another namespace is needed";
+export const FORBIDDEN = "the token is not good for this: another role or another namespace is needed";
 
-export interface Keeping {
-  readonly door: Door;
-  readonly refusals: Refusals;
-}
-
-/** From here on no route is added that does not say who may ask, and no request reaches one that may not. */
-export function keepDoor(app: TypedApp, { door, refusals }: Keeping): void {
-  app.decorateRequest("caller", null as never);
+/** From here on every route must name its permission, and no request without it reaches one. */
+export function registerAuth(app: TypedApp, authenticator: Authenticator, errors: ErrorResponses): void {
+  app.decorateRequest("principal", null as never);
   app.addHook("onRoute", ({ method, url, config }) => {
-    if (config?.access === undefined) throw new Error(`broken invariant: ${method} ${url} does not say who may ask`);
+    if (config?.permission === undefined) throw new Error(`broken invariant: ${method} ${url} names no permission`);
   });
   app.addHook("onRequest", (request, reply, done) => {
-    const refusal = refusalOf(request, reply, door);
-    if (refusal === undefined) done();
-    else reply.send(refusals.refuse(refusal, request, reply));
+    const rejection = authorize(request, reply, authenticator);
+    if (rejection === undefined) done();
+    else reply.send(errors.reject(rejection, request, reply));
   });
-  // A body may come long after its head.
+  // A body may arrive long after its head, and a token may be revoked in between.
   app.addHook("preHandler", (request, reply, done) => {
-    if (accessOf(request) === "public" || door.knows(request.caller)) done();
-    else reply.send(refusals.refuse(unauthorized(reply), request, reply));
+    if (permissionFor(request) === "public" || authenticator.isValid(request.principal)) done();
+    else reply.send(errors.reject(unauthorized(reply), request, reply));
   });
 }
 
-function accessOf({ routeOptions }: FastifyRequest): Access {
-  return routeOptions.config.access ?? "public";
+/** Returns whether `GET /v1/settings` is open to the client. */
+export function canReadSettings(principal: Principal | null | undefined): boolean {
+  return principal?.namespaces === "all" && principal.permissions.has("settings");
 }
 
-type Refusal = Parameters<Refusals["refuse"]>[0];
+export function canRead({ namespaces }: Principal, namespace: string): boolean {
+  return namespaces === "all" || namespaces.has(namespace);
+}
 
-function unauthorized(reply: FastifyReply): Refusal {
+function permissionFor({ routeOptions }: FastifyRequest): Permission {
+  return routeOptions.config.permission ?? "public";
+}
+
+function unauthorized(reply: FastifyReply): Rejection {
   reply.header("www-authenticate", "Bearer");
   return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
 }
 
-function refusalOf(request: FastifyRequest, reply: FastifyReply, door: Door): Refusal | undefined {
-  const { isFiltered = false } = request.routeOptions.config;
-  const access = accessOf(request);
-  if (access === "public") {
-    request.caller = door.callerOf(request) ?? STRANGER;
+function authorize(request: FastifyRequest, reply: FastifyReply, authenticator: Authenticator): Rejection | undefined {
+  const permission = permissionFor(request);
+  const principal = authenticator.authenticate(request);
+  if (permission === "public") {
+    request.principal = principal ?? ANONYMOUS;
     return undefined;
   }
-  const caller = door.callerOf(request);
-  if (caller === undefined) return unauthorized(reply);
-  request.caller = caller;
+  if (principal === undefined) return unauthorized(reply);
+  request.principal = principal;
+  const { isFiltered = false } = request.routeOptions.config;
   const { namespace } = (request.params ?? {}) as { namespace?: string };
-  const isInReach = namespace === undefined ? isFiltered || caller.namespaces === "all" : maySee(caller, namespace);
-  if (isInReach && caller.accesses.has(access)) return undefined;
-  return { code: "forbidden", message: OUT_OF_REACH };
+  const isInReach =
+    namespace === undefined ? isFiltered || principal.namespaces === "all" : canRead(principal, namespace);
+  if (isInReach && principal.permissions.has(permission)) return undefined;
+  return { code: "forbidden", message: FORBIDDEN };
 }

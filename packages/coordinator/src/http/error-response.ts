@@ -1,16 +1,33 @@
 /**
- * From anything thrown to the answer: body, status and `Retry-After`, by the tables of the protocol; and each refusal is told once.
- * Strangers read these bodies: a fault of our own is named `internal_error` and nothing more; the log has the rest.
+ * From an error to its response: body, status and `Retry-After`, by the tables of the protocol. Each rejection is logged once. Unauthenticated
+ * clients read these bodies, so a bug is `internal_error` and nothing more; the log has the rest.
  */
-import { ERROR_RULES, type ErrorAnswer, type ErrorCode, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
+import { errorAnswerSchema } from "@callnumber/protocol/schemas";
+import {
+  ERROR_RULES,
+  type ErrorAnswer,
+  type ErrorCode,
+  HOLDER_NAME_LENGTH_MAX,
+  HOST_LENGTH_MAX,
+  NAMESPACE_PATTERN,
+} from "@callnumber/protocol/wire";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
+import type { RefusedCaller } from "../event-suppressor.js";
 import type { Log } from "../log.js";
 import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { withinTrace } from "../trace-context.js";
-import { refusedCaller } from "./refused-caller.js";
+
+/** How errors look in OpenAPI: one shape for all. */
+export const errorResponses = { "4xx": errorAnswerSchema, "5xx": errorAnswerSchema } as const;
+
+/** On every response: no page of another site may load it as anything, and no browser may take it for another type. */
+export const SAME_ORIGIN_HEADERS = {
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -20,89 +37,68 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
 };
 
-/** Whatever a stranger tries would fill the log with these. */
+/** Logged as `debug`: scanners would fill the log with these. */
 const QUIET: ReadonlySet<ErrorCode> = new Set(["not_found", "method_not_allowed"]);
 
-const PATH_LENGTH_TOLD = 256;
+const LOGGED_PATH_LENGTH_MAX = 256;
 
-type Refusal = ErrorAnswer & { readonly code: ErrorCode };
+export type Rejection = ErrorAnswer & { readonly code: ErrorCode };
 
-export interface Refusals {
-  /** The answer to a request that came to nothing because of what was thrown. */
-  readonly answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<ErrorAnswer>;
-  /** Tells the log of what was thrown where no answer can be given any more. Answers what it comes to. */
-  readonly tell: (error: unknown, request: FastifyRequest) => Refusal;
-  /** Sets status and headers, tells the log, and answers the body. */
-  readonly refuse: (answer: Refusal, request: FastifyRequest, reply: FastifyReply) => ErrorAnswer;
+/** What an operator needs to find the client. Never a token. */
+interface LoggedClient extends RefusedCaller {
+  /** As the body names it; undefined where the body was not read, or names none. */
+  readonly holder: { readonly name: string; readonly host: string | undefined } | undefined;
 }
 
-export function refusalsTold(log: Log): Refusals {
-  const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const about = { code, reason: shown(reason), ...aboutOf(request) };
+export class ErrorResponses {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Fastify's error handler: logs the error, sets status and headers, and returns the body. */
+  readonly handle = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<ErrorAnswer> =>
+    sendError(reply, this.log(error, request));
+
+  /** Logs an error, also where no response can be sent any more. Returns what a client may know of it. */
+  log(error: unknown, request: FastifyRequest): Rejection {
+    const rejection = withoutSecrets(rejectionOf(error));
+    if (rejection.code === "internal_error") {
+      withinTrace(request.headers, () => this.#log.error({ ...about(request), err: error }, "internal_error"));
+    } else this.#logRejection(rejection, request);
+    return rejection;
+  }
+
+  /** Logs a rejection, sets status and headers, and returns the body. */
+  reject(given: Rejection, request: FastifyRequest, reply: FastifyReply): ErrorAnswer {
+    const rejection = withoutSecrets(given);
+    this.#logRejection(rejection, request);
+    return sendError(reply, rejection);
+  }
+
+  #logRejection({ code, message }: Rejection, request: FastifyRequest): void {
+    const fields = { code, reason: shown(message), ...about(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
-    withinTrace(request.headers, () => log[level](about, "refusal"));
-  };
-  const tell: Refusals["tell"] = (error, request) => {
-    const answer = clean(errorAnswerOf(error));
-    if (answer.code !== "internal_error") {
-      tellRefusal(answer, request);
-      return answer;
-    }
-    withinTrace(request.headers, () => log.error({ ...aboutOf(request), err: error }, "internal_error"));
-    return answer;
-  };
-  return {
-    tell,
-    refuse(given, request, reply) {
-      const answer = clean(given);
-      tellRefusal(answer, request);
-      return sendError(reply, answer);
-    },
-    answerError: async (error, request, reply) => sendError(reply, tell(error, request)),
-  };
-}
-
-/** What is said of an address may quote it: a caller may have put a token there, or what acts on the terminal of who reads it. */
-function clean(answer: Refusal): Refusal {
-  return { ...answer, message: shown(withoutTokens(answer.message), MESSAGE_LENGTH_MAX) };
-}
-
-/** What was asked, and by whom. */
-function aboutOf(request: FastifyRequest) {
-  return { namespace: namespaceIn(request), path: pathIn(request), ...refusedCaller(request) };
-}
-
-/** The caller died in the middle of its request. */
-function isCutOff({ raw }: FastifyRequest): boolean {
-  return raw.destroyed && !raw.complete;
-}
-
-/** As much of it as a request of ours can have: strangers' addresses would fill log and streams. */
-function pathIn({ url }: FastifyRequest): string {
-  return withoutTokens(url).slice(0, PATH_LENGTH_TOLD);
-}
-
-/** What the path names, whether or not there is such a namespace; undefined when it names none. */
-function namespaceIn({ params }: FastifyRequest): string | undefined {
-  const { namespace } = (params ?? {}) as { namespace?: unknown };
-  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? withoutTokens(namespace) : undefined;
-}
-
-function sendError(reply: FastifyReply, refusal: Refusal): ErrorAnswer {
-  const { status, headers, answer } = errorResponse(refusal);
-  reply.code(status).headers(headers);
-  return answer;
+    withinTrace(request.headers, () => this.#log[level](fields, "refusal"));
+  }
 }
 
 /** Status, headers and body, by the retry rule of the code. */
-export function errorResponse(answer: Refusal) {
+export function errorResponse(answer: Rejection) {
   const { httpStatus: status, retry } = ERROR_RULES[answer.code];
   if (retry === "never") return { status, headers: {}, answer };
   const retryAfterMs = answer.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   return { status, headers: { "retry-after": Math.ceil(retryAfterMs / 1000) }, answer: { ...answer, retryAfterMs } };
 }
 
-function errorAnswerOf(error: unknown): Refusal {
+function sendError(reply: FastifyReply, rejection: Rejection): ErrorAnswer {
+  const { status, headers, answer } = errorResponse(rejection);
+  reply.code(status).headers(headers);
+  return answer;
+}
+
+function rejectionOf(error: unknown): Rejection {
   if (error instanceof CoordinatorError) {
     const { code, message, retryAfterMs } = error;
     return retryAfterMs === undefined ? { code, message } : { code, message, retryAfterMs };
@@ -122,4 +118,47 @@ function errorAnswerOf(error: unknown): Refusal {
 
 function fieldName(instancePath: string): string {
   return instancePath.replace(/^\//, "").replaceAll("/", ".") || "the whole";
+}
+
+/** A message may quote the URL: a client may have put a token there, or characters that act on the terminal of its reader. */
+function withoutSecrets(rejection: Rejection): Rejection {
+  return { ...rejection, message: shown(withoutTokens(rejection.message), MESSAGE_LENGTH_MAX) };
+}
+
+function about(
+  request: FastifyRequest,
+): LoggedClient & { readonly namespace: string | undefined; readonly path: string } {
+  const { ip, body, url } = request;
+  const path = withoutTokens(url).slice(0, LOGGED_PATH_LENGTH_MAX);
+  const tokenId = (request.principal as typeof request.principal | null | undefined)?.tokenId ?? undefined;
+  return { namespace: namespaceIn(request), path, tokenId, remoteAddress: ip, holder: holderIn(body) };
+}
+
+/** The client died in the middle of its request. */
+function isCutOff({ raw }: FastifyRequest): boolean {
+  return raw.destroyed && !raw.complete;
+}
+
+/** The namespace that the path names, whether or not it exists. */
+function namespaceIn({ params }: FastifyRequest): string | undefined {
+  const { namespace } = (params ?? {}) as { namespace?: unknown };
+  return typeof namespace === "string" && NAMESPACE_PATTERN.test(namespace) ? withoutTokens(namespace) : undefined;
+}
+
+/** From any body, which may be rejected for what it contains. */
+function holderIn(body: unknown): LoggedClient["holder"] {
+  const { name, host } = fieldsOf(fieldsOf(body)["holder"]);
+  if (typeof name !== "string") return undefined;
+  return {
+    name: loggedName(name, HOLDER_NAME_LENGTH_MAX),
+    host: typeof host === "string" ? loggedName(host, HOST_LENGTH_MAX) : undefined,
+  };
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function loggedName(text: string, lengthMax: number): string {
+  return shown(withoutTokens(text).slice(0, lengthMax));
 }

@@ -5,7 +5,7 @@
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import { ROLES } from "../http/caller.js";
+import { ROLES } from "../http/auth.js";
 import { tokenIdOf } from "./token.js";
 import { TokensFileError } from "./tokens-file-error.js";
 

@@ -1,26 +1,32 @@
-/** `POST …/leases`: the one request that moves the mark. The body is read and checked whole, and the limits are asked,
- * before the store is. */
-
+/**
+ * `POST …/leases`: the one request that raises the high-water mark. Its body is parsed here and nowhere else, and the limits are checked before the
+ * store is asked. `POST …/runs/{run}/report`: a holder reports how far it got.
+ */
 import type { Socket } from "node:net";
-import { leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
-import { type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
+import { leaseRequestSchema, leaseSchema, namespaceSchema, reportRequestSchema } from "@callnumber/protocol/schemas";
+import { type Lease, type LeaseRequest, ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import type { LeaseLimits } from "../../limits/lease-limits.js";
+import { holdsToken } from "../../tokens-in-text.js";
 import type { TypedApp } from "../app.js";
-import { errorResponses } from "../error-responses.js";
-import { leaseBodySchema } from "../names-without-tokens.js";
+import { errorResponses } from "../error-response.js";
+import { labelsHoldToken, TOKEN_IN_NAME } from "../names-without-tokens.js";
+import { runParameter } from "./runs.js";
 
-interface LeaseRouteOptions {
-  readonly coordinator: Coordinator;
-  readonly limits: LeaseLimits;
-}
+const leaseBodySchema = leaseRequestSchema.superRefine(({ holder }: LeaseRequest, context) => {
+  const { name, host, labels } = holder;
+  for (const [field, text] of Object.entries({ name, host })) {
+    if (holdsToken(text)) context.addIssue({ code: "custom", path: ["holder", field], message: TOKEN_IN_NAME });
+  }
+  if (labelsHoldToken(labels)) context.addIssue({ code: "custom", path: ["holder", "labels"], message: TOKEN_IN_NAME });
+});
 
-export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOptions): void {
+export function leaseRoutes(app: TypedApp, coordinator: Coordinator, limits: LeaseLimits): void {
   app.post(
     ROUTES.leases,
     {
-      config: { access: "lease" },
+      config: { permission: "lease" },
       schema: {
         summary: "Lease 1 to 64 contiguous runs",
         params: z.object({ namespace: namespaceSchema }),
@@ -29,7 +35,8 @@ export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOpt
       },
     },
     async (request, reply) => {
-      const lease = await leaseWithin(limits, coordinator, request);
+      const { tokenId } = request.principal;
+      const lease = await leaseWithin(limits, coordinator, tokenId, request.params.namespace, request.body);
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();
@@ -40,19 +47,35 @@ export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOpt
       return lease;
     },
   );
+  app.post(
+    ROUTES.report,
+    {
+      config: { permission: "lease" },
+      schema: {
+        summary: "Report the last sequence used in a run",
+        params: z.object({ namespace: namespaceSchema, run: runParameter }),
+        body: reportRequestSchema,
+        response: { 200: z.object({ noted: z.literal(true) }), ...errorResponses },
+      },
+    },
+    async ({ principal, params, body }) => {
+      await coordinator.report(params.namespace, params.run, body);
+      limits.reported(principal.tokenId, params.namespace, body);
+      return { noted: true as const };
+    },
+  );
 }
 
-interface Asked {
-  readonly caller: { readonly tokenId: string | null };
-  readonly params: { readonly namespace: string };
-  readonly body: LeaseRequest;
-}
-
-async function leaseWithin(limits: LeaseLimits, coordinator: Coordinator, { caller, params, body }: Asked) {
-  const admission = limits.admit(caller.tokenId, params.namespace, body);
+async function leaseWithin(
+  limits: LeaseLimits,
+  coordinator: Coordinator,
+  tokenId: string | null,
+  namespace: string,
+  body: LeaseRequest,
+): Promise<Lease> {
+  const admission = limits.admit(tokenId, namespace, body);
   try {
-    const request = { ...body, runCount: admission.runCount };
-    const lease = await coordinator.lease(params.namespace, request, { tokenId: caller.tokenId });
+    const lease = await coordinator.lease(namespace, { ...body, runCount: admission.runCount }, { tokenId });
     admission.leased(lease);
     return lease;
   } catch (error) {
@@ -61,7 +84,7 @@ async function leaseWithin(limits: LeaseLimits, coordinator: Coordinator, { call
   }
 }
 
-/** Before the first byte of the answer: then nobody has it, and nobody is sent it any more. */
+/** Before the first byte of the response: then no client has the lease, and it is sent to none. */
 function isGone({ destroyed, writableEnded }: Socket): boolean {
   return destroyed || writableEnded;
 }
