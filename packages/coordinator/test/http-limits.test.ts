@@ -9,7 +9,7 @@ import { EventHub } from "../src/events.js";
 import { type Authenticator, UNRESTRICTED } from "../src/http/auth.js";
 import { createServer, type Server, type ServerOptions } from "../src/http/server.js";
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";
-import { FREE_STARTS } from "../src/limits/start-pause.js";
+import { FREE_STARTS } from "../src/limits/restart-brake.js";
 import { SILENT_LOG } from "../src/log.js";
 import type { Outcome, StepCommand } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";

@@ -1,19 +1,18 @@
 /** Who starts again and again waits longer and longer, is never stopped for good, and nobody else feels it. */
 import type { Lease } from "@callnumber/protocol/wire";
 import { beforeEach, describe, expect, test } from "vitest";
-import { HolderStarts, LOOP_OVER_MS } from "../src/limits/restart-brake.js";
-import { FREE_STARTS, FREE_WINDOW_MS, PAUSE_MAX_MS } from "../src/limits/start-pause.js";
+import { FREE_STARTS, FREE_WINDOW_MS, LOOP_OVER_MS, PAUSE_MAX_MS, RestartBrake } from "../src/limits/restart-brake.js";
 
 const CRASHING = { name: "letters", host: "mail-1", pid: 1, labels: {} };
 const NEIGHBOUR = { ...CRASHING, name: "lists" };
 const MINUTE_MS = 60_000;
 
-let starts: HolderStarts;
+let starts: RestartBrake;
 let nowMs: number;
 let run: number;
 
 beforeEach(() => {
-  starts = new HolderStarts({ isPausing: true });
+  starts = new RestartBrake({ isPausing: true });
   nowMs = 5_000_000;
   run = 0;
 });
@@ -151,7 +150,7 @@ describe("the alarm", () => {
   });
 
   test("is raised also where nobody is made to wait", () => {
-    starts = new HolderStarts({ isPausing: false });
+    starts = new RestartBrake({ isPausing: false });
     for (let index = 0; index < 2 * FREE_STARTS; index++) expect(start().waitMs).toBe(0);
     expect(starts.loops("main", nowMs)).toMatchObject([{ startCount: 2 * FREE_STARTS, pauseMs: 0 }]);
   });
