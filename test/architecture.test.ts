@@ -150,8 +150,8 @@ const RULES: readonly Rule[] = [
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
     files:
-      /^packages\/console\/src\/(advice|call-number-text|circumstances|event-words|namespace-colour|run-state|words)\./,
-    forbidden: /^(preact|uplot)|\/(event-stream|api|route|use-answer)$|\/(parts|pages)\//,
+      /^packages\/console\/src\/(advice|call-number|circumstances|format|format-event|namespace-colour|run-state)\./,
+    forbidden: /^(preact|uplot)|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {
     because: "an example uses what a user can use: the packages by their public names",

@@ -1,7 +1,7 @@
 /** Requests to the coordinator that served this page. The token that a person typed in is kept here, in the page's memory, and nowhere else. */
 import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { ErrorAnswer } from "@callnumber/protocol/wire";
-import { readable } from "./words.js";
+import { readable } from "./format.js";
 
 /** Why a request has no response: `unreachable`, or the code of the error. */
 export class RequestError extends Error {

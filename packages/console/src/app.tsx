@@ -3,6 +3,7 @@ import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/ope
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn } from "./api.js";
 import { useConnection } from "./event-stream.js";
+import { dateAndTime, duration } from "./format.js";
 import { hueOf } from "./namespace-colour.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
@@ -14,8 +15,7 @@ import { useNow } from "./parts/clock.js";
 import { NamespaceSwitch } from "./parts/namespace-switch.js";
 import { ThemeSwitch } from "./parts/theme-switch.js";
 import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
-import { useAnswer } from "./use-answer.js";
-import { dateAndTime, duration } from "./words.js";
+import { useAnswer } from "./use-response.js";
 
 const TITLES: Readonly<Record<PageName, string>> = {
   overview: "Overview",

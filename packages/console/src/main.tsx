@@ -3,8 +3,8 @@ import { render } from "preact";
 import { App } from "./app.js";
 import { applyTheme } from "./theme.js";
 import "uplot/dist/uPlot.min.css";
-import "./style/ground.css";
-import "./style/shell.css";
+import "./style/base.css";
+import "./style/frame.css";
 import "./style/parts.css";
 import "./style/pages.css";
 

@@ -2,14 +2,14 @@
 import { CallNumberError } from "@callnumber/protocol/codec";
 import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
-import { callNumberIn, decoded } from "../call-number-text.js";
-import { Answered } from "../parts/answered.js";
+import { callNumberIn, decoded } from "../call-number.js";
+import { readable } from "../format.js";
 import { DecodedCallNumber } from "../parts/decoded-call-number.js";
 import { InspectVerdict } from "../parts/inspect-verdict.js";
+import { Answered } from "../parts/loaded.js";
 import { Notice } from "../parts/notice.js";
 import { addressOf, go } from "../route.js";
-import { useAnswer } from "../use-answer.js";
-import { readable } from "../words.js";
+import { useAnswer } from "../use-response.js";
 
 /** Asked when the typing pauses. */
 const PAUSE_MS = 250;

@@ -3,18 +3,18 @@ import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/oper
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { isSignedIn } from "../api.js";
+import { counted, farDate, grouped, perCent, roughly, span } from "../format.js";
 import { Alarms } from "../parts/alarms.js";
-import { Answered } from "../parts/answered.js";
 import { useNow } from "../parts/clock.js";
 import { CommandLine } from "../parts/command.js";
-import { GuardLine } from "../parts/guard-line.js";
-import { HistorySection } from "../parts/history-section.js";
+import { GuardLine } from "../parts/guard.js";
+import { HistorySection } from "../parts/history.js";
 import { HoldersTable } from "../parts/holders-table.js";
-import { Instant } from "../parts/instant.js";
-import { NamespacesTable } from "../parts/namespaces-table.js";
+import { Answered } from "../parts/loaded.js";
+import { NamespacesTable } from "../parts/namespaces.js";
 import { RecentEventList } from "../parts/recent-event-list.js";
-import { useAnswer } from "../use-answer.js";
-import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
+import { Instant } from "../parts/time.js";
+import { useAnswer } from "../use-response.js";
 
 /** What looks at thousands of leases is not asked for with each of them. */
 const REST_MS = 5_000;

@@ -5,14 +5,14 @@ import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
 import { useEffect } from "preact/hooks";
 import { type Advice, adviceFor, advisedCodes } from "../advice.js";
 import { circumstancesOf } from "../circumstances.js";
+import { asSentence, grouped } from "../format.js";
 import { AdviceSteps } from "../parts/advice-steps.js";
-import { Answered } from "../parts/answered.js";
+import { STATE_KINDS, STATE_WORDS } from "../parts/guard.js";
 import { GuardEvents } from "../parts/guard-events.js";
-import { STATE_KINDS, STATE_WORDS } from "../parts/guard-line.js";
-import { Lasting } from "../parts/instant.js";
+import { Answered } from "../parts/loaded.js";
 import { Notice } from "../parts/notice.js";
-import { type Answer, useAnswer } from "../use-answer.js";
-import { asSentence, grouped } from "../words.js";
+import { Lasting } from "../parts/time.js";
+import { type Answer, useAnswer } from "../use-response.js";
 
 type Known = Pick<NamespaceDescription, "namespace" | "guard"> & {
   readonly record: { readonly storeId: string; readonly highWaterMark: number } | null;

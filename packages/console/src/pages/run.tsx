@@ -1,15 +1,15 @@
 /** One run: its lease with every field, how far each run of the lease got, and the runs beside it. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { type LedgerEntry, ledgerIdOf, pathOf, type RunAnswer } from "@callnumber/protocol/wire";
-import { runs } from "../event-words.js";
-import { Answered } from "../parts/answered.js";
-import { Instant } from "../parts/instant.js";
-import { LeaseFields } from "../parts/lease-fields.js";
+import { asSentence, counted, grouped } from "../format.js";
+import { runs } from "../format-event.js";
+import { LeaseFields } from "../parts/lease.js";
+import { Answered } from "../parts/loaded.js";
 import { SequenceBar } from "../parts/sequence-bar.js";
+import { Instant } from "../parts/time.js";
 import { addressOf } from "../route.js";
 import { runStateIn } from "../run-state.js";
-import { useAnswer } from "../use-answer.js";
-import { asSentence, counted, grouped } from "../words.js";
+import { useAnswer } from "../use-response.js";
 
 export function RunPage({ namespace, run: ledgerId }: { namespace: string; run: string }) {
   const answer = useAnswer<RunAnswer>(pathOf("run", { namespace, run: ledgerId }), namespace);

@@ -3,16 +3,16 @@ import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, type LedgerEntry, ledgerIdOf, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
 import { useState } from "preact/hooks";
 import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
-import { runs } from "../event-words.js";
-import { Answered } from "../parts/answered.js";
+import { dateAndTime, labelsInWords } from "../format.js";
+import { runs } from "../format-event.js";
 import { stepAmongRows } from "../parts/arrow-keys.js";
-import { Instant } from "../parts/instant.js";
+import { Answered } from "../parts/loaded.js";
 import { RunFilterForm } from "../parts/run-filter-form.js";
 import { LeaseBar } from "../parts/sequence-bar.js";
+import { Instant } from "../parts/time.js";
 import { addressOf, type Route } from "../route.js";
 import { filtersIn, queryOf } from "../run-filters.js";
-import { useAnswer } from "../use-answer.js";
-import { dateAndTime, labelsInWords } from "../words.js";
+import { useAnswer } from "../use-response.js";
 
 export function RunsPage({ route }: { route: Route }) {
   const { namespace, query } = route;

@@ -4,7 +4,7 @@
  */
 import { CALL_NUMBER_BITS } from "@callnumber/protocol/codec";
 import { useEffect, useState } from "preact/hooks";
-import type { Bit } from "../call-number-text.js";
+import type { Bit } from "../call-number.js";
 
 const STEP = 20;
 const GAP = 96;

@@ -1,7 +1,7 @@
 /** A call number taken apart: its fields, its bits on their way through the shuffle, its spelling. */
 import { CALL_NUMBER_LENGTH, DIGITS } from "@callnumber/protocol/codec";
-import { type Decoded, FIELDS } from "../call-number-text.js";
-import { grouped } from "../words.js";
+import { type Decoded, FIELDS } from "../call-number.js";
+import { grouped } from "../format.js";
 import { BitMap } from "./bit-map.js";
 
 const WIDTH_WORDS = { version: "3 bits", run: "30 bits", sequence: "14 bits" } as const;

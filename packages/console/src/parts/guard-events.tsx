@@ -1,7 +1,8 @@
 /** What became of the guard, newest first, as the event stream still knows it. */
-import { isOfGuard } from "../event-words.js";
-import { dateAndTime } from "../words.js";
-import { HappeningList } from "./happening-list.js";
+
+import { dateAndTime } from "../format.js";
+import { isOfGuard } from "../format-event.js";
+import { HappeningList } from "./event-list.js";
 
 export function GuardEvents({ namespace }: { namespace: string }) {
   return (

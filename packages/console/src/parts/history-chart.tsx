@@ -2,7 +2,7 @@
 import type { HistoryAnswer } from "@callnumber/protocol/operator";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { counted, dateAndTime, dateOnly, duration, grouped, span, timeOnly } from "../words.js";
+import { counted, dateAndTime, dateOnly, duration, grouped, span, timeOnly } from "../format.js";
 
 const HEIGHT_PX = 200;
 const { bars } = uPlot.paths;

@@ -1,9 +1,9 @@
 /** Who took the runs lately, who is alive, and what was wasted. */
 import type { CapacityAnswer } from "@callnumber/protocol/operator";
+import { counted, dateAndTime, grouped, perCent } from "../format.js";
 import { addressOf } from "../route.js";
-import { counted, dateAndTime, grouped, perCent } from "../words.js";
 import { stepAmongRows } from "./arrow-keys.js";
-import { Instant } from "./instant.js";
+import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
 

@@ -1,11 +1,11 @@
 /** The coordinator's answer about a call number, in words. */
 import type { InspectAnswer, LeaseNeighbours } from "@callnumber/protocol/wire";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { runs } from "../event-words.js";
+import { asSentence, grouped } from "../format.js";
+import { runs } from "../format-event.js";
 import { addressOf } from "../route.js";
-import { asSentence, grouped } from "../words.js";
 import { InspectHints } from "./inspect-hints.js";
-import { LeaseFields } from "./lease-fields.js";
+import { LeaseFields } from "./lease.js";
 import { Notice, type NoticeKind } from "./notice.js";
 import { SequenceBar } from "./sequence-bar.js";
 

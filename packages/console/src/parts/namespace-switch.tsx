@@ -1,8 +1,8 @@
 /** Which namespace is looked at: each with its colour and labels. One alone is only named. */
 import type { NamespacesAnswer } from "@callnumber/protocol/operator";
+import { labelsInWords } from "../format.js";
 import { addressOf, go, type Route } from "../route.js";
-import type { Answer } from "../use-answer.js";
-import { labelsInWords } from "../words.js";
+import type { Answer } from "../use-response.js";
 
 interface Properties {
   readonly present: Route;

@@ -1,7 +1,7 @@
 /** The last things that happened, as they happen. */
-import { isOfImporters } from "../event-words.js";
-import { HappeningList } from "./happening-list.js";
-import { Instant } from "./instant.js";
+import { isOfImporters } from "../format-event.js";
+import { HappeningList } from "./event-list.js";
+import { Instant } from "./time.js";
 
 export function RecentEventList({ namespace }: { namespace: string }) {
   return (

@@ -1,7 +1,7 @@
 /** How far a holder got in a run: a bar of all 16,384 sequences, with one of them marked where one is meant. */
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { KnownRunState, LedgerEntry } from "@callnumber/protocol/wire";
-import { grouped } from "../words.js";
+import { grouped } from "../format.js";
 
 interface Properties {
   readonly state: KnownRunState;

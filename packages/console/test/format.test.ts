@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { describe, expect, test } from "vitest";
-import { happenings, isOfGuard, sentenceOf } from "../src/event-words.js";
+import { ago, asSentence, dateAndTime, duration, farDate, perCent, readable, roughly, span } from "../src/format.js";
+import { happenings, isOfGuard, sentenceOf } from "../src/format-event.js";
 import { hueOf } from "../src/namespace-colour.js";
-import { ago, asSentence, dateAndTime, duration, farDate, perCent, readable, roughly, span } from "../src/words.js";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
 const YEAR_MS = 365.25 * 86_400_000;

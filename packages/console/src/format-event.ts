@@ -1,6 +1,6 @@
 /** The events of the stream as sentences. Pure. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { counted, grouped, labelsInWords } from "./words.js";
+import { counted, grouped, labelsInWords } from "./format.js";
 
 type Tell = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
 

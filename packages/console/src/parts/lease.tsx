@@ -1,8 +1,8 @@
 /** Every field of a lease. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { runs } from "../event-words.js";
-import { labelsInWords } from "../words.js";
-import { Instant } from "./instant.js";
+import { labelsInWords } from "../format.js";
+import { runs } from "../format-event.js";
+import { Instant } from "./time.js";
 
 export function LeaseFields({ lease }: { lease: LedgerEntry }) {
   const { version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce } = lease;

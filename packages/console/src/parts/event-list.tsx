@@ -2,8 +2,8 @@
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import type { ComponentChildren } from "preact";
 import { useConnection, useEvents } from "../event-stream.js";
-import { type Happening, happenings } from "../event-words.js";
-import { grouped } from "../words.js";
+import { grouped } from "../format.js";
+import { type Happening, happenings } from "../format-event.js";
 
 interface Properties {
   readonly namespace: string;

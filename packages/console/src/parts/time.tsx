@@ -1,5 +1,5 @@
 /** Moments: how long ago, or for how long, with the date for whoever looks closer. */
-import { ago, dateAndTime, duration } from "../words.js";
+import { ago, dateAndTime, duration } from "../format.js";
 import { useNow } from "./clock.js";
 
 /** How long something has lasted. */

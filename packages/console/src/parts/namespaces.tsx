@@ -1,10 +1,10 @@
 /** All namespaces of the store, beside the one that is looked at. */
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
+import { grouped, labelsInWords } from "../format.js";
 import { hueOf } from "../namespace-colour.js";
 import { addressOf } from "../route.js";
-import { grouped, labelsInWords } from "../words.js";
 import { stepAmongRows } from "./arrow-keys.js";
-import { STATE_KINDS, STATE_WORDS } from "./guard-line.js";
+import { STATE_KINDS, STATE_WORDS } from "./guard.js";
 
 interface Properties {
   readonly namespaces: readonly NamespaceDescription[];

@@ -3,9 +3,9 @@ import { HISTORY_WINDOWS_MS, type HistoryAnswer, OPERATOR_ROUTES } from "@callnu
 import { filledPath } from "@callnumber/protocol/wire";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useAnswer } from "../use-answer.js";
-import { span } from "../words.js";
-import { Answered } from "./answered.js";
+import { span } from "../format.js";
+import { useAnswer } from "../use-response.js";
+import { Answered } from "./loaded.js";
 
 const REST_MS = 5_000;
 const WEEK_MS = 604_800_000;

@@ -1,7 +1,7 @@
 /** What the page makes of a pasted text, without a browser: the number that was meant, and its bits as the codec has them. */
 import { CallNumberError, encodeCallNumber, NUMBER_MAX, SHUFFLE, toNumber } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
-import { callNumberIn, type Decoded, decoded } from "../src/call-number-text.js";
+import { callNumberIn, type Decoded, decoded } from "../src/call-number.js";
 
 describe("a pasted text", () => {
   test.each([

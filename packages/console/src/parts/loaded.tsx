@@ -1,8 +1,8 @@
 /** Around what an answer shows: a quiet word while it is asked for, how old it is when a newer one can't be had, and why not. */
 import type { ComponentChildren } from "preact";
 import { useConnection } from "../event-stream.js";
-import type { Answer } from "../use-answer.js";
-import { ago, asSentence, duration } from "../words.js";
+import { ago, asSentence, duration } from "../format.js";
+import type { Answer } from "../use-response.js";
 import { useNow } from "./clock.js";
 import { Notice } from "./notice.js";
 

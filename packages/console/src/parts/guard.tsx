@@ -1,9 +1,9 @@
 /** Whether a namespace leases, in a sentence and a mark. */
 import type { GuardAnswer } from "@callnumber/protocol/wire";
+import { asSentence } from "../format.js";
 import { addressOf } from "../route.js";
-import { asSentence } from "../words.js";
-import { Lasting } from "./instant.js";
 import { Notice } from "./notice.js";
+import { Lasting } from "./time.js";
 
 type Guard = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
 
