@@ -150,7 +150,7 @@ const RULES: readonly Rule[] = [
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
     files:
-      /^packages\/console\/src\/(advice|call-number|circumstances|format|format-event|namespace-colour|run-state)\./,
+      /^packages\/console\/src\/(call-number|format|format-event)\./,
     forbidden: /^(preact|uplot)|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {

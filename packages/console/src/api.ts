@@ -1,7 +1,7 @@
 /** Requests to the coordinator that served this page. The token that a person typed in is kept here, in the page's memory, and nowhere else. */
 import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { ErrorAnswer } from "@callnumber/protocol/wire";
-import { readable } from "./format.js";
+import { escapeText } from "./format.js";
 
 /** Why a request has no response: `unreachable`, or the code of the error. */
 export class RequestError extends Error {
@@ -78,7 +78,7 @@ export async function download(path: string, fileName: string): Promise<void> {
 
 /** JSON of the coordinator, in which no text can turn round or hide what is next to it. */
 export function parsed(text: string): unknown {
-  return JSON.parse(text, (_, value: unknown) => (typeof value === "string" ? readable(value) : value));
+  return JSON.parse(text, (_, value: unknown) => (typeof value === "string" ? escapeText(value) : value));
 }
 
 async function send(

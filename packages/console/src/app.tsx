@@ -3,19 +3,17 @@ import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/ope
 import { useEffect, useRef, useState } from "preact/hooks";
 import { authenticate, isSignedIn } from "./api.js";
 import { useConnection } from "./event-stream.js";
-import { dateAndTime, duration } from "./format.js";
-import { hueOf } from "./namespace-colour.js";
+import { formatDateTime } from "./format.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
 import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
 import { SignInPage } from "./pages/sign-in.js";
-import { useNow } from "./parts/clock.js";
-import { NamespaceSwitch } from "./parts/namespace-switch.js";
-import { ThemeSwitch } from "./parts/theme-switch.js";
-import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
-import { useAnswer } from "./use-response.js";
+import { hueOf, NamespaceSwitch } from "./parts/namespaces.js";
+import { Duration } from "./parts/time.js";
+import { go, type PageName, type Route, urlOf, useRoute } from "./route.js";
+import { useResponse } from "./use-response.js";
 
 const TITLES: Readonly<Record<PageName, string>> = {
   overview: "Overview",
@@ -32,7 +30,7 @@ export function App() {
     const names = answer?.namespaces.map(({ namespace }) => namespace) ?? [];
     const [first] = names;
     // Without a place in the URL: one that the token grants access to.
-    if (location.hash === "" && first !== undefined && !names.includes(route.namespace)) go(addressOf(first), true);
+    if (location.hash === "" && first !== undefined && !names.includes(route.namespace)) go(urlOf(first), true);
     setAccess("granted");
   };
   useEffect(() => {
@@ -43,7 +41,6 @@ export function App() {
     <div class="frame">
       <header>
         <span class="home">Callnumber</span>
-        <ThemeSwitch />
       </header>
       <main>{access === "denied" ? <SignInPage onSignedIn={enter} /> : <p class="quiet">Loading…</p>}</main>
     </div>
@@ -52,7 +49,7 @@ export function App() {
 
 function Frame({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
-  const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
+  const namespaces = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
   const main = useRef<HTMLElement>(null);
   const place = `${namespace} ${page} ${page === "inspect" ? "" : subject}`;
   const placeBefore = useRef(place);
@@ -64,7 +61,7 @@ function Frame({ route }: { route: Route }) {
   useEffect(() => {
     if (placeBefore.current === place) return;
     placeBefore.current = place;
-    // As a new page would: the reader is told its heading, and begins there.
+    // As on a new page: a screen reader reads its heading, and begins there.
     const heading = main.current?.querySelector<HTMLElement>("h1");
     if (!main.current?.contains(document.activeElement) || document.activeElement === document.body) heading?.focus();
     else if (page !== "inspect") heading?.focus();
@@ -75,8 +72,8 @@ function Frame({ route }: { route: Route }) {
     const toInspect = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       event.preventDefault();
-      if (page !== "inspect") go(addressOf(namespace, "inspect"));
-      // The page stands when the address has changed.
+      if (page !== "inspect") go(urlOf(namespace, "inspect"));
+      // The page is there when the URL has changed.
       setTimeout(() => document.querySelector<HTMLElement>("#call-number")?.focus(), 60);
     };
     addEventListener("keydown", toInspect);
@@ -96,24 +93,23 @@ function Frame({ route }: { route: Route }) {
         Skip to the page
       </a>
       <header>
-        <a class="home" href={addressOf(namespace)}>
+        <a class="home" href={urlOf(namespace)}>
           Callnumber
         </a>
-        <NamespaceSwitch present={route} answer={namespaces} />
+        <NamespaceSwitch namespaces={namespaces.data?.namespaces ?? []} route={route} />
         <nav aria-label="Pages">
           {Object.entries(TITLES).map(([name, title]) => (
             <a
               key={name}
-              href={addressOf(namespace, name as PageName)}
+              href={urlOf(namespace, name as PageName)}
               aria-current={name === page ? (subject === "" ? "page" : "true") : undefined}
             >
               {title}
             </a>
           ))}
         </nav>
-        <ThemeSwitch />
       </header>
-      <Away />
+      <ConnectionState />
       <main ref={main} tabIndex={-1} id="page-begins">
         <Page key={`${namespace} ${page}`} route={route} />
       </main>
@@ -144,31 +140,30 @@ function Page({ route }: { route: Route }) {
   if (page === "runs")
     return subject === "" ? <RunsPage route={route} /> : <RunPage namespace={namespace} run={subject} />;
   if (page === "inspect") return <InspectPage namespace={namespace} text={subject} />;
-  if (page === "recovery") return <RecoveryPage namespace={namespace} code={subject} />;
+  if (page === "recovery") return <RecoveryPage namespace={namespace} />;
   return <OverviewPage namespace={namespace} />;
 }
 
-/** Said as soon as the coordinator is gone, and again when it is back. */
-function Away() {
+/** Shown as soon as the coordinator is gone. */
+function ConnectionState() {
   const { state, sinceMs } = useConnection();
-  const isAway = state === "disconnected";
   return (
     <div class={`connection ${state}`} role="status">
-      {isAway && (
+      {state === "disconnected" ? (
         <p>
-          <strong>The coordinator does not answer</strong> since {dateAndTime(sinceMs)}
-          <AwayFor sinceMs={sinceMs} />. What stands here is from before. Trying again by itself.
+          <strong>The coordinator does not answer</strong> since {formatDateTime(sinceMs)}
+          {/* Not read out each second. */}
+          <span aria-hidden="true">
+            {" "}
+            (<Duration sinceMs={sinceMs} />)
+          </span>
+          . What is shown is from before. The page reconnects automatically.
         </p>
+      ) : (
+        <p class="unseen">{state === "connected" ? "Live: changes appear automatically" : "Connecting"}</p>
       )}
-      {!isAway && <p class="unseen">{state === "connected" ? "Live: changes appear by themselves" : "Connecting"}</p>}
     </div>
   );
-}
-
-/** Counts by itself, and is not read out each second. */
-function AwayFor({ sinceMs }: { sinceMs: number }) {
-  const nowMs = useNow();
-  return <span aria-hidden="true"> ({duration(nowMs - sinceMs)})</span>;
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -1,154 +1,136 @@
-/** An answer of the coordinator as a component has it: the newest one, how old it is, and what stands against a newer one. */
+/** A response of the coordinator as a component has it: the newest one, its age, and why there is no newer one. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { RequestError, request } from "./api.js";
 import { onEvent } from "./event-stream.js";
 
-export interface Answer<T> {
-  /** The newest that came; undefined before the first. Kept when a later question fails. */
+export interface Loadable<T> {
+  /** Undefined before the first response. Kept when a later request fails. */
   readonly data: T | undefined;
   /** When it came. */
   readonly atMs: number | undefined;
-  /** Why the last question has no answer; undefined when it has. */
+  /** Why the last request failed; undefined when it did not. */
   readonly error: RequestError | undefined;
-  readonly askAgain: () => void;
+  readonly reload: () => void;
 }
 
-interface Kept {
-  readonly data: unknown;
-  readonly atMs: number;
-}
-
-/** Shown at once when somebody comes back to a page, while the question is asked anew. */
-const kept = new Map<string, Kept>();
-const KEPT_COUNT_MAX = 50;
-
-/** How long events are gathered before they lead to one question. */
-const GATHERING_MS = 1_000;
-const EVERY_MS = 15_000;
-
-interface Asking {
-  readonly path: string;
+/** What is known of a path, for all components that show it, also when they are shown again. */
+class Resource {
+  data: unknown;
+  atMs: number | undefined;
   error: RequestError | undefined;
-  isUnderWay: boolean;
-  /** Wanted again while one was under way: what is under way may be older than what was heard. */
-  isDue: boolean;
-  /** By `performance.now()`, as the next: the machine's clock may be set, and nobody would be asked for as long. */
-  askedAtMs: number;
-  /** Until then nothing is asked: the coordinator has too much to do. */
-  restsUntilMs: number;
-}
+  /** By `performance.now()`, as the next one: the machine's clock may be set. */
+  requestedAtMs = Number.NEGATIVE_INFINITY;
+  readonly watchers = new Set<() => void>();
+  #pausesUntilMs = 0;
+  #isLoading = false;
+  #isOutdated = false;
 
-/**
- * Asks for `path`, again every 15 s while somebody looks, and soon after an event of `namespace`, where one is given: then at most
- * each `restMs`, for what costs the coordinator more than a look.
- */
-export function useAnswer<T>(path: string, namespace?: string, restMs = GATHERING_MS): Answer<T> {
-  const [, redraw] = useState(0);
-  const state = useRef(newAsking(path));
-  if (state.current.path !== path) state.current = newAsking(path);
+  constructor(readonly path: string) {}
 
-  const askAgain = useCallback(() => {
-    const asking = state.current;
-    asking.isDue = asking.isUnderWay;
-    if (asking.isUnderWay || performance.now() < asking.restsUntilMs) return;
-    asking.isUnderWay = true;
-    asking.askedAtMs = performance.now();
-    askTogether(path)
+  readonly load = (): void => {
+    if (this.#isLoading || this.watchers.size === 0 || performance.now() < this.#pausesUntilMs) return;
+    this.#isLoading = true;
+    this.#isOutdated = false;
+    this.requestedAtMs = performance.now();
+    request(this.path)
       .then(
         (data) => {
-          keep(path, { data, atMs: Date.now() });
-          asking.error = undefined;
+          this.data = data;
+          this.atMs = Date.now();
+          this.error = undefined;
         },
-        (error: unknown) => {
-          asking.error = error instanceof RequestError ? error : new RequestError("internal_error", String(error));
-          const { waitMs } = asking.error;
-          if (waitMs === undefined) return;
-          asking.restsUntilMs = performance.now() + waitMs;
-          setTimeout(() => state.current === asking && askAgain(), waitMs);
-        },
+        (error: unknown) => this.#fail(error),
       )
       .finally(() => {
-        asking.isUnderWay = false;
-        // Somebody went elsewhere meanwhile.
-        if (state.current !== asking) return;
-        redraw((count) => count + 1);
-        if (asking.isDue) askAgain();
+        this.#isLoading = false;
+        for (const watcher of this.watchers) watcher();
+        if (this.#isOutdated) this.load();
       });
-  }, [path]);
+  };
+
+  /** After a change: a response that is on its way may be older. */
+  readonly loadAgain = (): void => {
+    this.#isOutdated = this.#isLoading;
+    this.load();
+  };
+
+  #fail(error: unknown): void {
+    this.error = error instanceof RequestError ? error : new RequestError("internal_error", String(error));
+    const { waitMs } = this.error;
+    if (waitMs === undefined) return;
+    this.#pausesUntilMs = performance.now() + waitMs;
+    setTimeout(this.load, waitMs);
+  }
+}
+
+const resources = new Map<string, Resource>();
+const RESOURCE_COUNT_MAX = 50;
+
+/** How long events are gathered before they lead to one request. */
+const GATHER_MS = 1_000;
+const RELOAD_EVERY_MS = 15_000;
+
+/**
+ * Requests `path`, again every 15 s while the page is visible, and soon after an event of `namespace`, where one is given: then at most once
+ * in `restMs`, for requests that cost the coordinator more.
+ */
+export function useResponse<T>(path: string, namespace?: string, restMs = GATHER_MS): Loadable<T> {
+  const [, redraw] = useState(0);
+  const resource = resourceOf(path);
 
   useEffect(() => {
-    askAgain();
-    const ifSeen = () => {
-      if (document.visibilityState === "visible") askAgain();
-    };
-    const timer = setInterval(ifSeen, EVERY_MS);
-    document.addEventListener("visibilitychange", ifSeen);
+    const watcher = () => redraw((count) => count + 1);
+    if (resource.watchers.size === 0) resource.error = undefined;
+    resource.watchers.add(watcher);
+    const loadIfVisible = () => document.visibilityState === "visible" && resource.load();
+    resource.load();
+    const timer = setInterval(loadIfVisible, RELOAD_EVERY_MS);
+    document.addEventListener("visibilitychange", loadIfVisible);
     return () => {
+      resource.watchers.delete(watcher);
       clearInterval(timer);
-      document.removeEventListener("visibilitychange", ifSeen);
+      document.removeEventListener("visibilitychange", loadIfVisible);
     };
-  }, [askAgain]);
+  }, [resource]);
 
   useEffect(() => {
     if (namespace === undefined) return undefined;
-    let gathering: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const end = onEvent((event) => {
-      if (event !== null && !isNews(event, namespace)) return;
-      const restingMs = state.current.askedAtMs + restMs - performance.now();
-      gathering ??= setTimeout(
+      if (event !== null && !changes(namespace, event)) return;
+      const restingMs = resource.requestedAtMs + restMs - performance.now();
+      timer ??= setTimeout(
         () => {
-          gathering = undefined;
-          askAgain();
+          timer = undefined;
+          resource.loadAgain();
         },
-        Math.max(GATHERING_MS, restingMs),
+        Math.max(GATHER_MS, restingMs),
       );
     });
     return () => {
       end();
-      clearTimeout(gathering);
+      clearTimeout(timer);
     };
-  }, [askAgain, namespace, restMs]);
+  }, [resource, namespace, restMs]);
 
-  const found = kept.get(path);
-  return { data: found?.data as T | undefined, atMs: found?.atMs, error: state.current.error, askAgain };
+  const { data, atMs, error, load } = resource;
+  return { data: data as T | undefined, atMs, error, reload: load };
 }
 
-function newAsking(path: string): Asking {
-  return {
-    path,
-    error: undefined,
-    isUnderWay: false,
-    isDue: false,
-    askedAtMs: Number.NEGATIVE_INFINITY,
-    restsUntilMs: 0,
-  };
+function resourceOf(path: string): Resource {
+  const resource = resources.get(path) ?? new Resource(path);
+  resources.set(path, resource);
+  for (const [key, { watchers }] of resources) {
+    if (resources.size <= RESOURCE_COUNT_MAX) break;
+    if (watchers.size === 0 && key !== path) resources.delete(key);
+  }
+  return resource;
 }
 
-/** What several parts of a page ask for at the same moment is asked once. */
-const together = new Map<string, Promise<unknown>>();
-const MOMENT_MS = 50;
+/** They change nothing; and the rejection of one of our requests would lead to the next request. */
+const WITHOUT_CHANGE = /^(refusals?|internal_error|clocks_disagree|run_beyond_mark|repeated)$/;
 
-function askTogether(path: string): Promise<unknown> {
-  const known = together.get(path);
-  if (known !== undefined) return known;
-  const asked = request(path);
-  together.set(path, asked);
-  setTimeout(() => together.delete(path), MOMENT_MS);
-  return asked;
-}
-
-/** They change nothing; and a refusal of ours would lead to the next question, and that to the next refusal. */
-const NO_NEWS = /^(refusals?|internal_error|clocks_disagree|run_beyond_mark|repeated)$/;
-
-function isNews(event: OperatorEvent, namespace: string): boolean {
-  const isOurs = event.namespace === null || event.namespace === namespace;
-  return isOurs && !NO_NEWS.test(event.event);
-}
-
-function keep(path: string, answer: Kept): void {
-  kept.delete(path);
-  kept.set(path, answer);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT_COUNT_MAX && oldest !== undefined) kept.delete(oldest);
+function changes(namespace: string, event: OperatorEvent): boolean {
+  return (event.namespace === null || event.namespace === namespace) && !WITHOUT_CHANGE.test(event.event);
 }

@@ -1,33 +1,36 @@
-/** What happened, newest first, one line each; what came several times in a row stands once. */
+/** Recent events, newest first, one line each. */
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import type { ComponentChildren } from "preact";
 import { useConnection, useEvents } from "../event-stream.js";
-import { grouped } from "../format.js";
-import { type Happening, happenings } from "../format-event.js";
+import { formatDateTime, formatNumber } from "../format.js";
+import { eventLines } from "../format-event.js";
+import { Instant } from "./time.js";
 
 interface Properties {
   readonly namespace: string;
-  readonly isWanted: (event: OperatorEvent) => boolean;
-  readonly shownCount: number;
-  /** What an empty list says, when all would have been told. */
-  readonly nothing: string;
-  readonly class: string;
-  readonly timeOf: (event: Happening["event"]) => ComponentChildren;
+  readonly isShown: (event: OperatorEvent) => boolean;
+  readonly countMax: number;
+  /** Shown for an empty list while the stream is connected. */
+  readonly whenEmpty: string;
+  /** With dates, instead of ages. */
+  readonly isDated?: boolean;
 }
 
-export function HappeningList({ namespace, isWanted, shownCount, nothing, class: className, timeOf }: Properties) {
-  const events = happenings(useEvents(namespace).filter(isWanted)).slice(0, shownCount);
+export function EventList({ namespace, isShown, countMax, whenEmpty, isDated = false }: Properties) {
+  const lines = eventLines(useEvents(namespace).filter(isShown)).slice(0, countMax);
   const isConnected = useConnection().state === "connected";
-  if (events.length === 0)
-    return <p class="quiet">{isConnected ? nothing : "Not known while the coordinator does not answer."}</p>;
+  if (lines.length === 0) return <p class="quiet">{isConnected ? whenEmpty : "Not known while disconnected."}</p>;
   return (
-    <ol class={className}>
-      {events.map(({ event, sentence, count }) => (
-        <li key={`${event.atMs} ${event.id}`} class={event.level}>
-          {timeOf(event)}
+    <ol class={isDated ? "events dated" : "events"}>
+      {lines.map(({ event: { atMs, id, level }, sentence, count }) => (
+        <li key={`${atMs} ${id}`} class={level}>
+          {isDated ? (
+            <time dateTime={new Date(atMs).toISOString()}>{formatDateTime(atMs)}</time>
+          ) : (
+            <Instant atMs={atMs} />
+          )}
           <span>
             {sentence}
-            {count > 1 && <small>{grouped(count)} times in a row</small>}
+            {count > 1 && <small>{formatNumber(count)} times in a row</small>}
           </span>
         </li>
       ))}

@@ -1,8 +1,16 @@
-/** Runs leased over time, as bars. The figures are said in a sentence, too: a canvas tells nothing to a screen reader. */
+/** Runs leased over time, as bars, and in a sentence: a screen reader can't read a canvas. */
 import type { HistoryAnswer } from "@callnumber/protocol/operator";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { counted, dateAndTime, dateOnly, duration, grouped, span, timeOnly } from "../format.js";
+import {
+  formatCount,
+  formatDate,
+  formatDateTime,
+  formatDuration,
+  formatNumber,
+  formatTime,
+  formatWindow,
+} from "../format.js";
 
 const HEIGHT_PX = 200;
 const { bars } = uPlot.paths;
@@ -21,14 +29,12 @@ export function HistoryChart({ history }: { history: HistoryAnswer }) {
     begin();
     const size = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
     size.observe(element);
-    // What is on a canvas keeps the colours it was drawn with.
+    // A canvas keeps the colors that it was drawn with.
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", begin);
-    addEventListener("themechange", begin);
     return () => {
       size.disconnect();
       scheme.removeEventListener("change", begin);
-      removeEventListener("themechange", begin);
       chart.current?.destroy();
       chart.current = undefined;
     };
@@ -40,28 +46,28 @@ export function HistoryChart({ history }: { history: HistoryAnswer }) {
   return (
     <figure class="chart">
       <div ref={place} class="plot" aria-hidden="true" />
-      <figcaption class="quiet">{inWords(history)}</figcaption>
+      <figcaption class="quiet">{summaryOf(history)}</figcaption>
     </figure>
   );
 }
 
-function inWords({ runs, stepMs, fromMs }: HistoryAnswer): string {
+function summaryOf({ runs, stepMs, fromMs }: HistoryAnswer): string {
   const total = runs.reduce((sum, count) => sum + count, 0);
-  const windowWords = span(stepMs * runs.length);
-  if (total === 0) return `Nothing was leased in the last ${windowWords}.`;
+  const window = formatWindow(stepMs * runs.length);
+  if (total === 0) return `Nothing was leased in the last ${window}.`;
   const most = Math.max(...runs);
-  const at = dateAndTime(fromMs + runs.indexOf(most) * stepMs);
-  return `${counted(total, "run")} in the last ${windowWords}; at most ${grouped(most)} within ${duration(stepMs).replace(/^1 /, "one ")}, at ${at}.`;
+  const at = formatDateTime(fromMs + runs.indexOf(most) * stepMs);
+  return `${formatCount(total, "run")} in the last ${window}; at most ${formatNumber(most)} within ${formatDuration(stepMs).replace(/^1 /, "one ")}, at ${at}.`;
 }
 
 function dataOf({ fromMs, stepMs, runs }: HistoryAnswer): uPlot.AlignedData {
   return [runs.map((_, index) => (fromMs + index * stepMs) / 1000), [...runs]];
 }
 
-/** The hour where the tick stands within a day, else the day. */
+/** The hour within a day, else the day. */
 function tickName(atMs: number): string {
-  const time = timeOnly(atMs);
-  return time === "00:00" ? dateOnly(atMs).slice(5) : time;
+  const time = formatTime(atMs);
+  return time === "00:00" ? formatDate(atMs).slice(5) : time;
 }
 
 function optionsFor(element: HTMLElement, stepMs: number): uPlot.Options {
@@ -76,7 +82,7 @@ function optionsFor(element: HTMLElement, stepMs: number): uPlot.Options {
     padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
-    // A bar stands to the right of its beginning: the last one needs a step more than the last beginning.
+    // A bar is to the right of its beginning: the last one needs a step more than the last beginning.
     scales: {
       x: { range: (_, min, max) => [min, max + stepMs / 1_000] },
       y: { range: (_, __, max) => [0, Math.max(max, 1) * 1.1] },
@@ -92,9 +98,9 @@ function optionsFor(element: HTMLElement, stepMs: number): uPlot.Options {
       {
         ...axis,
         size: 52,
-        // Runs are whole: half of one on an axis would only puzzle.
+        // Runs are whole.
         incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7],
-        values: (_, ticks) => ticks.map((tick) => grouped(tick)),
+        values: (_, ticks) => ticks.map((tick) => formatNumber(tick)),
       },
     ],
     series: [

@@ -3,17 +3,18 @@ import { HISTORY_WINDOWS_MS, type HistoryAnswer, OPERATOR_ROUTES } from "@callnu
 import { filledPath } from "@callnumber/protocol/wire";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { span } from "../format.js";
-import { useAnswer } from "../use-response.js";
-import { Answered } from "./loaded.js";
+import { formatWindow } from "../format.js";
+import { useResponse } from "../use-response.js";
+import { Loaded } from "./loaded.js";
 
 const REST_MS = 5_000;
 const WEEK_MS = 604_800_000;
+const RETRY_AFTER_MS = 3_000;
 
-export function HistorySection({ namespace }: { namespace: string }) {
+export function History({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);
   const path = `${filledPath(OPERATOR_ROUTES.history, { namespace })}?windowMs=${windowMs}`;
-  const history = useAnswer<HistoryAnswer>(path, namespace, REST_MS);
+  const history = useResponse<HistoryAnswer>(path, namespace, REST_MS);
   return (
     <section aria-labelledby="history">
       <div class="heading-line">
@@ -23,36 +24,34 @@ export function HistorySection({ namespace }: { namespace: string }) {
           {HISTORY_WINDOWS_MS.map((choice) => (
             <label key={choice}>
               <input type="radio" name="window" checked={choice === windowMs} onChange={() => setWindowMs(choice)} />
-              <span>{choice === WEEK_MS ? "week" : span(choice)}</span>
+              <span>{choice === WEEK_MS ? "week" : formatWindow(choice)}</span>
             </label>
           ))}
         </fieldset>
       </div>
-      <Answered answer={history} what="history">
+      <Loaded from={history} what="history">
         {(data) => <Chart history={data} />}
-      </Answered>
+      </Loaded>
     </section>
   );
 }
 
-const LOAD_AGAIN_AFTER_MS = 3_000;
-
-/** What draws is half of all the script there is: no page waits for it. */
+/** The library that draws is half of all scripts: it is loaded here, and no page waits for it. */
 function Chart({ history }: { history: HistoryAnswer }) {
-  const [Loaded, setLoaded] = useState<ComponentType<{ history: HistoryAnswer }>>();
+  const [HistoryChart, setHistoryChart] = useState<ComponentType<{ history: HistoryAnswer }>>();
   useEffect(() => {
-    let again: ReturnType<typeof setTimeout> | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const load = () => {
       import("./history-chart.js").then(
-        ({ HistoryChart }) => setLoaded(() => HistoryChart),
-        // The coordinator went away just then: the page says so already.
+        (loaded) => setHistoryChart(() => loaded.HistoryChart),
+        // The coordinator went away just then.
         () => {
-          again = setTimeout(load, LOAD_AGAIN_AFTER_MS);
+          timer = setTimeout(load, RETRY_AFTER_MS);
         },
       );
     };
     load();
-    return () => clearTimeout(again);
+    return () => clearTimeout(timer);
   }, []);
-  return Loaded === undefined ? <div class="plot" /> : <Loaded history={history} />;
+  return HistoryChart === undefined ? <div class="plot" /> : <HistoryChart history={history} />;
 }

@@ -1,58 +1,78 @@
-/** Around what an answer shows: a quiet word while it is asked for, how old it is when a newer one can't be had, and why not. */
+/** Notices, and the frame around every response: while it is loaded, when it is old, and why there is none. */
 import type { ComponentChildren } from "preact";
 import { useConnection } from "../event-stream.js";
-import { ago, asSentence, duration } from "../format.js";
-import type { Answer } from "../use-response.js";
-import { useNow } from "./clock.js";
-import { Notice } from "./notice.js";
+import { formatAge, formatDuration, formatMessage } from "../format.js";
+import type { Loadable } from "../use-response.js";
+import { useNow } from "./time.js";
 
-interface Properties<T> {
-  readonly answer: Answer<T>;
-  /** What is asked for, to stand in "… could not be had". */
+export type NoticeKind = "good" | "notice" | "warning" | "critical";
+
+interface NoticeProperties {
+  readonly kind: NoticeKind;
+  readonly title: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+/** The title says how much it matters; the color only repeats it. */
+export function Notice({ kind, title, children }: NoticeProperties) {
+  return (
+    <div class={`notice ${kind}`}>
+      <p class="notice-title">
+        <span class="mark" aria-hidden="true" />
+        {title}
+      </p>
+      {children}
+    </div>
+  );
+}
+
+interface LoadedProperties<T> {
+  readonly from: Loadable<T>;
+  /** What is loaded, for "No …". */
   readonly what: string;
   readonly children: (data: T) => ComponentChildren;
 }
 
-export function Answered<T>({ answer, what, children }: Properties<T>) {
-  const { data, error, askAgain } = answer;
-  const isAway = useConnection().state === "disconnected";
-  const isStale = data !== undefined && (error !== undefined || isAway);
-  if (data === undefined) {
-    if (error === undefined) return <p class="quiet pending">Asking for {what} …</p>;
-    return (
-      <Notice
-        kind={error.code === "unreachable" || error.waitMs !== undefined ? "warning" : "critical"}
-        title={`No ${what}`}
-      >
-        <p>{asSentence(error.message)}</p>
-        <p class="quiet">
-          <code>{error.code}</code>{" "}
-          {error.waitMs === undefined ? (
-            <button type="button" class="plain" onClick={askAgain}>
-              Ask again
-            </button>
-          ) : (
-            `Asked again by itself, in ${duration(error.waitMs)}`
-          )}
-        </p>
-      </Notice>
-    );
-  }
+export function Loaded<T>({ from, what, children }: LoadedProperties<T>) {
+  const { data, error } = from;
+  const isDisconnected = useConnection().state === "disconnected";
+  if (data === undefined) return <NotLoaded {...from} what={what} />;
+  const isStale = error !== undefined || isDisconnected;
   return (
-    <div class={isStale ? "answered stale" : "answered"}>
-      {isStale && <Age {...answer} />}
+    <div class={isStale ? "loaded stale" : "loaded"}>
+      {isStale && <Age {...from} />}
       {children(data)}
     </div>
   );
 }
 
-/** Said beside what is old, so that nobody takes it for the present. */
-function Age({ atMs, error }: Pick<Answer<unknown>, "atMs" | "error">) {
+function NotLoaded({ error, reload, what }: Pick<Loadable<unknown>, "error" | "reload"> & { what: string }) {
+  if (error === undefined) return <p class="quiet pending">Loading…</p>;
+  const { code, message, waitMs } = error;
+  return (
+    <Notice kind={code === "unreachable" || waitMs !== undefined ? "warning" : "critical"} title={`No ${what}`}>
+      <p>{formatMessage(message)}</p>
+      <p class="quiet">
+        <code>{code}</code>{" "}
+        {waitMs === undefined ? (
+          <button type="button" class="plain" onClick={reload}>
+            Try again
+          </button>
+        ) : (
+          `Repeated automatically, in ${formatDuration(waitMs)}`
+        )}
+      </p>
+    </Notice>
+  );
+}
+
+/** So that old data are not taken for the present. */
+function Age({ atMs, error }: Pick<Loadable<unknown>, "atMs" | "error">) {
   const nowMs = useNow();
   return (
     <p class="age">
-      As of {ago(atMs ?? nowMs, nowMs)}
-      {error !== undefined && error.code !== "unreachable" && `; a newer one is refused: ${error.message}`}
+      As of {formatAge(atMs ?? nowMs, nowMs)}
+      {error !== undefined && error.code !== "unreachable" && `. The last request failed: ${error.message}`}
     </p>
   );
 }
