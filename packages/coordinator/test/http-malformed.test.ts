@@ -79,6 +79,12 @@ test.each<[what: string, status: number, code: string | undefined, bytes: string
   ["a header of 9 KiB", 431, "headers_too_large", bytesOf("GET", "/healthz", [`x-long: ${"a".repeat(9_000)}`])],
   ["a path of 9 KiB", 431, "headers_too_large", bytesOf("GET", `/${"a".repeat(9_000)}`)],
   ["a path that can't be decoded", 400, "invalid_request", bytesOf("GET", "/v1/namespaces/%zz/status", [AUTHORIZED])],
+  [
+    "a parameter of 300 characters",
+    400,
+    "invalid_request",
+    bytesOf("GET", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`, [AUTHORIZED]),
+  ],
   ["a path with dots", 404, "not_found", bytesOf("GET", "/v1/namespaces/../../etc/passwd", [AUTHORIZED])],
   ["a namespace that can't be", 403, "forbidden", bytesOf("GET", "/v1/namespaces/%00/status", [AUTHORIZED])],
   ["a query that no route takes", 400, "invalid_request", bytesOf("GET", "/healthz?a=b")],
