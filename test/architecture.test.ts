@@ -142,16 +142,16 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the page in a browser takes what is agreed from the protocol, draws with two small libraries, and knows nothing of a coordinator's insides",
+      "the page in a browser takes what is agreed from the protocol, draws with one small library, and knows nothing of a coordinator's insides",
     files: /^packages\/console\/src\//,
     allowed:
-      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks|uplot|uplot\/dist\/uPlot\.min\.css)$/,
+      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks)$/,
   },
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
     files:
       /^packages\/console\/src\/(call-number|format|format-event)\./,
-    forbidden: /^(preact|uplot)|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
+    forbidden: /^preact|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {
     because: "an example uses what a user can use: the packages by their public names",

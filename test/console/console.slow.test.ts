@@ -329,7 +329,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
       await page.reload({ waitUntil: "load" });
       await heading(page).waitFor();
       await page.locator("main .pending").first().waitFor({ state: "detached" });
-      if (place === "overview") await page.locator(".plot canvas").waitFor();
+      if (place === "overview") await page.locator(".bars span").first().waitFor();
       await mustBeAccessible(page);
       await mustNotScrollSideways(page);
       await screenshot(page, `${place}-${suffix}`);

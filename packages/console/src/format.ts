@@ -65,12 +65,12 @@ export function formatDateTime(atMs: number): string {
   return `${formatDate(atMs)} ${formatTime(atMs)}:${twoDigits(date.getSeconds())}`;
 }
 
-export function formatTime(atMs: number): string {
+function formatTime(atMs: number): string {
   const date = new Date(atMs);
   return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
 }
 
-export function formatDate(atMs: number): string {
+function formatDate(atMs: number): string {
   const date = new Date(atMs);
   return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
 }

@@ -1,7 +1,6 @@
 /** Where the page begins. */
 import { render } from "preact";
 import { App } from "./app.js";
-import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
 import "./style/frame.css";
 import "./style/parts.css";

@@ -92,7 +92,6 @@ test("the routes are these: no verb of the guard is among them, and what changes
   expect(files.filter((route) => route.startsWith("GET ")).sort()).toEqual([
     "GET /console none",
     "GET /console/ none",
-    "GET /console/assets/history-chart.js none",
     "GET /console/assets/index.css none",
     "GET /console/assets/index.js none",
     "GET /console/favicon.svg none",

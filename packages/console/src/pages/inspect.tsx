@@ -1,15 +1,9 @@
 /** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
 import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
-import {
-  type CallNumberHint,
-  type InspectAnswer,
-  type LeaseNeighbours,
-  ledgerIdOf,
-  pathOf,
-} from "@callnumber/protocol/wire";
+import { type CallNumberHint, type InspectAnswer, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
 import { type Bit, callNumberIn, type Decoded, decoded, FIELDS } from "../call-number.js";
-import { escapeText, formatMessage, formatNumber, formatRuns } from "../format.js";
+import { escapeText, formatMessage, formatNumber } from "../format.js";
 import { LeaseFields, RunBar } from "../parts/lease.js";
 import { Loaded, Notice, type NoticeKind } from "../parts/loaded.js";
 import { go, urlOf } from "../route.js";
@@ -122,7 +116,6 @@ function Verdict({ answer }: { answer: InspectAnswer }) {
         <>
           <RunBar state={answer.state} lastSequence={answer.lastSequence} marked={answer.sequence} />
           <LeaseFields lease={answer.lease} />
-          {answer.neighbours !== null && <Neighbors namespace={namespace} neighbors={answer.neighbours} />}
           <p>
             <a href={urlOf(namespace, "runs", ledgerIdOf(answer.version, answer.run))}>
               All about run {formatNumber(answer.run)}
@@ -162,28 +155,6 @@ function Hints({ namespace, hints }: { namespace: string; hints: readonly CallNu
           </li>
         ))}
       </ul>
-    </div>
-  );
-}
-
-/** The leases that the same process held before and after. */
-function Neighbors({ namespace, neighbors }: { namespace: string; neighbors: LeaseNeighbours }) {
-  const { previous, next, explanation } = neighbors;
-  const leases = [
-    ["Before", previous],
-    ["After", next],
-  ] as const;
-  return (
-    <div>
-      <p class="quiet">{formatMessage(explanation)}</p>
-      {leases.map(
-        ([place, lease]) =>
-          lease !== null && (
-            <a key={place} class="neighbor" href={urlOf(namespace, "runs", ledgerIdOf(lease.version, lease.firstRun))}>
-              {place}: {formatRuns(lease.firstRun, lease.runCount)}
-            </a>
-          ),
-      )}
     </div>
   );
 }

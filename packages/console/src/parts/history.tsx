@@ -1,15 +1,12 @@
-/** Leases over the last hour, day or week. */
+/** Runs leased over the last hour, day or week: as bars, and in a sentence. */
 import { HISTORY_WINDOWS_MS, type HistoryAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath } from "@callnumber/protocol/wire";
-import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { formatWindow } from "../format.js";
+import { useState } from "preact/hooks";
+import { formatCount, formatDateTime, formatDuration, formatNumber, formatWindow } from "../format.js";
 import { useResponse } from "../use-response.js";
 import { Loaded } from "./loaded.js";
 
 const REST_MS = 5_000;
-const WEEK_MS = 604_800_000;
-const RETRY_AFTER_MS = 3_000;
 
 export function History({ namespace }: { namespace: string }) {
   const [windowMs, setWindowMs] = useState<number>(HISTORY_WINDOWS_MS[0]);
@@ -19,39 +16,50 @@ export function History({ namespace }: { namespace: string }) {
     <section aria-labelledby="history">
       <div class="heading-line">
         <h2 id="history">Runs leased</h2>
-        <fieldset class="choice">
-          <legend class="unseen">Over</legend>
+        <select
+          aria-label="Runs leased over"
+          value={windowMs}
+          onChange={({ currentTarget }) => setWindowMs(Number(currentTarget.value))}
+        >
           {HISTORY_WINDOWS_MS.map((choice) => (
-            <label key={choice}>
-              <input type="radio" name="window" checked={choice === windowMs} onChange={() => setWindowMs(choice)} />
-              <span>{choice === WEEK_MS ? "week" : formatWindow(choice)}</span>
-            </label>
+            <option key={choice} value={choice}>
+              last {formatWindow(choice)}
+            </option>
           ))}
-        </fieldset>
+        </select>
       </div>
       <Loaded from={history} what="history">
-        {(data) => <Chart history={data} />}
+        {(data) => <Bars history={data} />}
       </Loaded>
     </section>
   );
 }
 
-/** The library that draws is half of all scripts: it is loaded here, and no page waits for it. */
-function Chart({ history }: { history: HistoryAnswer }) {
-  const [HistoryChart, setHistoryChart] = useState<ComponentType<{ history: HistoryAnswer }>>();
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const load = () => {
-      import("./history-chart.js").then(
-        (loaded) => setHistoryChart(() => loaded.HistoryChart),
-        // The coordinator went away just then.
-        () => {
-          timer = setTimeout(load, RETRY_AFTER_MS);
-        },
-      );
-    };
-    load();
-    return () => clearTimeout(timer);
-  }, []);
-  return HistoryChart === undefined ? <div class="plot" /> : <HistoryChart history={history} />;
+function Bars({ history }: { history: HistoryAnswer }) {
+  const { runs, fromMs, stepMs } = history;
+  const most = Math.max(...runs, 1);
+  return (
+    <figure class="history">
+      <div class="bars" aria-hidden="true">
+        {runs.map((count, index) => (
+          <span
+            key={index}
+            style={{ height: `${(count / most) * 100}%` }}
+            title={`${formatCount(count, "run")}, ${formatDateTime(fromMs + index * stepMs)}`}
+          />
+        ))}
+      </div>
+      <figcaption class="quiet">{summaryOf(history)}</figcaption>
+    </figure>
+  );
+}
+
+function summaryOf({ runs, stepMs, fromMs }: HistoryAnswer): string {
+  const total = runs.reduce((sum, count) => sum + count, 0);
+  const window = formatWindow(stepMs * runs.length);
+  if (total === 0) return `Nothing was leased in the last ${window}.`;
+  const most = Math.max(...runs);
+  const at = formatDateTime(fromMs + runs.indexOf(most) * stepMs);
+  const step = formatDuration(stepMs).replace(/^1 /, "one ");
+  return `${formatCount(total, "run")} in the last ${window}; at most ${formatNumber(most)} within ${step}, at ${at}.`;
 }
