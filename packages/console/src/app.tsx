@@ -68,18 +68,6 @@ function Frame({ route }: { route: Route }) {
     scrollTo(0, 0);
   }, [place, page]);
 
-  useEffect(() => {
-    const toInspect = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      event.preventDefault();
-      if (page !== "inspect") go(urlOf(namespace, "inspect"));
-      // The page is there when the URL has changed.
-      setTimeout(() => document.querySelector<HTMLElement>("#call-number")?.focus(), 60);
-    };
-    addEventListener("keydown", toInspect);
-    return () => removeEventListener("keydown", toInspect);
-  }, [namespace, page]);
-
   return (
     <div class="frame" style={{ "--hue": String(hueOf(namespace)) }}>
       <a
@@ -127,9 +115,6 @@ function Frame({ route }: { route: Route }) {
             </button>
           </p>
         )}
-        <p>
-          <kbd>/</kbd> to inspect a call number
-        </p>
       </footer>
     </div>
   );
@@ -164,8 +149,4 @@ function ConnectionState() {
       )}
     </div>
   );
-}
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input, select, textarea");
 }

@@ -64,8 +64,12 @@ export async function registerConsole(app: FastifyInstance): Promise<void> {
     root: BUILT,
     prefix: ROOT,
     wildcard: false,
-    cacheControl: false,
     decorateReply: false,
+    // The hook above decides what is cached. No client needs a part of a file.
+    cacheControl: false,
+    etag: false,
+    lastModified: false,
+    acceptRanges: false,
     preCompressed: true,
     globIgnore: ["**/*.gz"],
   });
