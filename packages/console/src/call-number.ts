@@ -12,7 +12,7 @@ import {
 } from "@callnumber/protocol/codec";
 
 const WIDTHS = { version: VERSION_BITS, run: RUN_BITS, sequence: SEQUENCE_BITS } as const;
-export type Field = keyof typeof WIDTHS;
+type Field = keyof typeof WIDTHS;
 export const FIELDS = Object.keys(WIDTHS) as readonly Field[];
 
 export interface Bit {

@@ -73,7 +73,7 @@ export function isAboutImporters({ event, fields }: OperatorEvent): boolean {
   return event !== "refusal" || typeof path !== "string" || /\/(leases|report)$/.test(path);
 }
 
-export interface EventLine {
+interface EventLine {
   readonly event: OperatorEvent;
   readonly sentence: string;
   /** How many events in a row have this sentence; `event` is the newest of them. */

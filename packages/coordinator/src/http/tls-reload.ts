@@ -130,7 +130,7 @@ function instant(ms: number): string {
 }
 
 /** As it stands in the log. */
-export interface CertificateEnd {
+interface CertificateEnd {
   readonly endsAt: string;
   /** Whole days; 0 on the last one, and after it. */
   readonly daysLeft: number;

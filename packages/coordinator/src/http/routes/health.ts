@@ -15,7 +15,7 @@ import type { NodeServers } from "../node-servers.js";
 /** What does not change while it runs. */
 export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
 
-export interface SettingsSources {
+interface SettingsSources {
   readonly startedWith: StartedWith;
   readonly release: string;
   readonly servers: Pick<NodeServers, "material">;
