@@ -17,7 +17,6 @@ import { type ErrorResponses, errorResponses } from "../error-response.js";
 
 interface Format {
   readonly contentType: string;
-  readonly fileEnding: ExportFormat;
   readonly head: string;
   /** Empty for no leases. */
   readonly linesOf: (leases: readonly LedgerEntry[]) => string;
@@ -53,14 +52,12 @@ const cellsOf = Object.values(COLUMNS);
 const FORMATS: Readonly<Record<ExportFormat, Format>> = {
   ndjson: {
     contentType: "application/x-ndjson; charset=utf-8",
-    fileEnding: "ndjson",
     head: "",
     linesOf: (leases) => leases.map((lease) => `${JSON.stringify(lease)}\n`).join(""),
     endOf: (end) => `${JSON.stringify(end)}\n`,
   },
   csv: {
     contentType: "text/csv; charset=utf-8; header=present",
-    fileEnding: "csv",
     head: table([Object.keys(COLUMNS)]),
     linesOf: (leases) => table(leases.map((lease) => cellsOf.map((cellOf) => cellOf(lease)))),
     // Every line of a table is a row of it.
@@ -95,7 +92,7 @@ export function exportRoute(app: TypedApp, coordinator: Coordinator, errors: Err
       const format = FORMATS[name];
       const steps = await withFirstStep(await coordinator.export(namespace, filter));
       reply.header("content-type", format.contentType);
-      reply.header("content-disposition", `attachment; filename="${namespace}-leases.${format.fileEnding}"`);
+      reply.header("content-disposition", `attachment; filename="${namespace}-leases.${name}"`);
       const text = textOf(format, steps, (error) => errors.log(error, request));
       return reply.send(Readable.from(text, { objectMode: false }) as never);
     },
