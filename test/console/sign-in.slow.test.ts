@@ -69,7 +69,7 @@ describe.skipIf(CHROMIUM === undefined)("the console with tokens", () => {
     expect(await readFile(await (await begun).path(), "utf8")).toContain('"end":true');
     await startAgain();
     await page.getByRole("link", { name: "Overview", exact: true }).click();
-    await page.locator(".connection.connected").waitFor();
+    await page.locator(".connection.connected").waitFor({ state: "attached" });
     await coordinator.labelNamespace("main", { team: "archive" });
     await page.getByText("the namespace has new labels: team=archive").waitFor();
     tokens.revoke(OPERATOR);
