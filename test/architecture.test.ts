@@ -149,8 +149,7 @@ const RULES: readonly Rule[] = [
   },
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
-    files:
-      /^packages\/console\/src\/(call-number|format|format-event)\./,
+    files: /^packages\/console\/src\/(call-number|format|format-event)\./,
     forbidden: /^preact|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {

@@ -89,9 +89,7 @@ function State({ known: { guard, record } }: { known: Known }) {
       </section>
       <dl class="fields">
         <dt>Store id</dt>
-        <dd>
-          <code>{record?.storeId ?? "can’t be read"}</code>
-        </dd>
+        <dd>{record === null ? "can’t be read" : <code>{record.storeId}</code>}</dd>
         <dt>High-water mark</dt>
         <dd>{record === null ? "can’t be read" : `run ${formatNumber(record.highWaterMark)}`}</dd>
       </dl>
