@@ -94,7 +94,7 @@ const RULES: readonly Rule[] = [
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|private-mode)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/auth|private-mode)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
@@ -150,16 +150,15 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the page in a browser takes what is agreed from the protocol, draws with two small libraries, and knows nothing of a coordinator's insides",
+      "the page in a browser takes what is agreed from the protocol, draws with one small library, and knows nothing of a coordinator's insides",
     files: /^packages\/console\/src\//,
     allowed:
-      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks|uplot|uplot\/dist\/uPlot\.min\.css)$/,
+      /^(packages\/console\/src\/.*|@callnumber\/protocol\/(codec|wire|operator|call-number-in)|preact|preact\/hooks)$/,
   },
   {
     because: "what the page says of a number, an event or a code is pure: it is tested without a browser",
-    files:
-      /^packages\/console\/src\/(advice|call-number-text|circumstances|event-words|namespace-colour|run-state|words)\./,
-    forbidden: /^(preact|uplot)|\/(live|ask|route|use-answer)$|\/(parts|pages)\//,
+    files: /^packages\/console\/src\/(call-number|format|format-event)\./,
+    forbidden: /^preact|\/(event-stream|api|route|use-response)$|\/(parts|pages)\//,
   },
   {
     because: "an example uses what a user can use: the packages by their public names",

@@ -78,7 +78,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.goBack();
     await expect.poll(() => rows(page).count()).toBe(3);
     await visit("/main/runs?holder=nobody");
-    await page.getByText("No lease fits.").waitFor();
+    await page.getByText("No lease matches.").waitFor();
   });
 
   test("pages through the ledger and back", async () => {
@@ -122,7 +122,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.getByRole("link", { name: `Before: run ${held.firstRun - 1}` }).click();
     await page.getByText("before", { exact: true }).waitFor();
     await visit("/main/runs/900000");
-    await page.getByText("Nobody holds this run").waitFor();
+    await page.getByText("No holder has this run").waitFor();
   });
 
   test("inspects a number out of a whole address, and says who made it", async () => {
@@ -136,11 +136,8 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.getByText("this one is sequence 345").first().waitFor();
     await expect.poll(() => page.url()).toContain(`/inspect/${callNumber}`);
     expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", String(held.firstRun), "345"]);
-    // Before and after the shuffle, by the same rule as the codec's own.
-    const bits = await page.locator(".bit text").allTextContents();
-    const before = bits.slice(0, 47).join("");
-    expect(before).toBe((held.firstRun * 2 ** 14 + 345).toString(2).padStart(47, "0"));
-    expect(await page.locator(".digits b").allTextContents()).toEqual([...callNumber]);
+    const bits = await page.locator(".bits").first().textContent();
+    expect(bits).toBe((held.firstRun * 2 ** 14 + 345).toString(2).padStart(47, "0"));
     const beyond = encodeCallNumber({ version: 0, run: held.firstRun, sequence: 9000 });
     await visit(`/main/inspect/${beyond}`);
     await page.getByText("Leased, but not reported").waitFor();
@@ -157,7 +154,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.getByLabel("A call number").fill("2VznWE2i");
     await page.getByRole("heading", { name: "What it is made of" }).waitFor();
     expect(await page.locator(".parts dd").allTextContents()).toEqual(["0", "99", "345"]);
-    await page.getByText("No answer of the coordinator").waitFor();
+    await page.getByText("No response of the coordinator").waitFor();
   });
 
   test("is walked by keyboard alone", async () => {
@@ -168,30 +165,12 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     expect(await focusedText(page)).toBe("Skip to the page");
     await page.keyboard.press("Enter");
     expect(await page.evaluate("document.activeElement.tagName")).toBe("MAIN");
-    await page.keyboard.press("/");
-    await expect.poll(() => page.evaluate("document.activeElement.id")).toBe("call-number");
-    // Typed, not followed: a slash is part of every address.
-    await page.keyboard.type("x/2VznWE2i");
-    await page.getByRole("heading", { name: "What it is made of" }).waitFor();
-    const bits = page.getByRole("slider");
-    await bits.focus();
-    await page.keyboard.press("End");
-    expect(await bits.getAttribute("aria-valuetext")).toMatch(
-      /^sequence, weight 1: it is 1, and goes from place 46 to place \d+$/,
-    );
-    await page.keyboard.press("ArrowLeft");
-    expect(await bits.getAttribute("aria-valuenow")).toBe("45");
     await page.getByRole("link", { name: "Runs", exact: true }).focus();
     await page.keyboard.press("Enter");
     // The heading of the new page, as after a real one.
     await expect.poll(() => focusedText(page)).toBe("Runs");
     await expect.poll(() => rows(page).count()).toBe(3);
-    for (let count = 0; count < 30 && !/^\d+$/.test(await focusedText(page)); count++) await page.keyboard.press("Tab");
-    await page.keyboard.press("End");
-    expect(await focusedText(page)).toBe("1");
-    await page.keyboard.press("ArrowUp");
-    expect(await focusedText(page)).toBe("2");
-    // Seen where it is.
+    for (let count = 0; count < 30 && (await focusedText(page)) !== "2"; count++) await page.keyboard.press("Tab");
     const outline = await page.evaluate<string>("getComputedStyle(document.activeElement).outlineStyle");
     expect(outline).toBe("solid");
     await page.keyboard.press("Enter");
@@ -206,7 +185,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.goto(`${first.url}/console/#/main`);
     await page.locator(".notice-title", { hasText: "Leasing is open" }).waitFor();
     await first.stop("SIGKILL");
-    await page.locator(".connection.away").getByText("The coordinator does not answer").waitFor();
+    await page.locator(".connection.disconnected").getByText("The coordinator does not answer").waitFor();
     expect(await page.locator(".connection").getAttribute("role")).toBe("status");
     await page
       .getByText(/^As of /)
@@ -214,7 +193,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
       .waitFor();
     await screenshot(page, "away");
     await serve(store, "--port", new URL(first.url).port);
-    await page.locator(".connection.away").waitFor({ state: "detached" });
+    await page.locator(".connection.disconnected").waitFor({ state: "detached" });
     await expect.poll(() => page.locator(".stale").count()).toBe(0);
     expect(wrongs()).toEqual([]);
   });
@@ -223,16 +202,16 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     const { page, visit } = await openConsole(browser());
     await answerWithFencedNamespace(page);
     await visit("/main/recovery");
-    await page.getByText("Nothing to do.").waitFor();
-    await visit("/lists/recovery/store_emptied");
+    await page.getByText("Nothing to do: ").waitFor();
+    await visit("/lists/recovery");
     await page.locator(".notice-title", { hasText: "Leasing is fenced" }).waitFor();
-    const commands = await page.locator(".steps").first().locator("code").allTextContents();
+    const commands = await page.locator(".steps code").allTextContents();
     expect(commands).toEqual([
       expect.stringMatching(
-        /^callnumber recover --store sqlite:\S+ --namespace lists --store-id 519e69f5-\S+ --floor 65735$/,
+        /^callnumber recover --store STORE_URL --namespace lists --store-id 519e69f5-\S+ --floor 65735$/,
       ),
-      expect.stringMatching(/^callnumber recover .* --apply$/),
     ]);
+    await page.getByText("STORE_URL is what the coordinator was started with").waitFor();
     // The button says what happened, whether the browser lets it or not.
     await page
       .getByRole("button", { name: /^Copy: / })
@@ -241,7 +220,7 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     await page.getByText(/^(Copied|Select it, and copy by hand)$/).waitFor();
     await visit("/lists");
     await page.getByRole("link", { name: "What happened, and what to do" }).click();
-    await expect.poll(() => heading(page).textContent()).toBe("Doubt and recovery");
+    await expect.poll(() => heading(page).textContent()).toBe("Recovery");
   });
 
   test("shows alarms before anything else, the worst first", async () => {
@@ -269,19 +248,13 @@ describe.skipIf(CHROMIUM === undefined)("the console", () => {
     expect(count() - before).toBeLessThanOrEqual(1);
   });
 
-  test("follows the system's colours, and whoever chooses others", async () => {
+  test("follows the colors of the system", async () => {
     const { page, visit } = await openConsole(browser(), { colorScheme: "dark" });
     await visit("/main");
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
     const dark = await ground();
     await page.emulateMedia({ colorScheme: "light" });
-    const light = await ground();
-    expect(light).not.toBe(dark);
-    await page.getByLabel("Colours").selectOption("dark");
-    expect(await ground()).toBe(dark);
-    await page.reload();
-    await heading(page).waitFor();
-    expect(await ground()).toBe(dark);
+    expect(await ground()).not.toBe(dark);
   });
 
   test("works behind a path that a proxy puts before it", async () => {
@@ -343,7 +316,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
       inspect: `/main/inspect/${callNumber}`,
       malformed: "/main/inspect/2VznWE2_",
       recovery: "/main/recovery",
-      fenced: "/lists/recovery/store_emptied",
+      fenced: "/lists/recovery",
     };
     for (const place of PLACES) {
       await visit(places[place]);
@@ -351,7 +324,7 @@ describe.skipIf(CHROMIUM === undefined)("every page", () => {
       await page.reload({ waitUntil: "load" });
       await heading(page).waitFor();
       await page.locator("main .pending").first().waitFor({ state: "detached" });
-      if (place === "overview") await page.locator(".plot canvas").waitFor();
+      if (place === "overview") await page.locator(".bars span").first().waitFor();
       await mustBeAccessible(page);
       await mustNotScrollSideways(page);
       await screenshot(page, `${place}-${suffix}`);

@@ -19,14 +19,14 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     await lease(first.url, { name: "importer" });
     const { page } = await newPage(browser(), new URL(first.url).origin);
     await page.goto(`${first.url}/console/#/main/recovery`);
-    await page.getByText("Nothing to do.").waitFor();
+    await page.getByText("Nothing to do: ").waitFor();
     await first.stop("SIGKILL");
     // As after a power loss: the machine's memory is another one.
     removeRestartMarker(path);
     await serve(`sqlite:${path}`, "--port", new URL(first.url).port);
     await page.getByText(/^jumped from run 1 to run [\d,]+, because of store_/).waitFor();
     await page.getByText(/^in doubt: /).waitFor();
-    await page.getByText("Nothing to do.").waitFor();
+    await page.getByText("Nothing to do: ").waitFor();
     await screenshot(page, "after-a-jump");
   });
 

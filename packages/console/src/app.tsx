@@ -1,22 +1,19 @@
 /** The frame around every page: which namespace, which page, whether the coordinator is there. */
 import { type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { useEffect, useRef } from "preact/hooks";
-import { useLive } from "./live.js";
-import { hueOf } from "./namespace-colour.js";
-import { DoorPage } from "./pages/door.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { authenticate, isSignedIn } from "./api.js";
+import { useConnection } from "./event-stream.js";
+import { formatDateTime } from "./format.js";
 import { InspectPage } from "./pages/inspect.js";
 import { OverviewPage } from "./pages/overview.js";
 import { RecoveryPage } from "./pages/recovery.js";
 import { RunPage } from "./pages/run.js";
 import { RunsPage } from "./pages/runs.js";
-import { useNow } from "./parts/clock.js";
-import { NamespaceSwitch } from "./parts/namespace-switch.js";
-import { SignOut } from "./parts/sign-out.js";
-import { ThemeSwitch } from "./parts/theme-switch.js";
-import { addressOf, go, type PageName, type Route, useRoute } from "./route.js";
-import { type Presence, usePresence } from "./session.js";
-import { useAnswer } from "./use-answer.js";
-import { dateAndTime, duration } from "./words.js";
+import { SignInPage } from "./pages/sign-in.js";
+import { hueOf, NamespaceSwitch } from "./parts/namespaces.js";
+import { Duration } from "./parts/time.js";
+import { go, type PageName, type Route, urlOf, useRoute } from "./route.js";
+import { useResponse } from "./use-response.js";
 
 const TITLES: Readonly<Record<PageName, string>> = {
   overview: "Overview",
@@ -25,32 +22,34 @@ const TITLES: Readonly<Record<PageName, string>> = {
   recovery: "Recovery",
 };
 
-/** Nothing is asked for and nothing shown before it is known whether this page may. */
+/** Nothing else is requested, and nothing shown, before it is known whether this page may read. */
 export function App() {
   const route = useRoute();
-  const presence = usePresence();
-  const { state, session } = presence;
-  const first = session?.namespaces[0];
+  const [access, setAccess] = useState<"unknown" | "granted" | "denied">("unknown");
+  const enter = (answer: NamespacesAnswer | undefined) => {
+    const names = answer?.namespaces.map(({ namespace }) => namespace) ?? [];
+    const [first] = names;
+    // Without a place in the URL: one that the token grants access to.
+    if (location.hash === "" && first !== undefined && !names.includes(route.namespace)) go(urlOf(first), true);
+    setAccess("granted");
+  };
   useEffect(() => {
-    // No place was asked for: one that may be seen.
-    if (location.hash === "" && session?.namespaces !== "all" && first !== undefined) go(addressOf(first), true);
-  }, [session, first]);
-  if (state === "in") return <Frame route={route} presence={presence} />;
+    authenticate().then(enter, () => setAccess("denied"));
+  }, []);
+  if (access === "granted") return <Frame route={route} />;
   return (
     <div class="frame">
       <header>
         <span class="home">Callnumber</span>
-        <ThemeSwitch />
       </header>
-      <main>{state === "out" ? <DoorPage presence={presence} route={route} /> : <p class="quiet">Asking …</p>}</main>
+      <main>{access === "denied" ? <SignInPage onSignedIn={enter} /> : <p class="quiet">Loading…</p>}</main>
     </div>
   );
 }
 
-function Frame({ route, presence }: { route: Route; presence: Presence }) {
-  const { session } = presence;
+function Frame({ route }: { route: Route }) {
   const { namespace, page, subject } = route;
-  const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
+  const namespaces = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
   const main = useRef<HTMLElement>(null);
   const place = `${namespace} ${page} ${page === "inspect" ? "" : subject}`;
   const placeBefore = useRef(place);
@@ -62,24 +61,12 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
   useEffect(() => {
     if (placeBefore.current === place) return;
     placeBefore.current = place;
-    // As a new page would: the reader is told its heading, and begins there.
+    // As on a new page: a screen reader reads its heading, and begins there.
     const heading = main.current?.querySelector<HTMLElement>("h1");
     if (!main.current?.contains(document.activeElement) || document.activeElement === document.body) heading?.focus();
     else if (page !== "inspect") heading?.focus();
     scrollTo(0, 0);
   }, [place, page]);
-
-  useEffect(() => {
-    const toInspect = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      event.preventDefault();
-      if (page !== "inspect") go(addressOf(namespace, "inspect"));
-      // The page stands when the address has changed.
-      setTimeout(() => document.querySelector<HTMLElement>("#call-number")?.focus(), 60);
-    };
-    addEventListener("keydown", toInspect);
-    return () => removeEventListener("keydown", toInspect);
-  }, [namespace, page]);
 
   return (
     <div class="frame" style={{ "--hue": String(hueOf(namespace)) }}>
@@ -94,30 +81,25 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
         Skip to the page
       </a>
       <header>
-        <a class="home" href={addressOf(namespace)}>
+        <a class="home" href={urlOf(namespace)}>
           Callnumber
         </a>
-        <NamespaceSwitch present={route} answer={namespaces} />
+        <NamespaceSwitch namespaces={namespaces.data?.namespaces ?? []} route={route} />
         <nav aria-label="Pages">
           {Object.entries(TITLES).map(([name, title]) => (
             <a
               key={name}
-              href={addressOf(namespace, name as PageName)}
+              href={urlOf(namespace, name as PageName)}
               aria-current={name === page ? (subject === "" ? "page" : "true") : undefined}
             >
               {title}
             </a>
           ))}
         </nav>
-        <ThemeSwitch />
       </header>
-      <Away />
+      <ConnectionState />
       <main ref={main} tabIndex={-1} id="page-begins">
-        {session === null || session.namespaces === "all" || session.namespaces.includes(namespace) ? (
-          <Page key={`${namespace} ${page}`} route={route} />
-        ) : (
-          <DoorPage presence={presence} route={route} />
-        )}
+        <Page key={`${namespace} ${page}`} route={route} />
       </main>
       <footer class="quiet">
         {namespaces.data && (
@@ -125,14 +107,14 @@ function Frame({ route, presence }: { route: Route; presence: Presence }) {
             Coordinator {namespaces.data.coordinator}, release {namespaces.data.release}, store {namespaces.data.store}
           </p>
         )}
-        {session && (
+        {isSignedIn() && (
           <p>
-            Signed in with token {session.tokenId} <SignOut />
+            Signed in{" "}
+            <button type="button" class="plain" onClick={() => location.reload()}>
+              Sign out
+            </button>
           </p>
         )}
-        <p>
-          <kbd>/</kbd> to inspect a call number
-        </p>
       </footer>
     </div>
   );
@@ -143,33 +125,28 @@ function Page({ route }: { route: Route }) {
   if (page === "runs")
     return subject === "" ? <RunsPage route={route} /> : <RunPage namespace={namespace} run={subject} />;
   if (page === "inspect") return <InspectPage namespace={namespace} text={subject} />;
-  if (page === "recovery") return <RecoveryPage namespace={namespace} code={subject} />;
+  if (page === "recovery") return <RecoveryPage namespace={namespace} />;
   return <OverviewPage namespace={namespace} />;
 }
 
-/** Said as soon as the coordinator is gone, and again when it is back. */
-function Away() {
-  const { state, sinceMs } = useLive();
-  const isAway = state === "away";
+/** Shown as soon as the coordinator is gone. */
+function ConnectionState() {
+  const { state, sinceMs } = useConnection();
   return (
     <div class={`connection ${state}`} role="status">
-      {isAway && (
+      {state === "disconnected" ? (
         <p>
-          <strong>The coordinator does not answer</strong> since {dateAndTime(sinceMs)}
-          <AwayFor sinceMs={sinceMs} />. What stands here is from before. Trying again by itself.
+          <strong>The coordinator does not answer</strong> since {formatDateTime(sinceMs)}
+          {/* Not read out each second. */}
+          <span aria-hidden="true">
+            {" "}
+            (<Duration sinceMs={sinceMs} />)
+          </span>
+          . What is shown is from before. The page reconnects automatically.
         </p>
+      ) : (
+        <p class="unseen">{state === "connected" ? "Live: changes appear automatically" : "Connecting"}</p>
       )}
-      {!isAway && <p class="unseen">{state === "live" ? "Live: changes appear by themselves" : "Connecting"}</p>}
     </div>
   );
-}
-
-/** Counts by itself, and is not read out each second. */
-function AwayFor({ sinceMs }: { sinceMs: number }) {
-  const nowMs = useNow();
-  return <span aria-hidden="true"> ({duration(nowMs - sinceMs)})</span>;
-}
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.matches("input, select, textarea");
 }

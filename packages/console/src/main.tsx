@@ -1,14 +1,11 @@
 /** Where the page begins. */
 import { render } from "preact";
 import { App } from "./app.js";
-import { applyTheme } from "./theme.js";
-import "uplot/dist/uPlot.min.css";
-import "./style/ground.css";
-import "./style/shell.css";
+import "./style/base.css";
+import "./style/frame.css";
 import "./style/parts.css";
 import "./style/pages.css";
 
-applyTheme();
 const place = document.getElementById("page");
 if (place !== null) {
   place.textContent = "";

@@ -1,6 +1,6 @@
 /**
- * Addresses within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a
- * `#`, so that they hold behind any path and need nothing of the server.
+ * URLs within the page: `#/main`, `#/main/runs?holder=x`, `#/main/runs/7`, `#/main/inspect/2VznWE2i`, `#/main/recovery`. Behind a `#`, so
+ * that they work behind any path and need nothing of the server.
  */
 import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
@@ -11,7 +11,7 @@ export type PageName = (typeof PAGES)[number];
 export interface Route {
   readonly namespace: string;
   readonly page: PageName;
-  /** What comes after the page: a run, a call number, a code; empty for none. */
+  /** After the page: a run or a call number; empty for none. */
   readonly subject: string;
   readonly query: URLSearchParams;
 }
@@ -28,7 +28,7 @@ function parseRoute(hash: string): Route {
 }
 
 /** Page and subject default to the overview and none; empty values of the query are left out. */
-export function addressOf(
+export function urlOf(
   namespace: string,
   page: PageName = "overview",
   subject: string | number = "",
@@ -50,13 +50,13 @@ export function useRoute(): Route {
   return parseRoute(hash);
 }
 
-/** Goes there; with `isSameStep` the browser's back skips the place left. */
-export function go(address: string, isSameStep = false): void {
-  if (!isSameStep) {
-    location.hash = address;
+/** Goes there; with `isReplacing` the browser's back button skips the page that was left. */
+export function go(url: string, isReplacing = false): void {
+  if (!isReplacing) {
+    location.hash = url;
     return;
   }
-  history.replaceState(null, "", address);
+  history.replaceState(null, "", url);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 

@@ -11,8 +11,6 @@ export const CALLER_EVENTS: ReadonlySet<string> = new Set([
   "run_beyond_mark",
   "burnt",
   "internal_error",
-  "sign_in",
-  "sign_out",
 ]);
 
 /** Of one event and code at one level: a flood of one suppresses no other. */

@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
-import { ANYBODY } from "../src/http/caller.js";
+import { UNRESTRICTED } from "../src/http/auth.js";
 import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
@@ -148,10 +148,10 @@ describe("the event stream", () => {
     const plain = createPlainServer((_request, response) => {
       response.writeHead(200);
       streams.begin(response, {
-        asker: "10.0.0.1",
+        client: "10.0.0.1",
         namespace: undefined,
-        caller: ANYBODY,
-        isStillKnown: () => true,
+        principal: UNRESTRICTED,
+        isStillValid: () => true,
         lastEventId: undefined,
         wantsRecent: false,
       });

@@ -1,8 +1,7 @@
-/** Who may ask at which route: over real sockets, with a door that knows its callers by a header. */
+/** Who may ask at which route: over real sockets, with an authenticator that reads a header. */
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import type { Door } from "../src/http/access.js";
-import { ACCESSES_OF, ROLES, type Role } from "../src/http/caller.js";
+import { type Authenticator, PERMISSIONS_OF, ROLES, type Role } from "../src/http/auth.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory.js";
 
@@ -12,14 +11,14 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-const door: Door = {
-  knows: () => true,
-  callerOf: ({ headers }) => {
+const authenticator: Authenticator = {
+  isValid: () => true,
+  authenticate: ({ headers }) => {
     const role = ROLES.find((name) => name === headers["x-role"]);
     if (role === undefined) return undefined;
     const names = headers["x-namespaces"];
     const namespaces = typeof names === "string" ? new Set(names.split(",")) : "all";
-    return { tokenId: "01234567", accesses: ACCESSES_OF[role], namespaces };
+    return { tokenId: "01234567", permissions: PERMISSIONS_OF[role], namespaces };
   },
 };
 
@@ -33,7 +32,7 @@ const startedWith = {
 async function served() {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });
   for (const namespace of ["main", "other"]) await coordinator.initNamespace(namespace);
-  const server = await createServer({ coordinator, release: "0.0.0", door, startedWith });
+  const server = await createServer({ coordinator, release: "0.0.0", authenticator, startedWith });
   servers.push(server);
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const statusOf = async (method: string, path: string, headers: Record<string, string>) => {

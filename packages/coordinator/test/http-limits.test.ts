@@ -6,11 +6,10 @@ import type { Lease } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events.js";
-import type { Door } from "../src/http/access.js";
-import { ANYBODY } from "../src/http/caller.js";
+import { type Authenticator, UNRESTRICTED } from "../src/http/auth.js";
 import { createServer, type Server, type ServerOptions } from "../src/http/server.js";
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";
-import { FREE_STARTS } from "../src/limits/start-pause.js";
+import { FREE_STARTS } from "../src/limits/restart-brake.js";
 import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { Outcome, StepCommand } from "../src/stores/store.js";
@@ -35,12 +34,12 @@ afterEach(async () => {
 });
 
 /** Takes the id of a token from a header. */
-const door: Door = {
-  callerOf: ({ headers }) => {
+const authenticator: Authenticator = {
+  authenticate: ({ headers }) => {
     const id = headers["x-token"];
-    return typeof id === "string" ? { ...ANYBODY, tokenId: id } : ANYBODY;
+    return typeof id === "string" ? { ...UNRESTRICTED, tokenId: id } : UNRESTRICTED;
   },
-  knows: () => true,
+  isValid: () => true,
 };
 
 async function served(limitsOptions: LeaseLimitsOptions = {}, more: Partial<ServerOptions> = {}) {
@@ -50,7 +49,7 @@ async function served(limitsOptions: LeaseLimitsOptions = {}, more: Partial<Serv
   const events = new EventHub(SILENT_LOG);
   const coordinator = new Coordinator({ store, name: "c", log: events, startLoops: (name) => limits.startLoops(name) });
   await coordinator.initNamespace("main");
-  const server = await createServer({ coordinator, release: "0.0.0", events, door, limits, ...more });
+  const server = await createServer({ coordinator, release: "0.0.0", events, authenticator, limits, ...more });
   servers.push(server);
   const base = await server.listen({ host: "127.0.0.1", port: 0 });
   const lease = (own: Partial<Asked> = {}) => ask(base, own);

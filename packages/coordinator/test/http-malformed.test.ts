@@ -33,7 +33,12 @@ beforeAll(async () => {
   const events = new EventHub(log);
   const coordinator = new Coordinator({ store, name: "test", log: events });
   await coordinator.initNamespace("main");
-  server = await createServer({ coordinator, release: "0.0.0", events, door: new TokenDoor([importer.record]) });
+  server = await createServer({
+    coordinator,
+    release: "0.0.0",
+    events,
+    authenticator: new TokenDoor([importer.record]),
+  });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   place = { host: "127.0.0.1", port: Number(new URL(url).port) };
 });
@@ -74,6 +79,12 @@ test.each<[what: string, status: number, code: string | undefined, bytes: string
   ["a header of 9 KiB", 431, "headers_too_large", bytesOf("GET", "/healthz", [`x-long: ${"a".repeat(9_000)}`])],
   ["a path of 9 KiB", 431, "headers_too_large", bytesOf("GET", `/${"a".repeat(9_000)}`)],
   ["a path that can't be decoded", 400, "invalid_request", bytesOf("GET", "/v1/namespaces/%zz/status", [AUTHORIZED])],
+  [
+    "a parameter of 300 characters",
+    400,
+    "invalid_request",
+    bytesOf("GET", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`, [AUTHORIZED]),
+  ],
   ["a path with dots", 404, "not_found", bytesOf("GET", "/v1/namespaces/../../etc/passwd", [AUTHORIZED])],
   ["a namespace that can't be", 403, "forbidden", bytesOf("GET", "/v1/namespaces/%00/status", [AUTHORIZED])],
   ["a query that no route takes", 400, "invalid_request", bytesOf("GET", "/healthz?a=b")],

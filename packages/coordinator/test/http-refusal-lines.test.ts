@@ -33,7 +33,7 @@ beforeEach(async () => {
     release: "0.0.0",
     events,
     limits,
-    door: new TokenDoor([importer.record]),
+    authenticator: new TokenDoor([importer.record]),
   });
   base = await server.listen({ host: "127.0.0.1", port: 0 });
 });

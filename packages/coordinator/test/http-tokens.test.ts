@@ -8,7 +8,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { EventHub } from "../src/events.js";
-import { ROLES } from "../src/http/caller.js";
+import { ROLES } from "../src/http/auth.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { RecentEvents } from "../src/recent-events.js";
@@ -42,7 +42,13 @@ async function served() {
     operator: made("operator", ["main"]),
   };
   const door = new TokenDoor(Object.values(tokens).map(({ record }) => record));
-  const server: Server = await createServer({ coordinator, release: "0.0.0", events, recentEvents, door });
+  const server: Server = await createServer({
+    coordinator,
+    release: "0.0.0",
+    events,
+    recentEvents,
+    authenticator: door,
+  });
   toStop.push(() => server.stop());
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const ask = (path: string, token: string, init: RequestInit = {}) =>
@@ -155,7 +161,7 @@ describe("a token that is revoked between the head of a request and its body", (
     const text = JSON.stringify(body);
     const head = [`POST /v1/namespaces/main/${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json"];
     const fields = [`authorization: Bearer ${tokens.lease.token}`, `content-length: ${text.length}`];
-    const asked = vi.spyOn(door, "callerOf");
+    const asked = vi.spyOn(door, "authenticate");
     const socket = connect(port, "127.0.0.1");
     onTestFinished(() => void socket.destroy());
     socket.write([...head, ...fields, "", text.slice(0, 5)].join("\r\n"));
@@ -278,7 +284,7 @@ describe("the event stream", () => {
     const { ask, coordinator, tokens, door } = await served();
     const some = await read(await ask("/v1/events?recent=yes", tokens.read.token));
     const all = await read(await ask("/v1/events?recent=yes", tokens.readAll.token));
-    expect(door.callerOfToken(tokens.read.token)).toBeDefined();
+    expect(door.principalOf(tokens.read.token)).toBeDefined();
     await coordinator.labelNamespace("other", { a: "b" });
     await coordinator.labelNamespace("main", { a: "b" });
     await fetchRefused(ask);
@@ -326,6 +332,6 @@ test("each role is let in by a token of its own, wherever the token stands in th
   const records = ROLES.map((role) => made(role, "all"));
   for (const order of [records, records.toReversed()]) {
     door.replace(order.map(({ record }) => record));
-    for (const { token, record } of records) expect(door.callerOfToken(token)?.tokenId).toBe(record.id);
+    for (const { token, record } of records) expect(door.principalOf(token)?.tokenId).toBe(record.id);
   }
 });

@@ -1,6 +1,5 @@
 /** The HTTP surface, over real sockets, on the memory store: what it answers, and that what it refuses moves nothing. */
 import { request as httpRequest } from "node:http";
-import { connect } from "node:net";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import {
   inspectAnswerSchema,
@@ -9,7 +8,6 @@ import {
   runsAnswerSchema,
   statusAnswerSchema,
 } from "@callnumber/protocol/schemas";
-import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
@@ -59,18 +57,18 @@ beforeEach(async () => {
 
 afterEach(() => server.stop());
 
-async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const init: RequestInit = {
-    method,
-    headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
-  };
-  if (body !== undefined) init.body = typeof body === "string" ? body : JSON.stringify(body);
+async function call(method: string, path: string, body?: unknown) {
+  const init: RequestInit = { method };
+  if (body !== undefined) {
+    init.headers = { "content-type": "application/json" };
+    init.body = typeof body === "string" ? body : JSON.stringify(body);
+  }
   const response = await fetch(base + path, init);
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
 
-const post = (path: string, body: unknown, headers?: Record<string, string>) => call("POST", path, body, headers);
+const post = (path: string, body: unknown) => call("POST", path, body);
 const get = (path: string) => call("GET", path);
 const lease = (body: unknown = leaseBody) => post("/v1/namespaces/main/leases", body);
 
@@ -126,8 +124,6 @@ describe("lease", () => {
     ["a bad label", { ...leaseBody, holder: { ...holder, labels: { "": "x" } } }, "labels"],
     ["an array", [], "expected object"],
     ["null", null, "null"],
-    ["text that is no JSON", "{", "JSON"],
-    ["a poisoned key", '{"__proto__": {"runCount": 1}}', "JSON"],
     ["nothing", "", "empty"],
   ])("refuses %s, says what is wrong, and the mark stays", async (_, body, said) => {
     const answer = await lease(body);
@@ -139,11 +135,7 @@ describe("lease", () => {
     expect(await mark()).toBe(0);
   });
 
-  test("refuses a body above 4 KiB, another content type, and a namespace that can't be", async () => {
-    const large = await lease({ ...leaseBody, holder: { ...holder, name: "x".repeat(5000) } });
-    expect([large.status, large.body.code]).toEqual([413, "body_too_large"]);
-    const text = await post("/v1/namespaces/main/leases", "{}", { "content-type": "text/plain" });
-    expect([text.status, text.body.code]).toEqual([415, "unsupported_media_type"]);
+  test("refuses a namespace that can't be", async () => {
     for (const namespace of ["Main", "a%2Fb", "%7Bmain%7D", "a*"]) {
       const answer = await post(`/v1/namespaces/${namespace}/leases`, leaseBody);
       expect([answer.status, answer.body.code]).toEqual([400, "invalid_request"]);
@@ -187,20 +179,6 @@ describe("lease", () => {
     expect(body.retryAfterMs).toBeGreaterThan(0);
     expect(headers.get("retry-after")).toBe(String(Math.ceil(body.retryAfterMs / 1000)));
     expect((await get("/readyz")).status).toBe(200);
-  });
-
-  test("touches no store before the whole body has arrived", async () => {
-    const body = JSON.stringify(leaseBody);
-    const { hostname, port } = new URL(base);
-    const half = connect(Number(port), hostname);
-    half.write(
-      `POST /v1/namespaces/main/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
-    );
-    await lease();
-    expect(await mark()).toBe(1);
-    half.destroy();
-    await lease();
-    expect(await mark()).toBe(2);
   });
 });
 
@@ -402,14 +380,6 @@ describe("the surface", () => {
     expect(guard).toMatchObject({ state: "fenced", code: "store_forked" });
   });
 
-  test.each(["/v1/namespaces/%zz/status", `/v1/namespaces/main/call-numbers/${"x".repeat(300)}`])(
-    "an address that can't be (%s) is refused in the protocol's form",
-    async (path) => {
-      const { status, body } = await get(path);
-      expect([status, body.code]).toEqual([400, "invalid_request"]);
-    },
-  );
-
   test("unknown paths and wrong methods are told apart, and the right method is named", async () => {
     const unknown = await get("/v1/namespaces/main/lease");
     expect([unknown.status, unknown.body.code]).toEqual([404, "not_found"]);
@@ -458,13 +428,6 @@ describe("the surface", () => {
     const { status, body } = await get("/readyz");
     expect([status, body.code]).toEqual([500, "internal_error"]);
     expect(JSON.stringify(body)).not.toContain("secret");
-  });
-
-  test("each error code has the status of the table", () => {
-    const statuses = Object.values(ERROR_RULES).map(({ httpStatus }) => httpStatus);
-    expect(new Set(statuses).size).toBeGreaterThan(5);
-    const code: ErrorCode = "store_unavailable";
-    expect(ERROR_RULES[code]).toEqual({ httpStatus: 503, retry: "later" });
   });
 });
 

@@ -8,7 +8,7 @@ import { MemoryStore } from "../src/stores/memory.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 
 const EVERYWHERE = { host: "0.0.0.0", port: 0 };
-const WITH_TOKENS = { door: new TokenDoor([]) };
+const WITH_TOKENS = { authenticator: new TokenDoor([]) };
 
 async function made(options: Partial<ServerOptions> = {}) {
   const coordinator = new Coordinator({ store: new MemoryStore(), name: "c" });

@@ -120,15 +120,6 @@ describe("metrics", () => {
     expect(value("process_start_time_seconds")).toBeGreaterThan(1_700_000_000);
   });
 
-  test("agree with the status that operators read", async () => {
-    await lease({ ...request, runCount: 5 });
-    const status = await coordinator.status("main");
-    const { value } = await scrape();
-    expect(value('callnumber_high_water_mark{namespace="main"}')).toBe(status.highWaterMark);
-    expect(value('callnumber_runs_used{namespace="main"}')).toBe(status.runsUsed);
-    expect(value('callnumber_runs_left{namespace="main"}')).toBe(status.runsLeft);
-  });
-
   test("count each refusal by its code, those that reach no route too", async () => {
     await lease();
     await lease({ ...request, lastRun: 2 });

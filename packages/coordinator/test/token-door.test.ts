@@ -4,9 +4,9 @@ import fc from "fast-check";
 import type { FastifyRequest } from "fastify";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
-import { ACCESSES_OF } from "../src/http/caller.js";
-import { digestOf, makeToken, newToken, TOKEN_PATTERN, type TokenSettings, tokenIdOf } from "../src/tokens/token.js";
-import { bearerTokenIn, TokenDoor } from "../src/tokens/token-door.js";
+import { PERMISSIONS_OF } from "../src/http/auth.js";
+import { TokenDoor, bearerTokenIn } from "../src/tokens/token-door.js";
+import { TOKEN_PATTERN, type TokenSettings, digestOf, makeToken, newToken, tokenIdOf } from "../src/tokens/token.js";
 
 const LEASE: TokenSettings = { role: "lease", namespaces: ["main"] };
 const made = (wishes: Partial<TokenSettings> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);
@@ -51,13 +51,13 @@ describe("a door", () => {
       made({ role: "operator", namespaces: ["a", "b"] }),
     ];
     const door = new TokenDoor(tokens.map(({ record }) => record));
-    expect(tokens.map(({ token }) => door.callerOfToken(token))).toEqual([
-      { tokenId: tokens[0]?.record.id, accesses: ACCESSES_OF.lease, namespaces: new Set(["main"]) },
-      { tokenId: tokens[1]?.record.id, accesses: ACCESSES_OF.read, namespaces: "all" },
-      { tokenId: tokens[2]?.record.id, accesses: ACCESSES_OF.operator, namespaces: new Set(["a", "b"]) },
+    expect(tokens.map(({ token }) => door.principalOf(token))).toEqual([
+      { tokenId: tokens[0]?.record.id, permissions: PERMISSIONS_OF.lease, namespaces: new Set(["main"]) },
+      { tokenId: tokens[1]?.record.id, permissions: PERMISSIONS_OF.read, namespaces: "all" },
+      { tokenId: tokens[2]?.record.id, permissions: PERMISSIONS_OF.operator, namespaces: new Set(["a", "b"]) },
     ]);
-    expect(door.callerOfToken(newToken())).toBeUndefined();
-    expect(new TokenDoor([]).callerOfToken(tokens[0]?.token ?? "")).toBeUndefined();
+    expect(door.principalOf(newToken())).toBeUndefined();
+    expect(new TokenDoor([]).principalOf(tokens[0]?.token ?? "")).toBeUndefined();
   });
 
   test("compares with every token, wherever the right one stands and when there is none", () => {
@@ -74,7 +74,7 @@ describe("a door", () => {
     );
     for (const { token } of [...tokens, { token: newToken() }]) {
       compared.length = 0;
-      door.callerOfToken(token);
+      door.principalOf(token);
       expect(compared).toEqual(digests);
     }
   });
@@ -84,7 +84,7 @@ describe("a door", () => {
     const door = new TokenDoor([record]);
     fc.assert(
       fc.property(edited(token), (text) => {
-        expect(door.callerOfToken(text) !== undefined).toBe(text === token);
+        expect(door.principalOf(text) !== undefined).toBe(text === token);
       }),
       { numRuns: 2_000 },
     );
@@ -104,7 +104,7 @@ describe("a door", () => {
     };
     fc.assert(
       fc.property(edited(`Bearer ${token}`), (value) => {
-        expect(door.callerOf(asked("authorization", value)) !== undefined).toBe(isRight(value));
+        expect(door.authenticate(asked("authorization", value)) !== undefined).toBe(isRight(value));
       }),
       { numRuns: 2_000 },
     );
@@ -113,16 +113,16 @@ describe("a door", () => {
   test("knows a caller until its token is revoked, or may do something else", () => {
     const [stays, goes, changes] = [made(), made(), made()];
     const door = new TokenDoor([stays.record, goes.record, changes.record]);
-    const callers = [stays, goes, changes].map(({ token }) => door.callerOfToken(token));
-    expect(callers.map((caller) => caller !== undefined && door.knows(caller))).toEqual([true, true, true]);
+    const callers = [stays, goes, changes].map(({ token }) => door.principalOf(token));
+    expect(callers.map((caller) => caller !== undefined && door.isValid(caller))).toEqual([true, true, true]);
     const noted = { ...stays.record, note: "the importer of the lists" };
     const fresh = made();
     door.replace([noted, { ...changes.record, namespaces: "all" }, fresh.record]);
-    expect(callers.map((caller) => caller !== undefined && door.knows(caller))).toEqual([true, false, false]);
-    expect(door.callerOfToken(stays.token)).toBe(callers[0]);
-    expect(door.callerOfToken(goes.token)).toBeUndefined();
-    expect(door.callerOfToken(changes.token)?.namespaces).toBe("all");
-    expect(door.callerOfToken(fresh.token)?.tokenId).toBe(fresh.record.id);
+    expect(callers.map((caller) => caller !== undefined && door.isValid(caller))).toEqual([true, false, false]);
+    expect(door.principalOf(stays.token)).toBe(callers[0]);
+    expect(door.principalOf(goes.token)).toBeUndefined();
+    expect(door.principalOf(changes.token)?.namespaces).toBe("all");
+    expect(door.principalOf(fresh.token)?.tokenId).toBe(fresh.record.id);
   });
 });
 

@@ -1,30 +1,24 @@
-/** Tokens that a test has in its hand, and can revoke: the console asks whoever knows tokens by the same two questions. */
-import type { Door } from "../src/http/access.js";
-import { ACCESSES_OF, type Caller, type Role } from "../src/http/caller.js";
-import type { SignInTokens } from "../src/http/sessions.js";
+/** Tokens that a test has in its hand, and can revoke. */
+import { type Authenticator, PERMISSIONS_OF, type Principal, type Role } from "../src/http/auth.js";
 
-export class TokensInHand implements Door, SignInTokens {
-  readonly #callers = new Map<string, Caller>();
+export class TokensInHand implements Authenticator {
+  readonly #principals = new Map<string, Principal>();
 
   add(token: string, role: Role, namespaces: "all" | readonly string[] = "all"): string {
-    const tokenId = String(this.#callers.size).padStart(8, "0");
+    const tokenId = String(this.#principals.size).padStart(8, "0");
     const reach = namespaces === "all" ? namespaces : new Set(namespaces);
-    this.#callers.set(token, { tokenId, accesses: ACCESSES_OF[role], namespaces: reach });
+    this.#principals.set(token, { tokenId, permissions: PERMISSIONS_OF[role], namespaces: reach });
     return token;
   }
 
   revoke(token: string): void {
-    this.#callers.delete(token);
+    this.#principals.delete(token);
   }
 
-  callerOf: Door["callerOf"] = ({ headers: { authorization = "" } }) =>
-    this.#callers.get(/^Bearer (\S+)$/.exec(authorization)?.[1] ?? "");
+  authenticate: Authenticator["authenticate"] = ({ headers: { authorization = "" } }) =>
+    this.#principals.get(/^Bearer (\S+)$/.exec(authorization)?.[1] ?? "");
 
-  callerOfToken(token: string): Caller | undefined {
-    return this.#callers.get(token);
-  }
-
-  knows(caller: Caller): boolean {
-    return [...this.#callers.values()].includes(caller);
+  isValid(principal: Principal): boolean {
+    return [...this.#principals.values()].includes(principal);
   }
 }

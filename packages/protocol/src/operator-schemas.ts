@@ -5,7 +5,6 @@
 import { z } from "zod";
 import { RUN_MAX, VERSION_MAX } from "./codec.js";
 import type {
-  ConsoleSessionAnswer,
   ExportEnd,
   Finding,
   LabelsRequest,
@@ -14,7 +13,6 @@ import type {
   PublicCallNumberAnswer,
   Setting,
   SettingsAnswer,
-  SignInRequest,
 } from "./operator.js";
 import { EXPORT_FORMATS, SETTING_ORIGINS } from "./operator.js";
 import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema } from "./schemas.js";
@@ -88,20 +86,5 @@ export const settingsAnswerSchema = z.object({
   certificateEndsAtMs: sinceMs.nullable(),
   findings: z.array(findingSchema).readonly(),
 }) satisfies z.ZodType<SettingsAnswer>;
-
-/** Any text: one that is no token is as unknown as another. */
-export const signInRequestSchema = z.strictObject({ token: z.string() }) satisfies z.ZodType<SignInRequest>;
-
-export const consoleSessionAnswerSchema = z.object({
-  isNeeded: z.boolean(),
-  session: z
-    .object({
-      tokenId: z.string().nullable(),
-      namespaces: z.union([z.literal("all"), z.array(z.string()).readonly()]),
-      endsInMs: z.number().min(0),
-    })
-    .nullable(),
-  commands: commandContextSchema.nullable(),
-}) satisfies z.ZodType<ConsoleSessionAnswer>;
 
 export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";

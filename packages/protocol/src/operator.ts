@@ -26,8 +26,6 @@ export const OPERATOR_ROUTES = {
   settings: "/v1/settings",
   metrics: "/metrics",
   console: "/console/",
-  session: "/console/session",
-  sessionEnd: "/console/session/end",
 } as const;
 
 /** One namespace in the list of all: enough to see which one needs somebody. */
@@ -217,24 +215,4 @@ export interface SettingsAnswer {
   readonly certificateEndsAtMs: number | null;
   /** About the store's servers, as far as the coordinator's user may see them. */
   readonly findings: readonly Finding[];
-}
-
-/** What the console's page sends to sign in. */
-export interface SignInRequest {
-  readonly token: string;
-}
-
-/** Whether the console asks for a token, and who is signed in at it. */
-export interface ConsoleSessionAnswer {
-  /** False where nobody is asked for a token: then there is no session either. */
-  readonly isNeeded: boolean;
-  /** Null when nobody is signed in. */
-  readonly session: {
-    readonly tokenId: string | null;
-    /** Those that may be looked at; by their names, whether or not there are such. */
-    readonly namespaces: "all" | readonly string[];
-    readonly endsInMs: number;
-  } | null;
-  /** For commands on the page; null where the reader may not know how the coordinator was started. */
-  readonly commands: CommandContext | null;
 }

@@ -4,7 +4,6 @@ import type { z } from "zod";
 import { ALARM_NAMES, ALARM_SEVERITIES, EXPORT_FORMATS, HISTORY_WINDOWS_MS, SETTING_ORIGINS } from "../src/operator.js";
 import {
   capacityAnswerSchema,
-  consoleSessionAnswerSchema,
   exportEndSchema,
   exportQuerySchema,
   historyAnswerSchema,
@@ -13,7 +12,6 @@ import {
   namespacesAnswerSchema,
   publicCallNumberAnswerSchema,
   settingsAnswerSchema,
-  signInRequestSchema,
 } from "../src/operator-schemas.js";
 import {
   callNumberAsNumberSchema,
@@ -125,7 +123,6 @@ const settings = {
   certificateEndsAtMs: atMs,
   findings: [{ code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts", namespaces: ["main"] }],
 };
-const session = { isNeeded: true, session: { tokenId: "0a1b2c3d", namespaces: ["main"], endsInMs: 5 }, commands };
 
 const trimmed = { upToRun: 98, lastLeasedAtMs: atMs };
 
@@ -141,8 +138,6 @@ const ANSWERS: readonly [string, z.ZodType, object][] = [
   ["public call number", publicCallNumberAnswerSchema, { callNumber: "2VznWE2i", canExist: true }],
   ["end of an export", exportEndSchema, { end: true, leaseCount: 3, upToRun: 99 }],
   ["settings", settingsAnswerSchema, settings],
-  ["sign-in", signInRequestSchema, { token: "t" }],
-  ["session", consoleSessionAnswerSchema, session],
 ];
 
 const INSPECTED: readonly object[] = [

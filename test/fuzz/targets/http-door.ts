@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { connect as encrypt } from "node:tls";
 import { LeaseLimits } from "../../../packages/coordinator/src/limits/lease-limits.js";
-import { OPERATOR_ROUTES } from "../../../packages/protocol/src/operator.js";
 import { newAuthority } from "../../tls/certificates.js";
 import type { Draw } from "../draw.js";
 import { type Conversation, type FuzzedServer, leaseIn, startFuzzedServer } from "../fuzzed-server.js";
@@ -22,7 +21,7 @@ const GOOD_WEIGHT = 8;
 const SHOWN_LENGTH = 300;
 const YEAR_MS = 365 * 24 * 3_600_000;
 /** What everybody may see. Asked once; the console's scripts are asked for by nobody here. */
-const PUBLIC_PATHS = ["/openapi.json", "/healthz", "/readyz", "/console/", "/console", OPERATOR_ROUTES.session];
+const PUBLIC_PATHS = ["/openapi.json", "/healthz", "/readyz", "/console/", "/console"];
 const PUBLIC_NUMBERS = /^\{"callNumber":"[^"]*","canExist":(true|false)\}$/;
 
 export const httpDoor: FuzzTarget = {
@@ -32,10 +31,9 @@ export const httpDoor: FuzzTarget = {
     const authority = newAuthority();
     const { certificate, key } = authority.issue();
     const tls = { certificate, key, clientCa: undefined, endsAtMs: Date.now() + YEAR_MS };
-    const door = doorOfFuzzedTokens();
     const server = await startFuzzedServer({
       namespaces: NAMESPACES,
-      server: { door, signInTokens: door, tls, limits: new LeaseLimits() },
+      server: { authenticator: doorOfFuzzedTokens(), tls, limits: new LeaseLimits() },
       connectTo(port) {
         const socket = connect({ port, host: "127.0.0.1", noDelay: true });
         return encrypt({ socket, host: "127.0.0.1", ca: authority.certificate });
@@ -83,7 +81,9 @@ async function publicAnswersOf({ converse }: FuzzedServer): Promise<(body: strin
   const bodies = new Set<string>();
   for (const path of PUBLIC_PATHS) {
     const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
-    const { answers } = await converse(request);
+    let { answers } = await converse(request);
+    // The console's page is read from a file: on a busy machine it may come after this side has ended the connection.
+    while (answers.length === 0) answers = (await converse(request)).answers;
     assert.deepEqual(
       answers.map(({ status }) => status),
       [200],

@@ -4,14 +4,13 @@
  */
 import {
   type Allowance,
-  type Door,
+  type Authenticator,
   HOLDER_ALLOWANCE,
   type HostNames,
   LeaseLimits,
   type Log,
-  OPEN_DOOR,
+  NO_AUTH,
   readTokensFile,
-  type SignInTokens,
   TOKEN_ALLOWANCE,
   TokenDoor,
   type TokenRecord,
@@ -33,9 +32,7 @@ export interface AccessOptions {
 export interface Access {
   /** For the operator at the terminal: which tokens are accepted. */
   readonly greeting: string;
-  readonly door: Door;
-  /** For signing in at the console; undefined without tokens. */
-  readonly signInTokens: SignInTokens | undefined;
+  readonly authenticator: Authenticator;
   /** Hosts that requests must name; undefined with tokens: a page under a foreign name has none. */
   readonly hostNames: HostNames | undefined;
   /** Only operators have the access of one. Under an allowed name, other clients may come through a proxy. */
@@ -77,7 +74,7 @@ export async function accessOf(
       : "nobody is asked for a token: only this machine is listened to";
     const hostNames: HostNames = { addresses: listenWithoutTokens ? "any" : "loopback", names: new Set(allowHost) };
     const isForOperators = hostNames.addresses === "loopback" && hostNames.names.size === 0;
-    return { greeting, door: OPEN_DOOR, signInTokens: undefined, hostNames, isForOperators };
+    return { greeting, authenticator: NO_AUTH, hostNames, isForOperators };
   }
   const { records } = await readTokensFile(tokensFile);
   const door = new TokenDoor(records);
@@ -88,8 +85,7 @@ export async function accessOf(
   });
   return {
     greeting: formatTokens(records, tokensFile),
-    door,
-    signInTokens: door,
+    authenticator: door,
     hostNames: undefined,
     isForOperators: true,
   };

@@ -1,79 +1,62 @@
-/** What a call number is: its bits, worked out in the browser, and what the coordinator knows of it. */
-import { CallNumberError } from "@callnumber/protocol/codec";
-import { type InspectAnswer, pathOf } from "@callnumber/protocol/wire";
+/** A call number: its bits, computed in the browser, and what the coordinator knows of it. */
+import { CALL_NUMBER_LENGTH, CallNumberError, DIGITS } from "@callnumber/protocol/codec";
+import { type CallNumberHint, type InspectAnswer, ledgerIdOf, pathOf } from "@callnumber/protocol/wire";
 import { useEffect, useState } from "preact/hooks";
-import { callNumberIn, decoded } from "../call-number-text.js";
-import { Answered } from "../parts/answered.js";
-import { DecodedCallNumber } from "../parts/decoded-call-number.js";
-import { InspectVerdict } from "../parts/inspect-verdict.js";
-import { Notice } from "../parts/notice.js";
-import { addressOf, go } from "../route.js";
-import { useAnswer } from "../use-answer.js";
-import { readable } from "../words.js";
+import { type Bit, callNumberIn, type Decoded, decoded, FIELDS } from "../call-number.js";
+import { escapeText, formatMessage, formatNumber } from "../format.js";
+import { LeaseFields, RunBar } from "../parts/lease.js";
+import { Loaded, Notice, type NoticeKind } from "../parts/loaded.js";
+import { go, urlOf } from "../route.js";
+import { useResponse } from "../use-response.js";
 
-/** Asked when the typing pauses. */
+/** Requested when the typing pauses. */
 const PAUSE_MS = 250;
-/** A real one, of run 99: what the page shows to whoever only looks around. */
+/** Of run 99. */
 const EXAMPLE = "2VznWE2i";
+const SHOWN_LENGTH_MAX = 40;
 
 export function InspectPage({ namespace, text }: { namespace: string; text: string }) {
   const [typed, setTyped] = useState(text);
-  // A link or the browser's back brought another one.
+  const callNumber = callNumberIn(typed);
+  // A link or the browser's back button brought another one.
   useEffect(() => {
-    if (text !== callNumberIn(typed).callNumber) setTyped(text);
+    if (text !== callNumber) setTyped(text);
   }, [text]);
-  const { callNumber, others } = callNumberIn(typed);
-
   useEffect(() => {
     if (callNumber === text) return undefined;
-    const timer = setTimeout(() => go(addressOf(namespace, "inspect", callNumber), true), PAUSE_MS);
+    const timer = setTimeout(() => go(urlOf(namespace, "inspect", callNumber), true), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [callNumber, text, namespace]);
 
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    go(urlOf(namespace, "inspect", callNumber));
+  };
   const parts = callNumber === "" ? undefined : decoded(callNumber);
   return (
     <>
       <h1 tabIndex={-1}>Inspect</h1>
-      <form
-        class="inspect-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          go(addressOf(namespace, "inspect", callNumber));
-        }}
-      >
-        <label for="call-number">A call number, or an address that holds one</label>
+      <form class="inspect-form" onSubmit={submit}>
+        <label for="call-number">A call number, or a URL that contains one</label>
         <input
           id="call-number"
-          type="text"
           value={typed}
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-          placeholder="https://lists.example.org/message/2VznWE2i"
+          placeholder={`https://lists.example.org/message/${EXAMPLE}`}
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
         />
       </form>
-      {others.length > 0 && (
-        <p class="quiet">
-          Taken from the address: <code>{callNumber}</code>. Spelt like one, too:{" "}
-          {others.map((other) => (
-            <a key={other} href={addressOf(namespace, "inspect", other)}>
-              {other}{" "}
-            </a>
-          ))}
-        </p>
-      )}
       {parts === undefined && (
         <p class="quiet">
-          Capital and small letters are different digits. To look around:{" "}
-          <a href={addressOf(namespace, "inspect", EXAMPLE)}>{EXAMPLE}</a>
+          Capital and small letters are different digits. An example:{" "}
+          <a href={urlOf(namespace, "inspect", EXAMPLE)}>{EXAMPLE}</a>
         </p>
       )}
       {parts instanceof CallNumberError && <Malformed text={callNumber} error={parts} />}
       {text !== "" && <Known namespace={namespace} callNumber={text} />}
-      {parts !== undefined && !(parts instanceof CallNumberError) && (
-        <DecodedCallNumber key={callNumber} parts={parts} />
-      )}
+      {parts !== undefined && !(parts instanceof CallNumberError) && <Parts parts={parts} />}
     </>
   );
 }
@@ -81,29 +64,139 @@ export function InspectPage({ namespace, text }: { namespace: string; text: stri
 function Malformed({ text, error }: { text: string; error: CallNumberError }) {
   const characters = [...text];
   return (
-    <Notice kind="warning" title="No call number is spelt like this">
+    <Notice kind="warning" title="This is no call number">
       <p class="spelling">
-        {characters.slice(0, 40).map((character, index) => (
+        {characters.slice(0, SHOWN_LENGTH_MAX).map((character, index) => (
           // biome-ignore lint: a character has no other name than its place
           <span key={index} class={index === error.position ? "wrong" : undefined}>
-            {readable(character)}
+            {escapeText(character)}
           </span>
         ))}
-        {characters.length > 40 && "…"}
+        {characters.length > SHOWN_LENGTH_MAX && "…"}
       </p>
       <p>{error.message}</p>
     </Notice>
   );
 }
 
-/** A malformed text is asked for, too: the coordinator knows which leased number it may have been meant for. */
+/** Also for a malformed text: the coordinator knows which leased number may have been meant. */
 function Known({ namespace, callNumber }: { namespace: string; callNumber: string }) {
-  const answer = useAnswer<InspectAnswer>(pathOf("callNumber", { namespace, callNumber }), namespace);
+  const response = useResponse<InspectAnswer>(pathOf("callNumber", { namespace, callNumber }), namespace);
   return (
     <section aria-label="What the coordinator knows" class="known">
-      <Answered answer={answer} what="answer of the coordinator">
-        {(data) => <InspectVerdict answer={data} />}
-      </Answered>
+      <Loaded from={response} what="response of the coordinator">
+        {(data) => <Verdict answer={data} />}
+      </Loaded>
     </section>
+  );
+}
+
+const VERDICTS: Readonly<Record<InspectAnswer["verdict"], readonly [NoticeKind, string]>> = {
+  malformed: ["warning", "Malformed"],
+  other_version: ["warning", "Of another version"],
+  never_leased: ["warning", "Never leased"],
+  trimmed: ["notice", "Leased long ago"],
+  reported: ["good", "Leased, and reported as made"],
+  unreported: ["notice", "Leased, but not reported"],
+};
+
+function Verdict({ answer }: { answer: InspectAnswer }) {
+  const { namespace, verdict, explanation } = answer;
+  const [kind, title] = VERDICTS[verdict];
+  return (
+    <>
+      {/* The page itself says already what is malformed. */}
+      <div role="status" hidden={verdict === "malformed"}>
+        <Notice kind={kind} title={title}>
+          <p>{formatMessage(explanation)}</p>
+        </Notice>
+      </div>
+      {"hints" in answer && <Hints namespace={namespace} hints={answer.hints} />}
+      {"lease" in answer && (
+        <>
+          <RunBar state={answer.state} lastSequence={answer.lastSequence} marked={answer.sequence} />
+          <LeaseFields lease={answer.lease} />
+          <p>
+            <a href={urlOf(namespace, "runs", ledgerIdOf(answer.version, answer.run))}>
+              All about run {formatNumber(answer.run)}
+            </a>
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+const TYPOS: Readonly<Record<CallNumberHint["slip"], string>> = {
+  surrounding: "without the characters around it",
+  look_alike: "with a similar character",
+  case: "in another case",
+};
+
+/** Leased numbers that may have been meant, with the characters that differ. */
+function Hints({ namespace, hints }: { namespace: string; hints: readonly CallNumberHint[] }) {
+  if (hints.length === 0) return null;
+  return (
+    <div class="hints">
+      <h2>Perhaps this was meant</h2>
+      <ul>
+        {hints.map(({ callNumber, slip, positions, holder, verdict }) => (
+          <li key={callNumber}>
+            <a href={urlOf(namespace, "inspect", callNumber)} aria-label={callNumber}>
+              {[...callNumber].map((character, index) => (
+                <span key={index} class={positions.includes(index) && slip !== "surrounding" ? "changed" : undefined}>
+                  {character}
+                </span>
+              ))}
+            </a>
+            <small>
+              {TYPOS[slip]}; leased to {holder}, {verdict}
+            </small>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const WIDTHS = { version: "3 bits", run: "30 bits", sequence: "14 bits" } as const;
+
+/** A call number taken apart: its fields, its bits before and after the shuffle, and the number that they are. */
+function Parts({ parts }: { parts: Decoded }) {
+  return (
+    <section aria-labelledby="parts">
+      <h2 id="parts">What it is made of</h2>
+      <dl class="parts">
+        {FIELDS.map((field) => (
+          <div key={field} class={field}>
+            <dt>
+              {field} <small>{WIDTHS[field]}</small>
+            </dt>
+            <dd>{formatNumber(parts[field])}</dd>
+          </div>
+        ))}
+      </dl>
+      <h3>Its bits</h3>
+      <Bits bits={parts.bitsBefore} />
+      <h3>After the shuffle</h3>
+      <Bits bits={parts.bitsAfter} />
+      <p class="quiet">
+        Read as one number they are {formatNumber(parts.number)}, which has {CALL_NUMBER_LENGTH} characters in base{" "}
+        {DIGITS.length}. The shuffle hides the order from the eye, and is no secret. All of this was computed in the
+        browser.
+      </p>
+    </section>
+  );
+}
+
+function Bits({ bits }: { bits: readonly Bit[] }) {
+  return (
+    <p class="bits">
+      {bits.map(({ field, value }, index) => (
+        <span key={index} class={field}>
+          {value}
+        </span>
+      ))}
+    </p>
   );
 }

@@ -1,61 +1,73 @@
-/** What an operator sees first: is it leasing, how much is left, who takes it. */
-import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
-import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+/** What an operator needs first: does it lease, what is alarming, how much is left, who takes it. */
+import { type Alarm, type CapacityAnswer, type NamespacesAnswer, OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import { filledPath, pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
-import { Alarms } from "../parts/alarms.js";
-import { Answered } from "../parts/answered.js";
-import { useNow } from "../parts/clock.js";
+import { coordinatorUrl, isSignedIn } from "../api.js";
+import { formatCount, formatEnd, formatLargeNumber, formatNumber, formatShare, formatWindow } from "../format.js";
+import { isAboutImporters } from "../format-event.js";
 import { CommandLine } from "../parts/command.js";
-import { GuardLine } from "../parts/guard-line.js";
-import { HistorySection } from "../parts/history-section.js";
+import { EventList } from "../parts/event-list.js";
+import { GuardNotice } from "../parts/guard.js";
+import { History } from "../parts/history.js";
 import { HoldersTable } from "../parts/holders-table.js";
-import { Instant } from "../parts/instant.js";
-import { NamespacesTable } from "../parts/namespaces-table.js";
-import { RecentEventList } from "../parts/recent-event-list.js";
-import { isSignedIn } from "../session.js";
-import { useAnswer } from "../use-answer.js";
-import { counted, farDate, grouped, perCent, roughly, span } from "../words.js";
+import { Loaded, Notice } from "../parts/loaded.js";
+import { NamespacesTable } from "../parts/namespaces.js";
+import { Instant, useNow } from "../parts/time.js";
+import { urlOf } from "../route.js";
+import { useResponse } from "../use-response.js";
 
-/** What looks at thousands of leases is not asked for with each of them. */
+/** Requests that read thousands of leases are not repeated with each of them. */
 const REST_MS = 5_000;
 
 export function OverviewPage({ namespace }: { namespace: string }) {
-  const status = useAnswer<StatusAnswer>(pathOf("status", { namespace }), namespace);
-  const capacity = useAnswer<CapacityAnswer>(filledPath(OPERATOR_ROUTES.capacity, { namespace }), namespace, REST_MS);
-  const namespaces = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
+  const status = useResponse<StatusAnswer>(pathOf("status", { namespace }), namespace);
+  const capacity = useResponse<CapacityAnswer>(filledPath(OPERATOR_ROUTES.capacity, { namespace }), namespace, REST_MS);
+  const namespaces = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace, REST_MS);
   const described = namespaces.data?.namespaces.find((one) => one.namespace === namespace);
   const isUnused = status.data !== undefined && status.data.lastLeaseAtMs === null;
+  const whatToDo = (
+    <p>
+      <a href={urlOf(namespace, "recovery")}>What happened, and what to do</a>
+    </p>
+  );
   return (
     <>
       <h1 tabIndex={-1}>Overview</h1>
       {capacity.data && <Alarms alarms={capacity.data.alarms} />}
       {/* The list knows the guard even where the record can't be read. */}
       {status.data === undefined && status.error !== undefined && described !== undefined ? (
-        <GuardLine namespace={namespace} guard={described.guard} />
+        <GuardNotice guard={described.guard}>{whatToDo}</GuardNotice>
       ) : (
-        <Answered answer={status} what="status">
+        <Loaded from={status} what="status">
           {(data) => (
             <>
-              <GuardLine namespace={namespace} guard={data.guard} />
+              <GuardNotice guard={data.guard}>{whatToDo}</GuardNotice>
               <Figures status={data} rates={capacity.data?.rates ?? data.rates} />
             </>
           )}
-        </Answered>
+        </Loaded>
       )}
       {isUnused ? (
         <Beginning namespace={namespace} />
       ) : (
         <>
-          <HistorySection namespace={namespace} />
+          <History namespace={namespace} />
           <section aria-labelledby="holders">
             <h2 id="holders">Who takes the runs</h2>
-            <Answered answer={capacity} what="figures of the holders">
+            <Loaded from={capacity} what="figures of the holders">
               {(data) => <HoldersTable capacity={data} />}
-            </Answered>
+            </Loaded>
           </section>
         </>
       )}
-      <RecentEventList namespace={namespace} />
+      <section aria-labelledby="recent">
+        <h2 id="recent">As it happens</h2>
+        <EventList
+          namespace={namespace}
+          isShown={isAboutImporters}
+          countMax={8}
+          whenEmpty="Nothing among the last events that the coordinator keeps."
+        />
+      </section>
       {namespaces.data && namespaces.data.namespaces.length > 1 && (
         <NamespacesTable namespaces={namespaces.data.namespaces} present={namespace} />
       )}
@@ -63,48 +75,56 @@ export function OverviewPage({ namespace }: { namespace: string }) {
   );
 }
 
+const SEVERITIES: Readonly<Record<Alarm["severity"], string>> = {
+  critical: "Act now",
+  warning: "Warning",
+  notice: "To know",
+};
+
+/** The worst first. */
+function Alarms({ alarms }: { alarms: readonly Alarm[] }) {
+  if (alarms.length === 0) return null;
+  const order = Object.keys(SEVERITIES);
+  const sorted = [...alarms].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  return (
+    <section aria-label="Alarms" class="alarms">
+      {sorted.map(({ name, severity, explanation }) => (
+        <Notice key={name} kind={severity} title={`${SEVERITIES[severity]}: ${name.replaceAll("_", " ")}`}>
+          <p>{explanation}</p>
+        </Notice>
+      ))}
+    </section>
+  );
+}
+
 function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: StatusAnswer }) {
   const { version, highWaterMark, runsUsed, runsLeft, callNumbersLeft, lastLeaseAtMs, guard, firstRun } = status;
-  const share = runsUsed / (runsUsed + runsLeft);
+  const used = runsUsed / (runsUsed + runsLeft);
+  const lastLease =
+    lastLeaseAtMs === null ? (
+      `, first run ${formatNumber(firstRun)}`
+    ) : (
+      <>
+        , leased <Instant atMs={lastLeaseAtMs} />
+      </>
+    );
+  const figures = [
+    ["High-water mark", highWaterMark, [`version ${version}`, lastLease]],
+    ["Runs used", runsUsed, `${formatShare(used)} of all`],
+    ["Runs left", runsLeft, `${formatLargeNumber(callNumbersLeft)} call numbers`],
+    ["Room under the clock line", guard.roomRuns, "runs may be leased right now"],
+  ] as const;
   return (
     <dl class="figures">
-      <div>
-        <dt>High-water mark</dt>
-        <dd>
-          <b>{grouped(highWaterMark)}</b>
-          <small>
-            version {version}
-            {lastLeaseAtMs === null ? (
-              `, first run ${grouped(firstRun)}`
-            ) : (
-              <>
-                , leased <Instant atMs={lastLeaseAtMs} />
-              </>
-            )}
-          </small>
-        </dd>
-      </div>
-      <div>
-        <dt>Runs used</dt>
-        <dd>
-          <b>{grouped(runsUsed)}</b>
-          <small>{perCent(share)} of all</small>
-        </dd>
-      </div>
-      <div>
-        <dt>Runs left</dt>
-        <dd>
-          <b>{grouped(runsLeft)}</b>
-          <small>{roughly(callNumbersLeft)} call numbers</small>
-        </dd>
-      </div>
-      <div>
-        <dt>Room under the clock line</dt>
-        <dd>
-          <b>{grouped(guard.roomRuns)}</b>
-          <small>runs may be leased right now</small>
-        </dd>
-      </div>
+      {figures.map(([name, value, detail]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            <b>{formatNumber(value)}</b>
+            <small>{detail}</small>
+          </dd>
+        </div>
+      ))}
       <Forecast rates={rates} />
       {guard.lastRecovery !== null && (
         <div class="wide">
@@ -120,7 +140,7 @@ function Figures({ status, rates }: Pick<StatusAnswer, "rates"> & { status: Stat
   );
 }
 
-/** By each rate that there is: the short one says what happens now, the long one what it comes to. */
+/** By each rate there is: the short one for what happens now, the long one for what it comes to. */
 function Forecast({ rates }: Pick<StatusAnswer, "rates">) {
   const nowMs = useNow();
   const used = rates.filter(({ runs }) => runs > 0);
@@ -134,9 +154,9 @@ function Forecast({ rates }: Pick<StatusAnswer, "rates">) {
           <ul>
             {used.map(({ windowMs, runsPerDay, exhaustedAtMs }) => (
               <li key={windowMs}>
-                {farDate(exhaustedAtMs, nowMs)}{" "}
+                {formatEnd(exhaustedAtMs, nowMs)}{" "}
                 <small>
-                  by the last {span(windowMs)}: {counted(Math.round(runsPerDay), "run")} a day
+                  by the last {formatWindow(windowMs)}: {formatCount(Math.round(runsPerDay), "run")} a day
                 </small>
               </li>
             ))}
@@ -148,7 +168,7 @@ function Forecast({ rates }: Pick<StatusAnswer, "rates">) {
 }
 
 function Beginning({ namespace }: { namespace: string }) {
-  const coordinator = new URL("../", location.href.split("#")[0]).href.replace(/\/$/, "");
+  const coordinator = coordinatorUrl("/").replace(/\/$/, "");
   return (
     <section aria-labelledby="begin" class="beginning">
       <h2 id="begin">No run was leased yet</h2>

@@ -1,122 +1,98 @@
-/** What happened to the store, and what to type. Nothing is done from here: the verbs act on the store itself. */
-import type { NamespaceDescription, NamespacesAnswer } from "@callnumber/protocol/operator";
-import { OPERATOR_ROUTES, STORE_URL } from "@callnumber/protocol/operator";
-import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
-import { useEffect } from "preact/hooks";
-import { type Advice, adviceFor, advisedCodes } from "../advice.js";
-import { circumstancesOf } from "../circumstances.js";
-import { AdviceSteps } from "../parts/advice-steps.js";
-import { Answered } from "../parts/answered.js";
-import { GuardEvents } from "../parts/guard-events.js";
-import { STATE_KINDS, STATE_WORDS } from "../parts/guard-line.js";
-import { Lasting } from "../parts/instant.js";
-import { Notice } from "../parts/notice.js";
-import { type Answer, useAnswer } from "../use-answer.js";
-import { asSentence, grouped } from "../words.js";
+/** Whether a namespace leases, and what to do when it does not. Nothing is done from here: the commands act on the store itself. */
 
-type Known = Pick<NamespaceDescription, "namespace" | "guard"> & {
+import {
+  type NamespaceDescription,
+  type NamespacesAnswer,
+  OPERATOR_ROUTES,
+  STORE_URL,
+} from "@callnumber/protocol/operator";
+import type { GuardAnswer } from "@callnumber/protocol/wire";
+import { pathOf, type StatusAnswer } from "@callnumber/protocol/wire";
+import { commandsIn, formatNumber } from "../format.js";
+import { isAboutGuard } from "../format-event.js";
+import { CommandLine } from "../parts/command.js";
+import { EventList } from "../parts/event-list.js";
+import { GuardNotice } from "../parts/guard.js";
+import { Loaded } from "../parts/loaded.js";
+import { type Loadable, useResponse } from "../use-response.js";
+
+type Known = Pick<NamespaceDescription, "guard"> & {
   readonly record: { readonly storeId: string; readonly highWaterMark: number } | null;
 };
 
-export function RecoveryPage({ namespace, code }: { namespace: string; code: string }) {
-  const answer = useKnown(namespace);
+export function RecoveryPage({ namespace }: { namespace: string }) {
   return (
     <>
-      <h1 tabIndex={-1}>Doubt and recovery</h1>
-      <Answered answer={answer} what="state of the guard">
-        {(known) => <Present known={known} />}
-      </Answered>
-      <GuardEvents namespace={namespace} />
-      <Reference namespace={namespace} known={answer.data} chosen={code} />
+      <h1 tabIndex={-1}>Recovery</h1>
+      <Loaded from={useKnown(namespace)} what="state of the namespace">
+        {(known) => <State known={known} />}
+      </Loaded>
+      <section aria-labelledby="events">
+        <h2 id="events">What happened</h2>
+        <EventList
+          namespace={namespace}
+          isShown={isAboutGuard}
+          countMax={60}
+          whenEmpty="No doubt, no jump and no refusal among the last events that the coordinator keeps."
+          isDated
+        />
+        <p class="quiet">Since the coordinator started; its log has the rest.</p>
+      </section>
     </>
   );
 }
 
-/** By the list of namespaces, which knows the guard even where the record can't be read; else by the status. */
-function useKnown(namespace: string): Answer<Known> {
-  const list = useAnswer<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
-  const status = useAnswer<StatusAnswer>(pathOf("status", { namespace }), namespace);
+/** From the list of namespaces, which knows the guard also where the record can't be read; else from the status. */
+function useKnown(namespace: string): Loadable<Known> {
+  const list = useResponse<NamespacesAnswer>(OPERATOR_ROUTES.namespaces, namespace);
+  const status = useResponse<StatusAnswer>(pathOf("status", { namespace }), namespace);
   const described = list.data?.namespaces.find((one) => one.namespace === namespace);
   if (described !== undefined) return { ...list, data: described };
-  const { data } = status;
-  return { ...status, data: data && { namespace, guard: data.guard, record: data } };
+  return { ...status, data: status.data && { guard: status.data.guard, record: status.data } };
 }
 
-function Present({ known }: { known: Known }) {
-  const { guard, record } = known;
-  const circumstances = circumstancesOf(known);
-  const advice = guard.code === null ? undefined : adviceFor(guard.code, circumstances);
-  const storeId = circumstances.storeId ?? "not known here";
-  return (
-    <>
-      <Notice
-        kind={STATE_KINDS[guard.state]}
-        title={
-          <>
-            {guard.state === "open" ? "Nothing to do. " : ""}
-            {STATE_WORDS[guard.state]}, for <Lasting sinceMs={guard.sinceMs} /> now
-          </>
-        }
-      >
-        {guard.state === "open" ? (
-          <p>The store is the one whose runs were leased, and no doubt about it is left.</p>
-        ) : (
-          <p>{asSentence(guard.explanation)}</p>
-        )}
-      </Notice>
-      {advice !== undefined && (
-        <section aria-labelledby="to-do">
-          <h2 id="to-do">{TO_DO[advice.kind]}</h2>
-          <AdviceSteps advice={advice} />
-        </section>
-      )}
-      <dl class="fields">
-        <dt>Store id</dt>
-        <dd>
-          <code>{storeId}</code>
-        </dd>
-        <dt>High-water mark</dt>
-        <dd>{record === null ? "can’t be read" : `run ${grouped(record.highWaterMark)}`}</dd>
-      </dl>
-    </>
-  );
-}
-
-const TO_DO: Readonly<Record<Advice["kind"], string>> = {
-  waits: "It settles this by itself",
-  mend: "What to put right",
-  type: "What to do, in this order",
+const WHAT_TO_DO: Readonly<Record<GuardAnswer["state"], string>> = {
+  open: "Nothing to do: the store is the one that the runs were leased from, and there is no doubt about it.",
+  in_doubt:
+    "Nothing to do as long as this takes seconds: the coordinator skips every run that may have been leased, and continues automatically. " +
+    "If it takes longer, fix what the message names.",
+  fenced: "Nothing is leased until this is fixed. Do what the message says, in its order.",
 };
 
-function Reference({ namespace, known, chosen }: { namespace: string; known: Known | undefined; chosen: string }) {
-  useEffect(() => {
-    if (chosen !== "") document.getElementById(`code-${chosen}`)?.scrollIntoView();
-  }, [chosen]);
-  const circumstances =
-    known === undefined
-      ? { namespace, storeId: undefined, floor: undefined, isClockToCheck: false }
-      : circumstancesOf(known);
+function State({ known: { guard, record } }: { known: Known }) {
+  const { state, code, explanation } = guard;
+  const commands = state === "open" ? [] : commandsIn(explanation);
   return (
-    <section aria-labelledby="reference">
-      <h2 id="reference">Every code that ends leasing</h2>
-      <p class="quiet">
-        To read before it happens. <code>{STORE_URL}</code> stands for what the coordinator was started with (
-        <code>serve --store</code>).
-      </p>
-      {advisedCodes().map((code) => {
-        const advice = adviceFor(code, circumstances);
-        return (
-          advice && (
-            <details key={code} id={`code-${code}`} class="code" open={code === chosen}>
-              <summary>
-                <code>{code}</code> <span>{advice.title}</span>
-              </summary>
-              <p>{advice.meaning}</p>
-              <AdviceSteps advice={advice} />
-            </details>
-          )
-        );
-      })}
-    </section>
+    <>
+      <GuardNotice guard={guard}>
+        <p class="quiet">
+          <code>{code}</code>: docs/errors.md explains it.
+        </p>
+      </GuardNotice>
+      <section aria-labelledby="to-do">
+        <h2 id="to-do">What to do</h2>
+        <p>{WHAT_TO_DO[state]}</p>
+        {commands.length > 0 && (
+          <>
+            <div class="steps">
+              {commands.map((command) => (
+                <CommandLine key={command} text={command} />
+              ))}
+            </div>
+            <p class="quiet">
+              <code>recover</code> and <code>advance-version</code> first show what they would do, and how to do it.
+              {explanation.includes(STORE_URL) &&
+                ` ${STORE_URL} is what the coordinator was started with (serve --store).`}
+            </p>
+          </>
+        )}
+      </section>
+      <dl class="fields">
+        <dt>Store id</dt>
+        <dd>{record === null ? "can’t be read" : <code>{record.storeId}</code>}</dd>
+        <dt>High-water mark</dt>
+        <dd>{record === null ? "can’t be read" : `run ${formatNumber(record.highWaterMark)}`}</dd>
+      </dl>
+    </>
   );
 }

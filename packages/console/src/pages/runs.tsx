@@ -1,31 +1,37 @@
-/** The ledger: every lease, newest first, filtered, a page at a time. Filters and page stand in the address. */
+/** The ledger: every lease, newest first, filtered, a page at a time. Filters and page are in the URL. */
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
-import { filledPath, type LedgerEntry, ledgerIdOf, pathOf, type RunsAnswer } from "@callnumber/protocol/wire";
-import { addressAtCoordinator } from "../ask.js";
-import { runs } from "../event-words.js";
-import { Answered } from "../parts/answered.js";
-import { stepAmongRows } from "../parts/arrow-keys.js";
-import { Instant } from "../parts/instant.js";
-import { RunFilterForm } from "../parts/run-filter-form.js";
-import { LeaseBar } from "../parts/sequence-bar.js";
-import { addressOf, type Route } from "../route.js";
-import { filtersIn, queryOf } from "../run-filters.js";
-import { useAnswer } from "../use-answer.js";
-import { dateAndTime, labelsInWords } from "../words.js";
+import {
+  filledPath,
+  type LedgerEntry,
+  ledgerIdOf,
+  PAGE_LIMIT_DEFAULT,
+  pathOf,
+  type RunsAnswer,
+} from "@callnumber/protocol/wire";
+import { useState } from "preact/hooks";
+import { coordinatorUrl, download, isSignedIn, type RequestError } from "../api.js";
+import { formatDateTime, formatLabels, formatRuns } from "../format.js";
+import { LeaseBar } from "../parts/lease.js";
+import { Loaded } from "../parts/loaded.js";
+import { filtersIn, RunFilterForm } from "../parts/run-filters.js";
+import { Instant } from "../parts/time.js";
+import { type Route, urlOf } from "../route.js";
+import { useResponse } from "../use-response.js";
 
 export function RunsPage({ route }: { route: Route }) {
   const { namespace, query } = route;
   const filters = filtersIn(query);
   const cursor = query.get("cursor") ?? "";
-  const path = `${pathOf("runs", { namespace })}?${queryOf(filters, cursor)}`;
-  // Later pages stay as they are: nothing is ever put between.
-  const answer = useAnswer<RunsAnswer>(path, cursor === "" ? namespace : undefined);
+  const search = { ...filters, ...(cursor === "" ? {} : { cursor }), limit: String(PAGE_LIMIT_DEFAULT) };
+  const path = `${pathOf("runs", { namespace })}?${new URLSearchParams(search)}`;
+  // Later pages stay as they are: new leases are on the first one.
+  const response = useResponse<RunsAnswer>(path, cursor === "" ? namespace : undefined);
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <>
       <h1 tabIndex={-1}>Runs</h1>
       <RunFilterForm key={query.toString()} namespace={namespace} filters={filters} />
-      <Answered answer={answer} what="list of leases">
+      <Loaded from={response} what="list of leases">
         {({ leases, nextCursor, trimmed }) => (
           <>
             {leases.length === 0 && trimmed === null ? (
@@ -35,21 +41,21 @@ export function RunsPage({ route }: { route: Route }) {
             )}
             {trimmed !== null && (
               <p class="quiet">
-                Older leases, the last of {dateAndTime(trimmed.lastLeasedAtMs)}, were trimmed from the store: they are
-                in the files of <code>--ledger-dir</code>.
+                Older leases, the last of {formatDateTime(trimmed.lastLeasedAtMs)}, were trimmed from the store: they
+                are in the files of <code>--ledger-dir</code>.
               </p>
             )}
             {(cursor !== "" || nextCursor !== null) && (
               <nav class="pager" aria-label="Pages of the list">
-                {cursor !== "" && <a href={addressOf(namespace, "runs", "", filters)}>Newest</a>}
+                {cursor !== "" && <a href={urlOf(namespace, "runs", "", filters)}>Newest</a>}
                 {nextCursor !== null && (
-                  <a href={addressOf(namespace, "runs", "", { ...filters, cursor: nextCursor })}>Older</a>
+                  <a href={urlOf(namespace, "runs", "", { ...filters, cursor: nextCursor })}>Older</a>
                 )}
               </nav>
             )}
           </>
         )}
-      </Answered>
+      </Loaded>
       <Export namespace={namespace} filters={filters} isFiltered={isFiltered} />
     </>
   );
@@ -57,8 +63,7 @@ export function RunsPage({ route }: { route: Route }) {
 
 function LeasesTable({ namespace, leases }: { namespace: string; leases: readonly LedgerEntry[] }) {
   return (
-    // biome-ignore lint: arrow keys are an extra; each link is reached by Tab as well
-    <table class="leases" onKeyDown={stepAmongRows}>
+    <table class="leases">
       <thead>
         <tr>
           <th scope="col">Runs</th>
@@ -78,8 +83,8 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
           return (
             <tr key={ledgerIdOf(version, firstRun)}>
               <th scope="row">
-                <a data-row href={addressOf(namespace, "runs", ledgerIdOf(version, firstRun))}>
-                  {runs(firstRun, runCount).replace(/^runs? /, "")}
+                <a href={urlOf(namespace, "runs", ledgerIdOf(version, firstRun))}>
+                  {formatRuns(firstRun, runCount).replace(/^runs? /, "")}
                 </a>
                 {version > 0 && <small>version {version}</small>}
               </th>
@@ -88,11 +93,11 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
                 <small>
                   {holder.host}, pid {holder.pid}
                 </small>
-                <small>{labelsInWords(holder.labels)}</small>
+                <small>{formatLabels(holder.labels)}</small>
               </td>
               <td>
                 <Instant atMs={leasedAtMs} />
-                <small class="more">{dateAndTime(leasedAtMs)}</small>
+                <small class="more">{formatDateTime(leasedAtMs)}</small>
                 <small class="less">{progress?.state ?? "unreported"}</small>
               </td>
               <td class="more">
@@ -109,17 +114,17 @@ function LeasesTable({ namespace, leases }: { namespace: string; leases: readonl
 }
 
 function Nothing({ isFiltered, hasMore, namespace }: { isFiltered: boolean; hasMore: boolean; namespace: string }) {
-  if (hasMore) return <p>None of the leases looked at so far fits. Older ones may.</p>;
+  if (hasMore) return <p>None of the leases read so far matches. Older ones may.</p>;
   if (isFiltered) {
     return (
       <p>
-        No lease fits. <a href={addressOf(namespace, "runs")}>Show all</a>
+        No lease matches. <a href={urlOf(namespace, "runs")}>Show all</a>
       </p>
     );
   }
   return (
     <p>
-      No run was leased yet. <a href={addressOf(namespace)}>How to begin</a>
+      No run was leased yet. <a href={urlOf(namespace)}>How to begin</a>
     </p>
   );
 }
@@ -131,18 +136,26 @@ interface ExportProperties {
 }
 
 function Export({ namespace, filters, isFiltered }: ExportProperties) {
-  const address = (format: string) =>
-    `${addressAtCoordinator(filledPath(OPERATOR_ROUTES.export, { namespace }))}?${new URLSearchParams({ format, ...filters })}`;
+  const [reason, setReason] = useState("");
+  const link = (format: "csv" | "ndjson") => {
+    const path = `${filledPath(OPERATOR_ROUTES.export, { namespace })}?${new URLSearchParams({ format, ...filters })}`;
+    const fileName = `${namespace}.${format}`;
+    const save = (event: MouseEvent) => {
+      if (!isSignedIn()) return;
+      event.preventDefault();
+      setReason("");
+      download(path, fileName).catch(({ message }: RequestError) => setReason(`Not exported: ${message}`));
+    };
+    return (
+      <a href={coordinatorUrl(path)} download={fileName} onClick={save}>
+        {format.toUpperCase()}
+      </a>
+    );
+  };
   return (
     <p class="quiet export">
-      Take {isFiltered ? "all that fit" : "the whole ledger"} along:{" "}
-      <a href={address("csv")} download={`${namespace}.csv`}>
-        CSV
-      </a>
-      {", "}
-      <a href={address("ndjson")} download={`${namespace}.ndjson`}>
-        NDJSON
-      </a>
+      Export {isFiltered ? "all leases that match" : "the whole ledger"}: {link("csv")}, {link("ndjson")}{" "}
+      <span role="alert">{reason}</span>
     </p>
   );
 }

@@ -1,23 +1,20 @@
-/** A command to be typed elsewhere, with a button that copies it. */
+/** A command for a terminal, with a button that copies it. */
 import { useEffect, useState } from "preact/hooks";
-import { withStore } from "../session.js";
 
-const SAID_MS = 2_000;
+const SHOWN_MS = 2_000;
 
-export function CommandLine({ text: unfilled }: { text: string }) {
-  const text = withStore(unfilled);
-  const [said, setSaid] = useState("");
+export function CommandLine({ text }: { text: string }) {
+  const [result, setResult] = useState("");
   useEffect(() => {
-    if (said === "") return undefined;
-    const timer = setTimeout(() => setSaid(""), SAID_MS);
+    const timer = setTimeout(() => setResult(""), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [result]);
   const copy = () => {
-    // Only a page that came by HTTPS, or from this machine, may use the clipboard.
+    // Browsers allow it to pages over HTTPS or from this machine.
     const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error("not allowed"));
     copied.then(
-      () => setSaid("Copied"),
-      () => setSaid("Select it, and copy by hand"),
+      () => setResult("Copied"),
+      () => setResult("Select it, and copy by hand"),
     );
   };
   return (
@@ -26,8 +23,8 @@ export function CommandLine({ text: unfilled }: { text: string }) {
       <button type="button" onClick={copy} aria-label={`Copy: ${text}`}>
         Copy
       </button>
-      <span class="said" role="status">
-        {said}
+      <span class="result" role="status">
+        {result}
       </span>
     </div>
   );

@@ -1,26 +1,24 @@
-/** Who took the runs lately, who is alive, and what was wasted. */
+/** The holders of the last week: how many runs each leased, whether it is live, and what it wasted. */
 import type { CapacityAnswer } from "@callnumber/protocol/operator";
-import { addressOf } from "../route.js";
-import { counted, dateAndTime, grouped, perCent } from "../words.js";
-import { stepAmongRows } from "./arrow-keys.js";
-import { Instant } from "./instant.js";
+import { formatCount, formatDateTime, formatNumber, formatShare } from "../format.js";
+import { urlOf } from "../route.js";
+import { Instant } from "./time.js";
 
 const SHOWN_COUNT = 12;
 
 export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
   const { holders, lookedAt, namespace } = capacity;
-  if (holders.length === 0) return <p class="quiet">Nobody asked for a run in the last week.</p>;
+  if (holders.length === 0) return <p class="quiet">No holder leased a run in the last week.</p>;
   const live = holders.filter(({ isLive }) => isLive).length;
   const shown = holders.slice(0, SHOWN_COUNT);
   return (
     <>
       <p class="quiet">
-        {counted(holders.length, "holder")}, {live === 0 ? "none of them live" : `${grouped(live)} live`}; over the
-        newest {counted(lookedAt.leaseCount, "lease")}
-        {lookedAt.fromMs !== null && `, since ${dateAndTime(lookedAt.fromMs)}`}.
+        {formatCount(holders.length, "holder")}, {live === 0 ? "none of them live" : `${formatNumber(live)} live`}; over
+        the newest {formatCount(lookedAt.leaseCount, "lease")}
+        {lookedAt.fromMs !== null && `, since ${formatDateTime(lookedAt.fromMs)}`}.
       </p>
-      {/* biome-ignore lint: arrow keys are an extra; each link is reached by Tab as well */}
-      <table class="holders" onKeyDown={stepAmongRows}>
+      <table class="holders">
         <thead>
           <tr>
             <th scope="col">Holder</th>
@@ -43,23 +41,21 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
           {shown.map((holder) => (
             <tr key={holder.name}>
               <th scope="row">
-                <a data-row href={addressOf(namespace, "runs", "", { holder: holder.name })}>
-                  {holder.name}
-                </a>{" "}
+                <a href={urlOf(namespace, "runs", "", { holder: holder.name })}>{holder.name}</a>{" "}
                 {holder.isLive && <span class="badge live">live</span>}
                 <small>
-                  {counted(holder.processCount, "process", "processes")} on {holder.hosts.join(", ")}
+                  {formatCount(holder.processCount, "process", "processes")} on {holder.hosts.join(", ")}
                 </small>
               </th>
               <td class="share">
                 <span class="bar" aria-hidden="true">
                   <span style={{ width: `${holder.share * 100}%` }} />
                 </span>
-                {perCent(holder.share)}
+                {formatShare(holder.share)}
               </td>
-              <td class="number">{grouped(holder.runCount)}</td>
-              <td class="number more">{grouped(holder.wastedRunCount)}</td>
-              <td class="number more">{grouped(holder.burntRunCount)}</td>
+              <td class="number">{formatNumber(holder.runCount)}</td>
+              <td class="number more">{formatNumber(holder.wastedRunCount)}</td>
+              <td class="number more">{formatNumber(holder.burntRunCount)}</td>
               <td class="more">
                 <Instant atMs={holder.lastLeaseAtMs} />
               </td>
@@ -68,7 +64,7 @@ export function HoldersTable({ capacity }: { capacity: CapacityAnswer }) {
         </tbody>
       </table>
       {holders.length > shown.length && (
-        <p class="quiet">{counted(holders.length - shown.length, "other holder")} took less.</p>
+        <p class="quiet">{formatCount(holders.length - shown.length, "other holder")} took less.</p>
       )}
       <p class="quiet">Wasted: ended with fewer than 100 numbers. Burnt: leased, and never left the coordinator.</p>
     </>

@@ -1,47 +1,46 @@
 /**
- * The open event streams: server-sent events to every page and terminal that watches. Memory is bounded: so many streams, so many
- * bytes waiting for each; who reads too slowly is cut off, comes back by itself, and is told what it missed.
+ * The open event streams: server-sent events to every page and terminal that follows them. Memory is bounded: so many streams, so many
+ * bytes waiting for each. A client that reads too slowly is cut off, reconnects automatically, and is sent what it missed.
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
 import type { RecentEvents } from "../recent-events.js";
-import { type Caller, maySee } from "./caller.js";
-import { whenClosed } from "./when-closed.js";
+import { canRead, type Principal } from "./auth.js";
 
-/** For all who watch; one alone has half. */
+/** For all clients; one alone has half. */
 export const STREAM_COUNT_MAX = 64;
-/** Holds all that is kept for a stream that begins; a reader so far behind later is no reader. */
+/** Holds all events that are kept for a new stream. */
 const WAITING_BYTES_MAX = 1024 * 1024;
-/** Below what proxies take for silence. */
+/** Below the idle timeout of proxies. */
 const HEARTBEAT_EVERY_MS = 15_000;
 const HEARTBEAT = Buffer.from(":\n\n");
-/** How long a browser waits before it comes back. */
+/** How long a client waits before it reconnects. */
 const RETRY_MS = 2_000;
 
-export interface StreamWishes {
-  /** Whose share of the streams it takes. */
-  readonly asker: string;
+export interface StreamOptions {
+  /** Whose slots it takes. */
+  readonly client: string;
   /** Events of this namespace, and those that concern all; undefined for every namespace. */
   readonly namespace: string | undefined;
-  /** Is told of their own namespaces only, and of what concerns all when all are their own. */
-  readonly caller: Caller;
-  /** Asked before each word: false ends the stream. */
-  readonly isStillKnown: () => boolean;
-  /** `Last-Event-ID`: what followed it is told first. */
+  /** Gets the events of its own namespaces only, and those that concern all when all are its own. */
+  readonly principal: Principal;
+  /** Checked before each write: false ends the stream. */
+  readonly isStillValid: () => boolean;
+  /** `Last-Event-ID`: the events after it are sent first. */
   readonly lastEventId: string | undefined;
-  /** Tells first what is still known, to one who comes for the first time. */
+  /** Sends a new client the recent events first. */
   readonly wantsRecent: boolean;
 }
 
-interface Stream extends Pick<StreamWishes, "namespace" | "caller" | "isStillKnown"> {
+interface Stream extends Pick<StreamOptions, "namespace" | "principal" | "isStillValid"> {
   readonly response: ServerResponse;
 }
 
 export class EventStreams {
   readonly #recent: RecentEvents;
   readonly #streams = new Set<Stream>();
-  /** As long as the event itself: a stream that begins is told hundreds of them. */
+  /** Serialized once: a new stream is sent hundreds of events. */
   readonly #texts = new WeakMap<OperatorEvent, Buffer>();
   readonly #limit = new ConcurrencyLimit(STREAM_COUNT_MAX / 2, "event streams");
   readonly #unwatch: () => void;
@@ -49,78 +48,79 @@ export class EventStreams {
 
   constructor(recent: RecentEvents) {
     this.#recent = recent;
-    this.#unwatch = recent.watch((event) => this.#tellAll(event));
+    this.#unwatch = recent.watch((event) => this.#broadcast(event));
   }
 
-  /** Whether one more stream of theirs may begin. */
-  hasPlaceFor(asker: string): boolean {
-    return this.#limit.hasSlotFor(asker);
+  hasSlotFor(client: string): boolean {
+    return this.#limit.hasSlotFor(client);
   }
 
   /**
-   * Takes over the answer, whose headers are sent, until its reader leaves, is too slow, or all streams end.
-   * @throws CoordinatorError `overloaded` when there is no place for the asker.
+   * Takes over a response whose headers are sent, until its client leaves, is too slow, or all streams end.
+   * @throws CoordinatorError `overloaded` when the client has no slot left.
    */
-  begin(response: ServerResponse, wishes: StreamWishes): void {
-    const { namespace, caller, isStillKnown } = wishes;
-    const stream = { response, namespace, caller, isStillKnown };
-    const freeSlot = this.#limit.take(wishes.asker);
+  begin(response: ServerResponse, options: StreamOptions): void {
+    const { namespace, principal, isStillValid } = options;
+    const stream = { response, namespace, principal, isStillValid };
+    const freeSlot = this.#limit.take(options.client);
     this.#streams.add(stream);
-    whenClosed(response, () => {
+    const end = () => {
       freeSlot();
-      this.#forget(stream);
-    });
-    // A broken connection is not worth a word: its close comes next.
+      this.#remove(stream);
+    };
+    if (response.closed) end();
+    else response.once("close", end);
+    // A broken connection needs no handling: its close comes next.
     response.on("error", () => {});
-    this.#heartbeat ??= setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS).unref();
+    this.#heartbeat ??= setInterval(() => this.#sendHeartbeat(), HEARTBEAT_EVERY_MS).unref();
     response.write(`retry: ${RETRY_MS}\n\n`);
-    this.#tellPast(stream, wishes);
+    this.#sendPast(stream, options);
   }
 
-  /** Ends every stream at once, and begins to hold nothing more. */
+  /** Ends every stream at once, and follows no further events. */
   close(): void {
     this.#unwatch();
     clearInterval(this.#heartbeat);
     for (const { response } of this.#streams) response.end();
   }
 
-  #tellPast(stream: Stream, { lastEventId, wantsRecent }: StreamWishes): void {
+  #sendPast(stream: Stream, { lastEventId, wantsRecent }: StreamOptions): void {
     if (lastEventId === undefined) {
-      if (wantsRecent) this.#tellAtOnce(stream, this.#recent.all());
+      if (wantsRecent) this.#sendAll(stream, this.#recent.all());
       return;
     }
     const { events, isComplete } = this.#recent.since(this.#idIn(lastEventId));
     if (!isComplete) stream.response.write(`event: gap\ndata: ${JSON.stringify({ lastEventId })}\n\n`);
-    this.#tellAtOnce(stream, events);
+    this.#sendAll(stream, events);
   }
 
-  /** However much it is: who has only just come is not too slow. */
-  #tellAtOnce(stream: Stream, events: readonly OperatorEvent[]): void {
+  /** However much it is: a new client is not too slow. */
+  #sendAll(stream: Stream, events: readonly OperatorEvent[]): void {
     const { response } = stream;
     const wanted = events.filter((event) => isFor(stream, event));
     if (!response.destroyed) response.write(Buffer.concat(wanted.map((event) => this.#textOf(event))));
   }
 
-  /** An id of an earlier process means nothing here: as if far too much had been missed. */
+  /** An id of an earlier process means nothing here: as if too much had been missed. */
   #idIn(lastEventId: string): number {
     const [life, id = ""] = lastEventId.split("-");
     return life === this.#recent.life && /^\d{1,15}$/.test(id) ? Number(id) : Number.POSITIVE_INFINITY;
   }
 
-  #tellAll(event: OperatorEvent): void {
+  #broadcast(event: OperatorEvent): void {
     if (this.#streams.size === 0) return;
     const text = this.#textOf(event);
     for (const stream of this.#streams) this.#write(stream, isFor(stream, event) ? text : undefined);
   }
 
-  #beat(): void {
+  #sendHeartbeat(): void {
     for (const stream of this.#streams) this.#write(stream, HEARTBEAT);
   }
 
-  /** Whoever is not known any more is cut off also where there is nothing to tell them. */
-  #write({ response, isStillKnown }: Stream, text: Buffer | undefined): void {
+  /** A client whose token is not valid any more is cut off also where there is nothing to send. */
+  #write({ response, isStillValid }: Stream, text: Buffer | undefined): void {
     if (response.destroyed) return;
-    if (!isStillKnown() || response.writableLength > WAITING_BYTES_MAX) response.destroy();
+    if (!isStillValid() || response.writableLength > WAITING_BYTES_MAX) response.destroy();
     else if (text !== undefined) response.write(text);
   }
 
@@ -132,7 +132,7 @@ export class EventStreams {
     return text;
   }
 
-  #forget(stream: Stream): void {
+  #remove(stream: Stream): void {
     this.#streams.delete(stream);
     if (this.#streams.size > 0) return;
     clearInterval(this.#heartbeat);
@@ -140,7 +140,7 @@ export class EventStreams {
   }
 }
 
-function isFor({ namespace, caller }: Stream, event: OperatorEvent): boolean {
-  if (event.namespace === null) return caller.namespaces === "all";
-  return (namespace === undefined || event.namespace === namespace) && maySee(caller, event.namespace);
+function isFor({ namespace, principal }: Stream, event: OperatorEvent): boolean {
+  if (event.namespace === null) return principal.namespaces === "all";
+  return (namespace === undefined || event.namespace === namespace) && canRead(principal, event.namespace);
 }

@@ -1,14 +1,14 @@
 /**
- * The HTTP servers of Node under the web framework: their limits and their TLS. There is one for each address of `localhost`. What arrives
- * and is no request is answered with an error body here, and its connection ends.
+ * The HTTP servers of Node under the web framework: their limits, their TLS, and the requests in flight. There is one for each address of
+ * `localhost`. A malformed request gets an error body here, and its connection ends.
  */
-import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
-import { errorResponse } from "./error-answer.js";
-import { FOR_OWN_PAGES } from "./own-page-headers.js";
+import { errorResponse, SAME_ORIGIN_HEADERS } from "./error-response.js";
 import { contextOf, type TlsMaterial } from "./tls-files.js";
 
 const HTTP_OPTIONS = {
@@ -26,8 +26,13 @@ const REQUESTS_PER_CONNECTION_MAX = 10_000;
  * Nothing goes in or out: the client of an export is gone. Event streams send more often. Node checks a second time before it closes a connection
  * on which bytes wait to be read, so that is after twice this time at most.
  */
-const SILENCE_MAX_MS = 30_000;
+const SOCKET_TIMEOUT_MS = 30_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** How long a stop waits for requests in flight. One that takes longer will not end. */
+const DRAIN_TIMEOUT_MS = 10_000;
+/** How long it waits for requests that have begun to arrive: a request of ours is one packet, or two. */
+const ARRIVAL_TIMEOUT_MS = 1_000;
+const DRAIN_POLL_MS = 10;
 /** On each address. Each costs a file descriptor and some kilobytes. */
 export const CONNECTIONS_DEFAULT = 2_048;
 
@@ -54,15 +59,16 @@ export class NodeServers {
   readonly #options: NodeServersOptions;
   readonly #servers = new Set<Server | TlsServer>();
   readonly #sockets = new Set<Socket>();
+  readonly #requests = new Set<IncomingMessage>();
   #tls: TlsMaterial | undefined;
-  #isEnded = false;
+  #isClosed = false;
 
   constructor(options: NodeServersOptions) {
     this.#options = options;
     this.#tls = options.tls;
   }
 
-  /** What is encrypted with now; undefined where HTTP is spoken. */
+  /** The certificate in use; undefined where HTTP is spoken. */
   get material(): TlsMaterial | undefined {
     return this.#tls;
   }
@@ -72,8 +78,12 @@ export class NodeServers {
       this.#tls === undefined ? createServer(HTTP_OPTIONS, handler) : this.#createEncrypted(this.#tls, handler);
     server.maxConnections = this.#options.connectionCountMax;
     server.maxRequestsPerSocket = REQUESTS_PER_CONNECTION_MAX;
-    server.setTimeout(SILENCE_MAX_MS);
+    server.setTimeout(SOCKET_TIMEOUT_MS);
     server.on("connection", (socket: Socket) => this.#keep(socket));
+    server.on("request", (request, response) => {
+      this.#requests.add(request);
+      response.once("close", () => this.#requests.delete(request));
+    });
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#rejectMalformed(error, socket as Socket));
     this.#servers.add(server);
     return server;
@@ -90,20 +100,36 @@ export class NodeServers {
     if (isCaChanged) this.#closeConnections();
   }
 
+  /**
+   * Resolves when no request is in flight, or after 10 s. A request that has not arrived whole after one second is cut off: nothing was begun
+   * for it, and a slow client would hold up the stop.
+   */
+  async drain(): Promise<void> {
+    const startedMs = performance.now();
+    while (this.#requests.size > 0) {
+      const waitedMs = performance.now() - startedMs;
+      if (waitedMs >= DRAIN_TIMEOUT_MS) return;
+      if (waitedMs >= ARRIVAL_TIMEOUT_MS) {
+        for (const request of this.#requests) if (!request.complete) request.destroy();
+      }
+      await delay(DRAIN_POLL_MS);
+    }
+  }
+
   /** Closes every connection, also those that are not encrypted yet, and those that come from now on. */
-  end(): void {
-    this.#isEnded = true;
+  close(): void {
+    this.#isClosed = true;
     this.#closeConnections();
   }
 
   #createEncrypted(material: TlsMaterial, handler: RequestListener): TlsServer {
-    const isCallerAsked = material.clientCa !== undefined;
+    const needsCertificate = material.clientCa !== undefined;
     const server = createTlsServer(
       {
         ...HTTP_OPTIONS,
         ...contextOf(material),
-        requestCert: isCallerAsked,
-        rejectUnauthorized: isCallerAsked,
+        requestCert: needsCertificate,
+        rejectUnauthorized: needsCertificate,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       },
       handler,
@@ -118,7 +144,7 @@ export class NodeServers {
   }
 
   #keep(socket: Socket): void {
-    if (this.#isEnded) {
+    if (this.#isClosed) {
       socket.destroy();
       return;
     }
@@ -146,7 +172,7 @@ function responseText(code: keyof typeof MESSAGES): string {
   const { status, headers, answer } = errorResponse({ code, message: MESSAGES[code] });
   const body = JSON.stringify(answer);
   const lines = Object.entries({
-    ...FOR_OWN_PAGES,
+    ...SAME_ORIGIN_HEADERS,
     ...headers,
     "content-type": "application/json; charset=utf-8",
     "cache-control": "no-store",

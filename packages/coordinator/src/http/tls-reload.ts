@@ -1,21 +1,22 @@
 /**
- * New TLS files while the server runs: looked for every few seconds and when asked, used when they are whole, else the old ones stay.
- * A certificate and its key are two files and change one after the other: what does not fit is given until the next look.
+ * New TLS files while the server runs: checked every few seconds and on request, used when they are whole, else the old ones stay. A
+ * certificate and its key are two files and change one after the other, so a pair that does not fit is checked once more before it is reported.
+ * And warnings before a certificate expires.
  */
 import { statSync } from "node:fs";
 import type { Log } from "../log.js";
-import { nearEnd } from "./certificate-end.js";
 import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./tls-files.js";
 
-const LOOK_EVERY_MS = 5_000;
-/** So often a certificate is warned of that ends soon, or has ended. */
-const WARN_EVERY_MS = 24 * 3_600_000;
+const CHECK_EVERY_MS = 5_000;
+const DAY_MS = 24 * 3_600_000;
+/** Warnings begin so long before a certificate expires. */
+const WARNING_MS = 14 * DAY_MS;
+const WARN_EVERY_MS = DAY_MS;
 
 export interface TlsReloadOptions {
   readonly paths: TlsPaths;
-  /** The files as they are in use. */
+  /** The files in use. */
   readonly material: TlsMaterial;
-  /** Where new ones go. */
   readonly use: (material: TlsMaterial) => void;
   readonly log: Log;
   /** Milliseconds; default 5,000. */
@@ -28,26 +29,22 @@ export class TlsReload {
   readonly #now: () => number;
   #material: TlsMaterial;
   #timer: NodeJS.Timeout | undefined;
-  /** How the files looked when they were last taken or given up. */
-  #judged: string;
-  /** How they looked at the last look. */
-  #seen: string;
+  /** Stamp of the files when they were last used or given up. Empty at first: they may have changed since they were read. */
+  #decidedStamp = "";
+  /** Stamp at the last check. */
+  #seenStamp = "";
   #warnedAtMs = Number.NEGATIVE_INFINITY;
-  /** Whether its end was told, and not only that it comes. */
-  #isEndTold = false;
+  #isEndReported = false;
 
   constructor(options: TlsReloadOptions) {
     this.#options = options;
     this.#material = options.material;
     this.#now = options.now ?? Date.now;
-    // As if never looked at: they may have changed between their first reading and now.
-    this.#judged = "";
-    this.#seen = "";
   }
 
   start(): void {
-    this.#look({ isAsked: false });
-    this.#timer = setInterval(() => this.#look({ isAsked: false }), this.#options.everyMs ?? LOOK_EVERY_MS);
+    this.#check({ isRequested: false });
+    this.#timer = setInterval(() => this.#check({ isRequested: false }), this.#options.everyMs ?? CHECK_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -55,26 +52,26 @@ export class TlsReload {
     clearInterval(this.#timer);
   }
 
-  /** Reads them now. Whoever asks says that they are whole: what does not fit is told at once. */
+  /** Reads the files now. The caller knows that they are whole, so files that don't fit are reported at once. */
   reload(): void {
-    this.#look({ isAsked: true });
+    this.#check({ isRequested: true });
   }
 
-  #look({ isAsked }: { readonly isAsked: boolean }): void {
+  #check({ isRequested }: { readonly isRequested: boolean }): void {
     const { paths, log } = this.#options;
     const stamp = stampOf(paths);
-    const isSettled = isAsked || stamp === this.#seen;
-    this.#seen = stamp;
-    if (isAsked || stamp !== this.#judged) {
+    const isStable = isRequested || stamp === this.#seenStamp;
+    this.#seenStamp = stamp;
+    if (isRequested || stamp !== this.#decidedStamp) {
       try {
         const material = readTlsMaterial(paths, this.#now());
-        // Changed while it was read: the next look sees the whole of it.
+        // Changed while it was read: the next check sees the whole of it.
         if (stampOf(paths) !== stamp) return;
-        this.#judged = stamp;
-        if (isAsked || !isSame(material, this.#material)) this.#use(material);
+        this.#decidedStamp = stamp;
+        if (isRequested || !isSame(material, this.#material)) this.#use(material);
       } catch (error) {
-        if (!isSettled) return;
-        this.#judged = stamp;
+        if (!isStable) return;
+        this.#decidedStamp = stamp;
         log.error(
           { reason: (error as Error).message, endsAt: instant(this.#material.endsAtMs) },
           "certificate_not_reloaded",
@@ -89,7 +86,7 @@ export class TlsReload {
     use(material);
     this.#material = material;
     this.#warnedAtMs = Number.NEGATIVE_INFINITY;
-    this.#isEndTold = false;
+    this.#isEndReported = false;
     log.info({ endsAt: instant(material.endsAtMs) }, "certificate_reloaded");
   }
 
@@ -99,10 +96,10 @@ export class TlsReload {
     const end = nearEnd(this.#material.endsAtMs, now);
     if (end === undefined) return;
     const { isEnded, endsAt, daysLeft } = end;
-    const isNew = isEnded && !this.#isEndTold;
+    const isNew = isEnded && !this.#isEndReported;
     if (!isNew && Math.abs(now - this.#warnedAtMs) < WARN_EVERY_MS) return;
     this.#warnedAtMs = now;
-    this.#isEndTold = isEnded;
+    this.#isEndReported = isEnded;
     if (isEnded) log.error({ endsAt }, "certificate_ended");
     else log.warn({ endsAt, daysLeft }, "certificate_ends_soon");
   }
@@ -114,7 +111,7 @@ function stampOf({ certificate, key, clientCa }: TlsPaths): string {
   return files.map(stampOfFile).join(" ");
 }
 
-/** A file that can't be looked at has the reason as its stamp: reading it fails by the same, and that is told. */
+/** A file that can't be inspected has the reason as its stamp: reading it fails by the same, and that is reported. */
 function stampOfFile(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -130,4 +127,27 @@ function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
 
 function instant(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** As it stands in the log. */
+interface CertificateEnd {
+  readonly endsAt: string;
+  /** Whole days; 0 on the last one, and after it. */
+  readonly daysLeft: number;
+  readonly isEnded: boolean;
+}
+
+/** Undefined while nobody needs to hear of it: more than 14 days before. */
+export function nearEnd(endsAtMs: number, nowMs: number): CertificateEnd | undefined {
+  const leftMs = endsAtMs - nowMs;
+  if (leftMs > WARNING_MS) return undefined;
+  const daysLeft = Math.max(0, Math.floor(leftMs / DAY_MS));
+  return { endsAt: new Date(endsAtMs).toISOString(), daysLeft, isEnded: leftMs <= 0 };
+}
+
+/** For people. */
+export function endInWords({ endsAt, daysLeft, isEnded }: CertificateEnd): string {
+  if (isEnded) return `THE TLS CERTIFICATE HAS ENDED on ${endsAt}: nobody who looks at it connects any more`;
+  const left = daysLeft === 0 ? "in less than a day" : daysLeft === 1 ? "in 1 day" : `in ${daysLeft} days`;
+  return `the TLS certificate ends ${left}, on ${endsAt}: renew it`;
 }

@@ -2,38 +2,34 @@
  * Whether a lease may be asked for, and for how many runs: by the token, by the holder, and by how often the holder starts. Decided before
  * the store is asked, and what is not leased is given back.
  *
- * What one token does is counted apart from all others, its holders too: whoever invents names, or uses those of somebody else, spends what
- * its own token has. The names of one token that can owe something at a time are as many as the runs that it may take within the time in
- * which one of them pays back, so the cap on names is met only where the token itself is not limited.
+ * What one token does is counted apart from all others, its holders too: a client that invents names, or uses those of others, spends what
+ * its own token has. The holders of one token that can owe something at a time are as many as the runs that it may take while one of them pays
+ * back, so the cap on holders is met only where the token itself is not limited.
  */
 import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type Allowance, Buckets } from "./buckets.js";
-import { HolderStarts, type StartLoop } from "./holder-starts.js";
+import { RestartBrake, type StartLoop } from "./restart-brake.js";
+import { type Allowance, TokenBuckets } from "./token-buckets.js";
 
 /** One token may take a version's first 256 runs, 4 million call numbers, at once, and eight times what the clock line rises by. */
 export const TOKEN_ALLOWANCE: Allowance = { atOnce: 256, perSecond: 16 };
-/**
- * Half of it: two of the greatest leases at once, so that a hungry importer feels nothing; and what one holder takes leaves as much for
- * the others of its token.
- */
+/** Half of it: two of the greatest leases at once, and as much is left for the other holders of the token. */
 export const HOLDER_ALLOWANCE: Allowance = { atOnce: 128, perSecond: 8 };
 
-const TOKENS_KEPT_MAX = 10_000;
-const HOLDERS_KEPT_MAX = 10_000;
-/** Where nobody is asked for a token. */
+const KEY_COUNT_MAX = 10_000;
+/** Where no token is required. */
 const NO_TOKEN = "none";
 
 export interface LeaseLimitsOptions {
-  /** Runs for each token. Undefined: as many as are asked for. */
+  /** Runs for each token. Undefined: no limit. */
   readonly token?: Allowance | undefined;
-  /** Runs for each holder of a token. Undefined: as many as are asked for, and a crash loop is not slowed down either. */
+  /** Runs for each holder of a token. Undefined: no limit, and a crash loop is not slowed down either. */
   readonly holder?: Allowance | undefined;
-  /** A clock that only rises, ms. */
+  /** A monotonic clock, ms. */
   readonly now?: () => number;
 }
 
-/** A request that was let through. One of the two must be called. */
+/** An admitted request. One of the two must be called. */
 export interface Admission {
   /** 1 to what was asked for. */
   readonly runCount: number;
@@ -42,20 +38,20 @@ export interface Admission {
 }
 
 interface TokenState {
-  readonly starts: HolderStarts;
-  readonly holders: Buckets | undefined;
+  readonly brake: RestartBrake;
+  readonly holders: TokenBuckets | undefined;
 }
 
 export class LeaseLimits {
   readonly #options: LeaseLimitsOptions;
   readonly #now: () => number;
-  readonly #tokens: Buckets | undefined;
+  readonly #tokens: TokenBuckets | undefined;
   readonly #states = new Map<string, TokenState>();
 
   constructor(options: LeaseLimitsOptions = {}) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#tokens = options.token && new Buckets(options.token, TOKENS_KEPT_MAX);
+    this.#tokens = options.token && new TokenBuckets(options.token, KEY_COUNT_MAX);
   }
 
   /**
@@ -68,51 +64,46 @@ export class LeaseLimits {
     request: Pick<LeaseRequest, "runCount" | "holder" | "lastRun">,
   ): Admission {
     const nowMs = this.#now();
-    const { starts, holders } = this.#stateOf(tokenId);
-    const startMs = starts.untilStartMs(namespace, request, nowMs);
-    if (startMs > 0) throw startsTooOften(request.holder.name, startMs);
     const { name, host } = request.holder;
-    const takenFrom = [
-      placeIn(this.#tokens, tokenId ?? NO_TOKEN, nowMs),
-      placeIn(holders, `${namespace}\n${host}\n${name}`, nowMs),
-    ].filter((place) => place !== undefined);
-    const runCount = Math.min(
-      request.runCount,
-      ...takenFrom.map(({ buckets, place }) => buckets.available(place, nowMs)),
-    );
-    if (runCount < 1) {
-      const waitMs = Math.max(...takenFrom.map(({ buckets, place }) => buckets.untilOneMs(place, nowMs)));
-      throw tooFast(waitMs);
-    }
-    for (const { buckets, place } of takenFrom) buckets.take(place, runCount, nowMs);
-    const start = starts.begin(namespace, request, nowMs);
-    const giveBack = (unusedCount: number) => {
-      if (unusedCount > 0)
-        for (const { buckets, place } of takenFrom) buckets.giveBack(place, unusedCount, this.#now());
+    const { brake, holders } = this.#stateOf(tokenId);
+    const startMs = brake.untilStartMs(namespace, request, nowMs);
+    if (startMs > 0) throw startsTooOften(name, startMs);
+    const limits = [
+      { buckets: this.#tokens, key: tokenId ?? NO_TOKEN },
+      { buckets: holders, key: `${namespace}\n${host}\n${name}` },
+    ];
+    const available = limits.map(({ buckets, key }) => buckets?.available(key, nowMs) ?? request.runCount);
+    const runCount = Math.min(request.runCount, ...available);
+    if (runCount < 1)
+      throw tooFast(Math.max(...limits.map(({ buckets, key }) => buckets?.untilOneMs(key, nowMs) ?? 0)));
+    const take = (count: number) => {
+      for (const { buckets, key } of limits) buckets?.take(key, count, this.#now());
     };
+    take(runCount);
+    const start = brake.begin(namespace, request, nowMs);
     return {
       runCount,
       leased(lease) {
-        giveBack(runCount - lease.runCount);
+        take(lease.runCount - runCount);
         start.leased(lease);
       },
       refused() {
-        giveBack(runCount);
+        take(-runCount);
         start.refused();
       },
     };
   }
 
-  /** A report that was noted: how a process shows that it came further than its start. */
+  /** A report that was recorded: how a process shows that it came further than its start. */
   reported(tokenId: string | null, namespace: string, report: Pick<ReportRequest, "nonce" | "lastSequence">): void {
-    this.#states.get(tokenId ?? NO_TOKEN)?.starts.reported(namespace, report, this.#now());
+    this.#states.get(tokenId ?? NO_TOKEN)?.brake.reported(namespace, report, this.#now());
   }
 
   /** Holders of the namespace that start again and again, the worst first. */
   startLoops(namespace: string): readonly StartLoop[] {
     const nowMs = this.#now();
     return [...this.#states.values()]
-      .flatMap(({ starts }) => starts.loops(namespace, nowMs))
+      .flatMap(({ brake }) => brake.loops(namespace, nowMs))
       .sort((one, other) => other.startCount - one.startCount);
   }
 
@@ -122,17 +113,13 @@ export class LeaseLimits {
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = {
-      starts: new HolderStarts({ isPausing: holder !== undefined }),
-      holders: holder && new Buckets(holder, HOLDERS_KEPT_MAX),
+      brake: new RestartBrake({ isPausing: holder !== undefined }),
+      holders: holder && new TokenBuckets(holder, KEY_COUNT_MAX),
     };
-    // Known tokens only: an operator made each of them.
+    // Valid tokens only: an operator made each of them.
     this.#states.set(key, state);
     return state;
   }
-}
-
-function placeIn(buckets: Buckets | undefined, name: string, nowMs: number) {
-  return buckets && { buckets, place: buckets.placeOf(name, nowMs) };
 }
 
 function tooFast(waitMs: number): CoordinatorError {

@@ -4,23 +4,22 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import type { Door } from "../http/access.js";
-import { ACCESSES_OF, type Caller } from "../http/caller.js";
+import { type Authenticator, PERMISSIONS_OF, type Principal } from "../http/auth.js";
 import { digestOf, TOKEN_PATTERN, type TokenRecord } from "./token.js";
 
 interface KnownToken {
   readonly digest: Buffer;
-  readonly caller: Caller;
+  readonly principal: Principal;
   /** Equal for records that grant the same access. */
   readonly key: string;
 }
 
 export type IsEqual = (one: Buffer, other: Buffer) => boolean;
 
-export class TokenDoor implements Door {
+export class TokenDoor implements Authenticator {
   readonly #isEqual: IsEqual;
   #known: readonly KnownToken[] = [];
-  #callers: ReadonlySet<Caller> = new Set();
+  #principals: ReadonlySet<Principal> = new Set();
 
   /** @param isEqual compares two digests in constant time; others are for tests. */
   constructor(records: readonly TokenRecord[], isEqual: IsEqual = timingSafeEqual) {
@@ -28,47 +27,47 @@ export class TokenDoor implements Door {
     this.replace(records);
   }
 
-  callerOf({ raw }: FastifyRequest): Caller | undefined {
+  authenticate({ raw }: FastifyRequest): Principal | undefined {
     const token = bearerTokenIn(raw.rawHeaders);
-    return token === undefined ? undefined : this.callerOfToken(token);
+    return token === undefined ? undefined : this.principalOf(token);
   }
 
   /**
-   * Returns the caller with this token; undefined for an unknown token. The same object for the same token, as long as `knows` holds.
+   * Returns the principal with this token; undefined for an unknown token. The same object for the same token, as long as `isValid` holds.
    * Takes equally long for every token, known or not.
    */
-  callerOfToken(token: string): Caller | undefined {
+  principalOf(token: string): Principal | undefined {
     if (!TOKEN_PATTERN.test(token)) return undefined;
     const digest = digestOf(token);
-    let found: Caller | undefined;
-    for (const { digest: known, caller } of this.#known) {
+    let found: Principal | undefined;
+    for (const { digest: known, principal } of this.#known) {
       // No early end: the time must not tell how far down the list a guess came.
-      if (this.#isEqual(known, digest)) found = caller;
+      if (this.#isEqual(known, digest)) found = principal;
     }
     return found;
   }
 
-  /** Whether the token of a caller was neither revoked nor changed. */
-  knows(caller: Caller): boolean {
-    return this.#callers.has(caller);
+  /** Whether the token of a principal was neither revoked nor changed. */
+  isValid(principal: Principal): boolean {
+    return this.#principals.has(principal);
   }
 
   /** From now on these tokens grant access, and no others. */
   replace(records: readonly TokenRecord[]): void {
     const before = new Map(this.#known.map((token) => [token.key, token]));
     this.#known = records.map((record) => before.get(keyOf(record)) ?? knownToken(record));
-    this.#callers = new Set(this.#known.map(({ caller }) => caller));
+    this.#principals = new Set(this.#known.map(({ principal }) => principal));
   }
 }
 
 function knownToken(record: TokenRecord): KnownToken {
   const { id, sha256, role, namespaces } = record;
-  const caller = {
+  const principal = {
     tokenId: id,
-    accesses: ACCESSES_OF[role],
+    permissions: PERMISSIONS_OF[role],
     namespaces: namespaces === "all" ? namespaces : new Set(namespaces),
   };
-  return { digest: Buffer.from(sha256, "hex"), caller, key: keyOf(record) };
+  return { digest: Buffer.from(sha256, "hex"), principal, key: keyOf(record) };
 }
 
 function keyOf({ sha256, role, namespaces }: TokenRecord): string {

@@ -7,7 +7,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { z } from "zod";
-import { ROLES } from "../http/caller.js";
+import { ROLES } from "../http/auth.js";
 
 /** 32 bytes in base64url. */
 export const TOKEN_PATTERN = /^cn_[A-Za-z0-9_-]{43}$/;

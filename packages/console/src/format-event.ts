@@ -1,0 +1,101 @@
+/** The events of the stream as sentences. Pure. */
+import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { formatCount, formatLabels, formatNumber, formatRuns } from "./format.js";
+
+type Formatter = (fields: Readonly<Record<string, unknown>>, event: OperatorEvent) => string;
+
+/** Events that are not about the guard. */
+const ORDINARY: ReadonlySet<string> = new Set([
+  "lease",
+  "leases",
+  "start",
+  "stop",
+  "pin",
+  "labels",
+  "ledger_trimmed",
+  "ledger_not_trimmed",
+  "hang_up_ignored",
+  "log_lines_lost",
+]);
+
+const SENTENCES: Readonly<Record<string, Formatter>> = {
+  lease: ({ firstRun, runCount, holder }) =>
+    `${formatRuns(number(firstRun), number(runCount))} leased to ${text((holder as { name?: unknown } | undefined)?.name)}`,
+  leases: ({ leaseCount, runCount }) =>
+    `${formatCount(number(leaseCount), "more lease")} in the same second, ${formatCount(number(runCount), "run")}`,
+  refusal: ({ reason }, { code }) => `refused (${code ?? "?"}): ${text(reason)}`,
+  refusals: ({ refusalCount }, { code }) =>
+    `${formatCount(number(refusalCount), "more refusal")} in the same second (${code ?? "?"})`,
+  repeated: ({ of, eventCount }) =>
+    `${formatNumber(number(eventCount))} more in the same second: ${text(of).replaceAll("_", " ")}`,
+  in_doubt: ({ explanation }) => `in doubt: ${text(explanation)}`,
+  fenced: ({ explanation }) => `fenced: ${text(explanation)}`,
+  open: () => "leasing is open",
+  jump: ({ before, mark, reason }) =>
+    `jumped from run ${formatNumber(number(before))} to run ${formatNumber(number(mark))}, because of ${text(reason)}; the runs between are never leased`,
+  burnt: ({ firstRun, runCount, reason }) =>
+    `${formatRuns(number(firstRun), number(runCount))} burnt, and never handed out: ${text(reason)}`,
+  alarm: ({ explanation }) => `alarm: ${text(explanation)}`,
+  alarm_ended: ({ name }) => `the alarm ${text(name).replaceAll("_", " ")} is over`,
+  ledger_trimmed: ({ leaseCount }) => `${formatCount(number(leaseCount), "lease")} trimmed from the store, into a file`,
+  labels: ({ labels }) =>
+    `the namespace has new labels: ${formatLabels((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
+  init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
+  pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
+  run_beyond_mark: ({ lastRun, mark }) =>
+    `an importer holds run ${formatNumber(number(lastRun))}, and the mark is ${formatNumber(number(mark))}`,
+  clocks_disagree: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
+  preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
+  start: ({ release }) => `the coordinator started, release ${text(release)}`,
+  stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,
+};
+
+export function formatEvent(event: OperatorEvent): string {
+  const formatter = Object.hasOwn(SENTENCES, event.event) ? SENTENCES[event.event] : undefined;
+  if (formatter !== undefined) return formatter(event.fields, event);
+  // The names of the others explain themselves.
+  const { reason, explanation, what, endsAt } = event.fields;
+  return [event.event.replaceAll("_", " "), reason ?? explanation ?? what ?? endsAt]
+    .filter(Boolean)
+    .map(text)
+    .join(": ");
+}
+
+/** Whether the event is about the guard, the store, or an importer that was rejected. */
+export function isAboutGuard(event: OperatorEvent): boolean {
+  const name = event.event === "repeated" ? text(event.fields["of"]) : event.event;
+  return !ORDINARY.has(name) && isAboutImporters(event);
+}
+
+/** All but rejected requests of pages and terminals, whose user knows of them. */
+export function isAboutImporters({ event, fields }: OperatorEvent): boolean {
+  const { path } = fields;
+  return event !== "refusal" || typeof path !== "string" || /\/(leases|report)$/.test(path);
+}
+
+interface EventLine {
+  readonly event: OperatorEvent;
+  readonly sentence: string;
+  /** How many events in a row have this sentence; `event` is the newest of them. */
+  readonly count: number;
+}
+
+/** One line for each event, newest first, and for repeated ones together. */
+export function eventLines(events: readonly OperatorEvent[]): readonly EventLine[] {
+  const lines: EventLine[] = [];
+  for (const event of events) {
+    const sentence = formatEvent(event);
+    const last = lines.at(-1);
+    if (last?.sentence === sentence) lines[lines.length - 1] = { ...last, count: last.count + 1 };
+    else lines.push({ event, sentence, count: 1 });
+  }
+  return lines;
+}
+
+function number(value: unknown): number {
+  return typeof value === "number" ? value : Number.NaN;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}

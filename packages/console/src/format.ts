@@ -1,0 +1,117 @@
+/** Numbers, times and texts as people read them. Pure. */
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365.25 * DAY_MS;
+
+const UNITS: readonly (readonly [lengthMs: number, name: string])[] = [
+  [YEAR_MS, "year"],
+  [DAY_MS, "day"],
+  [HOUR_MS, "hour"],
+  [MINUTE_MS, "minute"],
+  [SECOND_MS, "second"],
+];
+
+const MAGNITUDES: readonly (readonly [size: number, name: string])[] = [
+  [1e12, "trillion"],
+  [1e9, "billion"],
+  [1e6, "million"],
+];
+
+/** 1,073,741,823 */
+export function formatNumber(value: number): string {
+  return value.toLocaleString("en-US", { maximumFractionDigits: 1 });
+}
+
+/** 1 run, 2 runs */
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** 17.5 trillion, rounded down; below a million every digit. */
+export function formatLargeNumber(value: number): string {
+  const [size, name] = MAGNITUDES.find(([size]) => value >= size) ?? [];
+  return size === undefined ? formatNumber(value) : `${formatNumber(Math.floor((value / size) * 10) / 10)} ${name}`;
+}
+
+/** Rounded down, and never to 0 %. */
+export function formatShare(share: number): string {
+  if (share > 0 && share < 0.001) return "below 0.1 %";
+  return `${formatNumber(Math.floor(share * 1000) / 10)} %`;
+}
+
+/** 14 seconds, 3 hours, 12 days: the greatest unit alone. */
+export function formatDuration(lengthMs: number): string {
+  if (lengthMs < SECOND_MS) return "a moment";
+  const [unitMs, name] = UNITS.find(([unitMs]) => lengthMs >= unitMs) ?? [SECOND_MS, "second"];
+  return formatCount(Math.floor(lengthMs / unitMs), name);
+}
+
+/** For "in the last …": hour, day, 3 days. */
+export function formatWindow(lengthMs: number): string {
+  return formatDuration(lengthMs).replace(/^1 /, "");
+}
+
+export function formatAge(atMs: number, nowMs: number): string {
+  return nowMs - atMs < SECOND_MS ? "just now" : `${formatDuration(nowMs - atMs)} ago`;
+}
+
+/** 2026-11-21 17:03:09, in the time zone of the reader. */
+export function formatDateTime(atMs: number): string {
+  const date = new Date(atMs);
+  if (Number.isNaN(date.getTime())) return "no date";
+  return `${formatDate(atMs)} ${formatTime(atMs)}:${twoDigits(date.getSeconds())}`;
+}
+
+function formatTime(atMs: number): string {
+  const date = new Date(atMs);
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
+}
+
+function formatDate(atMs: number): string {
+  const date = new Date(atMs);
+  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+}
+
+/** When the runs will end, as exactly as it matters. Null: later than any date. */
+export function formatEnd(atMs: number | null, nowMs: number): string {
+  if (atMs === null) return "in no year that a calendar has";
+  const years = (atMs - nowMs) / YEAR_MS;
+  if (years > 10_000) return `in more than ${formatLargeNumber(10 ** Math.floor(Math.log10(years)))} years`;
+  if (years > 10) return `in the year ${new Date(atMs).getFullYear()}`;
+  return `on ${formatDate(atMs)}`;
+}
+
+/** A message of the coordinator, which begins in lower case and has times in UTC. */
+export function formatMessage(text: string): string {
+  const local = text.replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (instant) => formatDateTime(Date.parse(instant)));
+  return local.charAt(0).toUpperCase() + local.slice(1);
+}
+
+/** The commands that a message of the coordinator quotes. */
+export function commandsIn(explanation: string): readonly string[] {
+  return [...explanation.matchAll(/`(callnumber [^`]+)`/g)].map(([, command]) => command as string);
+}
+
+export function formatLabels(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
+}
+
+/** run 7, runs 7 to 9 */
+export function formatRuns(firstRun: number, runCount: number): string {
+  if (runCount === 1) return `run ${formatNumber(firstRun)}`;
+  return `runs ${formatNumber(firstRun)} to ${formatNumber(firstRun + runCount - 1)}`;
+}
+
+/** With every character escaped that is not seen, or that turns the order of others: `\u{202e}`. */
+export function escapeText(text: string): string {
+  return text.replace(/[^\P{C}\n]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}

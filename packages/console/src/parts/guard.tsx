@@ -1,0 +1,40 @@
+/** Whether a namespace leases, in a sentence. */
+import type { GuardAnswer } from "@callnumber/protocol/wire";
+import type { ComponentChildren } from "preact";
+import { formatMessage } from "../format.js";
+import { Notice } from "./loaded.js";
+import { Duration } from "./time.js";
+
+type Guard = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
+
+export const STATE_TITLES: Readonly<Record<GuardAnswer["state"], string>> = {
+  open: "Leasing is open",
+  in_doubt: "Leasing waits: in doubt",
+  fenced: "Leasing is fenced",
+};
+
+export const STATE_KINDS = { open: "good", in_doubt: "warning", fenced: "critical" } as const;
+
+/** `children`: what to do, shown when it does not lease. */
+export function GuardNotice({ guard, children }: { guard: Guard; children: ComponentChildren }) {
+  const { state, sinceMs, explanation } = guard;
+  return (
+    <>
+      {/* Apart from the visible title, whose age would be read out each second. */}
+      <p class="unseen" role="status">
+        {STATE_TITLES[state]}
+      </p>
+      <Notice
+        kind={STATE_KINDS[state]}
+        title={
+          <>
+            {STATE_TITLES[state]}, for <Duration sinceMs={sinceMs} /> now
+          </>
+        }
+      >
+        {state !== "open" && <p>{formatMessage(explanation)}</p>}
+        {state !== "open" && children}
+      </Notice>
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+/**
+ * Authentication and permissions. Every route names the permission that it needs. A request is checked when its head has arrived, before
+ * anything else of it is read, and again when its body is there.
+ * A path with `:namespace` is about that namespace, every other path is about all of them.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { TypedApp } from "./app.js";
+import type { ErrorResponses, Rejection } from "./error-response.js";
+
+/** Roles of tokens. `lease`: an importer · `read`: reads · `operator`: reads, and changes what operators write. */
+export const ROLES = ["lease", "read", "operator"] as const;
+export type Role = (typeof ROLES)[number];
+
+/**
+ * `public`: every client · `lease`: leases runs and reports on them · `read`: reads · `change`: changes what operators write · `settings`:
+ * reads how the coordinator was started.
+ */
+export type Permission = "public" | "lease" | "read" | "change" | "settings";
+
+/** The client behind a request, as far as its token identifies it. */
+export interface Principal {
+  /** First eight hex digits of the SHA-256 of the token; null where no token is required. */
+  readonly tokenId: string | null;
+  readonly permissions: ReadonlySet<Permission>;
+  readonly namespaces: ReadonlySet<string> | "all";
+}
+
+/** No more than the work of each role needs: a reader discards no run, and a stolen importer's token shows nothing. */
+export const PERMISSIONS_OF: Readonly<Record<Role, ReadonlySet<Permission>>> = {
+  lease: new Set(["public", "lease"]),
+  read: new Set(["public", "read"]),
+  operator: new Set(["public", "read", "change", "settings"]),
+};
+
+/** Every client, where no token is required. */
+export const UNRESTRICTED: Principal = {
+  tokenId: null,
+  permissions: new Set(["public", "lease", "read", "change", "settings"]),
+  namespaces: "all",
+};
+
+const ANONYMOUS: Principal = { tokenId: null, permissions: new Set(["public"]), namespaces: new Set() };
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    readonly permission?: Permission;
+    /** The route itself filters its response by the namespaces of the client: clients with some of them may call it, too. */
+    readonly isFiltered?: boolean;
+  }
+  interface FastifyRequest {
+    /** Unset for a request that was rejected before authentication, and for the console's files. */
+    principal: Principal;
+  }
+}
+
+export interface Authenticator {
+  /** Returns undefined for a request without exactly one valid token. */
+  authenticate(request: FastifyRequest): Principal | undefined;
+  /**
+   * Returns whether a principal of before would still be authenticated. Called when the whole request is there, and before each write to an
+   * event stream.
+   */
+  isValid(principal: Principal): boolean;
+}
+
+/** Requires no token. */
+export const NO_AUTH: Authenticator = { authenticate: () => UNRESTRICTED, isValid: () => true };
+
+export const FORBIDDEN = "the token is not good for this: another role or another namespace is needed";
+
+/** From here on every route must name its permission, and no request without it reaches one. */
+export function registerAuth(app: TypedApp, authenticator: Authenticator, errors: ErrorResponses): void {
+  app.decorateRequest("principal", null as never);
+  app.addHook("onRoute", ({ method, url, config }) => {
+    if (config?.permission === undefined) throw new Error(`broken invariant: ${method} ${url} names no permission`);
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    const rejection = authorize(request, reply, authenticator);
+    if (rejection === undefined) done();
+    else reply.send(errors.reject(rejection, request, reply));
+  });
+  // A body may arrive long after its head, and a token may be revoked in between.
+  app.addHook("preHandler", (request, reply, done) => {
+    if (permissionFor(request) === "public" || authenticator.isValid(request.principal)) done();
+    else reply.send(errors.reject(unauthorized(reply), request, reply));
+  });
+}
+
+/** Returns whether `GET /v1/settings` is open to the client. */
+export function canReadSettings(principal: Principal | null | undefined): boolean {
+  return principal?.namespaces === "all" && principal.permissions.has("settings");
+}
+
+export function canRead({ namespaces }: Principal, namespace: string): boolean {
+  return namespaces === "all" || namespaces.has(namespace);
+}
+
+function permissionFor({ routeOptions }: FastifyRequest): Permission {
+  return routeOptions.config.permission ?? "public";
+}
+
+function unauthorized(reply: FastifyReply): Rejection {
+  reply.header("www-authenticate", "Bearer");
+  return { code: "unauthorized", message: "a token is needed that this coordinator knows" };
+}
+
+function authorize(request: FastifyRequest, reply: FastifyReply, authenticator: Authenticator): Rejection | undefined {
+  const permission = permissionFor(request);
+  const principal = authenticator.authenticate(request);
+  if (permission === "public") {
+    request.principal = principal ?? ANONYMOUS;
+    return undefined;
+  }
+  if (principal === undefined) return unauthorized(reply);
+  request.principal = principal;
+  const { isFiltered = false } = request.routeOptions.config;
+  const { namespace } = (request.params ?? {}) as { namespace?: string };
+  const isInReach =
+    namespace === undefined ? isFiltered || principal.namespaces === "all" : canRead(principal, namespace);
+  if (isInReach && principal.permissions.has(permission)) return undefined;
+  return { code: "forbidden", message: FORBIDDEN };
+}

@@ -1,0 +1,83 @@
+/**
+ * Rejects requests that a browser sends for a page of another site. A browser has whatever access its machine has: where no token is
+ * required, that is all. Programs send none of the headers below.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import type { FastifyRequest } from "fastify";
+import { isLoopback } from "../loopback.js";
+import type { TypedApp } from "./app.js";
+import type { ErrorResponses } from "./error-response.js";
+
+/** With a slash at its end. */
+const CONSOLE = OPERATOR_ROUTES.console;
+
+/** The hosts under which requests are answered. */
+export interface HostNames {
+  /** `loopback`: `localhost` and the addresses of this machine alone. `any`: every address, and `localhost`. */
+  readonly addresses: "loopback" | "any";
+  /** Further names, in lower case, without a port. */
+  readonly names: ReadonlySet<string>;
+}
+
+const ALLOWED_HOSTS: Readonly<Record<HostNames["addresses"], string>> = {
+  loopback: "localhost, 127.0.0.1 and [::1]",
+  any: "an address, localhost",
+};
+
+/** Call it before routes are registered. */
+export function rejectOtherSites(app: TypedApp, errors: ErrorResponses): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!isFromOtherSite(request)) done();
+    else {
+      const message = "pages of other sites may not ask here";
+      reply.send(errors.reject({ code: "forbidden", message }, request, reply));
+    }
+  });
+}
+
+/**
+ * A page may also give its own name our address, and then send requests as if it were ours (DNS rebinding). They carry that name as their
+ * host: only addresses, which no page can have as its name, and known names are accepted. With tokens this is not needed.
+ */
+export function rejectOtherHosts(app: TypedApp, hostNames: HostNames, errors: ErrorResponses): void {
+  const message =
+    `without tokens requests must name one of these as their host: ${ALLOWED_HOSTS[hostNames.addresses]} and what serve --allow-host names; ` +
+    "a proxy in front must send one of them, or the coordinator needs tokens (serve --tokens-file)";
+  app.addHook("onRequest", (request, reply, done) => {
+    if (isAllowedHost(request.headers.host, hostNames)) done();
+    else reply.send(errors.reject({ code: "forbidden", message }, request, reply));
+  });
+}
+
+/** Returns whether a `Host` header, with any port, is one of them. */
+export function isAllowedHost(host: string | undefined, { addresses, names }: HostNames): boolean {
+  const [, inBrackets, plain = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{0,5})?$/.exec(host ?? "") ?? [];
+  if (inBrackets !== undefined) return inBrackets === "::1" || (addresses === "any" && isIP(inBrackets) === 6);
+  return isLoopback(plain) || names.has(plain.toLowerCase()) || (addresses === "any" && isIP(plain) === 4);
+}
+
+/** By headers that browsers set and that a page can't change. Browsers send `Sec-Fetch-Site` over TLS and on loopback. */
+function isFromOtherSite(request: FastifyRequest): boolean {
+  const { origin, "sec-fetch-site": site } = request.headers;
+  if (site !== undefined) return site !== "none" && site !== "same-origin" && !isLinkToConsole(request);
+  // Scripts and styles carry `Origin` also for a page of their own site. They are the same in every copy of a release.
+  const isAsset = request.method === "GET" && request.url.startsWith(`${CONSOLE}assets/`);
+  return origin !== undefined && !isAsset && !isOwnOrigin(origin, request.headers);
+}
+
+/** A person follows a link to the console, which reads nothing but its page. */
+function isLinkToConsole({ method, url, headers }: FastifyRequest): boolean {
+  const [path] = url.split("?");
+  const isPage = method === "GET" && (path === CONSOLE || path === CONSOLE.slice(0, -1));
+  return isPage && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
+}
+
+/** With any scheme: a proxy in front may speak TLS for us. */
+function isOwnOrigin(origin: string, { host }: IncomingHttpHeaders): boolean {
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: originHost } = new URL(origin);
+  const own = `${protocol}//${host}`;
+  return /^https?:$/.test(protocol) && URL.canParse(own) && new URL(own).host === originHost;
+}

@@ -1,0 +1,82 @@
+/**
+ * `/console/`: the operators' page, as the build left it in this package. Its files are the same in every copy of this release, so every
+ * client may load them. Each has a route of its own: no request names a path in the file system.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
+import helmet from "@fastify/helmet";
+import fastifyStatic from "@fastify/static";
+import type { FastifyInstance } from "fastify";
+
+const BUILT = fileURLToPath(new URL("../../dist/console/", import.meta.url));
+const ROOT = OPERATOR_ROUTES.console;
+
+/** The names of built scripts and styles change with their content. */
+const IMMUTABLE = "public, max-age=31536000, immutable";
+
+/** What the page needs, from here: no markup made of text, no inline script or style, no form that leaves it, no frame around it. */
+const POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+    requireTrustedTypesFor: ["'script'"],
+    trustedTypes: ["'none'"],
+  },
+};
+
+/** A link, as nothing is redirected. Relative, so that it works behind a path prefix, too. */
+const WITHOUT_SLASH = `<!doctype html><html lang="en"><title>Callnumber</title><p><a href="console/">The console</a></p></html>`;
+
+const NOT_BUILT = `<!doctype html><html lang="en"><title>Callnumber</title><p>The console was not built. Build it with <code>npm run bootstrap</code>, and start the coordinator again.</p></html>`;
+
+/** Register it before the hooks that authenticate: they don't run for these files. */
+export async function registerConsole(app: FastifyInstance): Promise<void> {
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("vary", "accept-encoding");
+    if (request.url.startsWith(`${ROOT}assets/`)) reply.header("cache-control", IMMUTABLE);
+    // Over plain HTTP to another machine a browser ignores this header and logs an error. There it sends no `Sec-Fetch-Site` either.
+    if (request.headers["sec-fetch-site"] !== undefined) reply.header("cross-origin-opener-policy", "same-origin");
+    done();
+  });
+  await app.register(helmet, {
+    contentSecurityPolicy: POLICY,
+    xFrameOptions: { action: "deny" },
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    // It would hold for other ports of this host, too.
+    strictTransportSecurity: false,
+  });
+  sendPage(app, ROOT.slice(0, -1), WITHOUT_SLASH);
+  if (!existsSync(join(BUILT, "index.html"))) {
+    sendPage(app, ROOT, NOT_BUILT);
+    return;
+  }
+  await app.register(fastifyStatic, {
+    root: BUILT,
+    prefix: ROOT,
+    wildcard: false,
+    decorateReply: false,
+    // The hook above decides what is cached. No client needs a part of a file.
+    cacheControl: false,
+    etag: false,
+    lastModified: false,
+    acceptRanges: false,
+    preCompressed: true,
+    globIgnore: ["**/*.gz"],
+  });
+}
+
+function sendPage(app: FastifyInstance, path: string, html: string): void {
+  app.get(path, { exposeHeadRoute: true, schema: { hide: true } }, async (_request, reply) =>
+    reply.type("text/html; charset=utf-8").send(html),
+  );
+}

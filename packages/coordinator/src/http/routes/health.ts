@@ -1,0 +1,120 @@
+/** The coordinator itself: `/healthz`, `/readyz`, `/metrics`, `/openapi.json` and `/v1/settings`. */
+import { type Finding, OPERATOR_ROUTES, type SettingsAnswer } from "@callnumber/protocol/operator";
+import { settingsAnswerSchema } from "@callnumber/protocol/operator-schemas";
+import { ROUTES } from "@callnumber/protocol/wire";
+import { z } from "zod";
+import type { Coordinator } from "../../coordinator.js";
+import { CoordinatorError } from "../../errors.js";
+import type { Metrics } from "../../metrics/metrics.js";
+import type { Readiness } from "../../readiness.js";
+import type { TypedApp } from "../app.js";
+import { canRead, type Principal } from "../auth.js";
+import { errorResponses } from "../error-response.js";
+import type { NodeServers } from "../node-servers.js";
+
+/** What does not change while it runs. */
+export type StartedWith = Pick<SettingsAnswer, "store" | "startedAtMs" | "settings" | "commands">;
+
+interface SettingsSources {
+  readonly startedWith: StartedWith;
+  readonly release: string;
+  readonly servers: Pick<NodeServers, "material">;
+  readonly coordinator: { readonly findings: () => Promise<readonly Finding[]> };
+}
+
+/** `/healthz`: the process responds. `/readyz`: leases can be expected to succeed. */
+export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
+  let check: Promise<Readiness> | undefined;
+  app.get(
+    ROUTES.health,
+    {
+      exposeHeadRoute: true,
+      config: { permission: "public" },
+      schema: { summary: "The process answers", response: { 200: z.object({ healthy: z.literal(true) }) } },
+    },
+    async () => ({ healthy: true as const }),
+  );
+  app.get(
+    ROUTES.readiness,
+    {
+      // Load balancers send HEAD.
+      exposeHeadRoute: true,
+      config: { permission: "public" },
+      schema: {
+        summary: "The store answers, and at least one namespace leases",
+        response: {
+          200: z.object({
+            ready: z.literal(true),
+            namespaces: z.array(z.string()).readonly(),
+            unavailable: z.array(z.object({ namespace: z.string(), code: z.string() })).readonly(),
+          }),
+          ...errorResponses,
+        },
+      },
+    },
+    async ({ principal }) => {
+      // Requests of the same moment share one check: unauthenticated clients may send them, and each check asks the store.
+      check ??= coordinator.mustBeReady().finally(() => {
+        check = undefined;
+      });
+      const { namespaces, unavailable } = await readinessFor(check, principal);
+      return {
+        ready: true as const,
+        namespaces: namespaces.filter((namespace) => canRead(principal, namespace)),
+        unavailable: unavailable
+          .filter(({ namespace }) => canRead(principal, namespace))
+          .map(({ namespace, error }) => ({ namespace, code: error.code })),
+      };
+    },
+  );
+}
+
+/** Every client may learn that it is not ready; the reason names namespaces and the store. */
+async function readinessFor(check: Promise<Readiness>, principal: Principal): Promise<Readiness> {
+  try {
+    return await check;
+  } catch (error) {
+    if (principal.namespaces === "all" || !(error instanceof CoordinatorError)) throw error;
+    const { code, retryAfterMs } = error;
+    const message = "no namespace leases. A token for all namespaces shows why";
+    throw new CoordinatorError(code, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
+}
+
+/** The figures of this process, for Prometheus. Responds also when the store does not. */
+export function metricsRoute(app: TypedApp, metrics: Metrics): void {
+  app.get(OPERATOR_ROUTES.metrics, { config: { permission: "read" }, schema: { hide: true } }, async (_, reply) => {
+    reply.type(metrics.contentType);
+    return await metrics.text();
+  });
+}
+
+/** Describes all routes, as none is added while the server listens. Made once: unauthenticated clients may request it, and it takes milliseconds. */
+export function openApiRoute(app: TypedApp): void {
+  let text: string | undefined;
+  app.get(ROUTES.openApi, { config: { permission: "public" }, schema: { hide: true } }, async (_, reply) => {
+    text ??= JSON.stringify(app.swagger());
+    reply.type("application/json; charset=utf-8");
+    return await reply.send(text as never);
+  });
+}
+
+/** How this coordinator was started, for `callnumber doctor`. For operators alone: it names paths and hosts. Secrets were removed before. */
+export function settingsRoute(app: TypedApp, { startedWith, release, servers, coordinator }: SettingsSources): void {
+  app.get(
+    OPERATOR_ROUTES.settings,
+    {
+      config: { permission: "settings" },
+      schema: {
+        summary: "How the coordinator was started, without secrets",
+        response: { 200: settingsAnswerSchema, ...errorResponses },
+      },
+    },
+    async () => ({
+      release,
+      ...startedWith,
+      certificateEndsAtMs: servers.material?.endsAtMs ?? null,
+      findings: await coordinator.findings(),
+    }),
+  );
+}
