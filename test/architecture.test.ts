@@ -48,7 +48,7 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the commands about numbering schemes start at once, and are given what prints and locks: no store, no server, no client, no schema library",
+      "the commands about numbering schemes start at once, and are given what prints: no store, no server, no client, no schema library",
     files: /^packages\/schemes\/src\/commands\//,
     allowed:
       /^(packages\/schemes\/src\/.*|@callnumber\/protocol\/codec|commander|node:(crypto|fs|os|path|process|timers\/promises))$/,

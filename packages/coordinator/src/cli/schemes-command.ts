@@ -1,8 +1,6 @@
-/** `schemes`: the commands of packages/schemes, which print, fail and lock as all others do. */
+/** `schemes`: the commands of packages/schemes, which print and fail as all others do. */
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
-import { holderOfLock, makeLockFile } from "../lock-file.js";
-import { realPathOf } from "../real-path.js";
 import { visibleLines } from "../shown-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { paintFor } from "./colours.js";
@@ -25,6 +23,5 @@ export function schemesCommand(): Command {
     table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
     answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer: (line) => answer(withoutTokens(line)) }),
     withoutSecrets: (text) => withoutPasswords([text]).join(""),
-    files: { realPathOf, makeLockFile, holderOfLock },
   });
 }

@@ -1,19 +1,23 @@
-/** The ways to write a number that schemes have in common. A rule may read generously: `reading.ts` accepts only what it writes the same way. */
-import { BASE2, BASE16, BASE62, fromDigits, inDigits } from "./positional.js";
+/** The encodings that schemes have in common. A rule may read too much: a scheme accepts only a text that the rule writes the same way. */
+import { DIGITS } from "@callnumber/protocol/codec";
 
-export interface SpellingRule {
+/** Digits by rising value. */
+export const BASE62 = DIGITS;
+export const BASE16 = "0123456789abcdef";
+
+export interface EncodingRule {
   /** As `decimal`, `base62`, `as printed`. */
   readonly name: string;
   /** What such a text looks like, for the reason why one is none: `8 base62 characters`. */
   readonly looksLike: string;
-  /** Undefined where this spelling has no way to write the number. */
+  /** Undefined where this encoding cannot write the number. */
   write(number: bigint): string | undefined;
-  /** Every number that the text may stand for, the likeliest first. Must be cheap for a text of any length. */
+  /** Every number that the text may mean, the likeliest first. Must be cheap for a text of any length. */
   read(text: string): readonly bigint[];
 }
 
 /** No leading zeros, up to `digitCountMax` digits. */
-export function decimal(name: string, digitCountMax: number): SpellingRule {
+export function decimal(name: string, digitCountMax: number): EncodingRule {
   const shape = new RegExp(`^(0|[1-9][0-9]{0,${digitCountMax - 1}})$`);
   return {
     name,
@@ -24,12 +28,12 @@ export function decimal(name: string, digitCountMax: number): SpellingRule {
 }
 
 /** Leading zeros up to exactly `width` digits. */
-export function paddedDecimal(name: string, width: number): SpellingRule {
+export function paddedDecimal(name: string, width: number): EncodingRule {
   return fixedWidth(name, "0123456789", width, "", `${width} decimal digits`);
 }
 
 /** As a signed BIGINT column shows 64 bits: from 2^63 on, negative. */
-export function signed64(name: string): SpellingRule {
+export function signed64(name: string): EncodingRule {
   const shape = /^(0|-?[1-9][0-9]{0,18})$/;
   return {
     name,
@@ -39,19 +43,19 @@ export function signed64(name: string): SpellingRule {
   };
 }
 
-export function base62(name: string, width: number, alphabet = BASE62): SpellingRule {
+export function base62(name: string, width: number, alphabet = BASE62): EncodingRule {
   const base = alphabet.length;
   return fixedWidth(name, alphabet, width, "", `${width} base${base} characters`);
 }
 
 /** With `0x` before it, so that it is never taken for a decimal. */
-export function hex(bits: number): SpellingRule {
+export function hex(bits: number): EncodingRule {
   return fixedWidth("hex", BASE16, Math.ceil(bits / 4), "0x", `0x and ${Math.ceil(bits / 4)} lower-case hex digits`);
 }
 
 /** With `0b` before it, so that it is never taken for a decimal. */
-export function binary(bits: number): SpellingRule {
-  return fixedWidth("binary", BASE2, bits, "0b", `0b and ${bits} binary digits`);
+export function binary(bits: number): EncodingRule {
+  return fixedWidth("binary", "01", bits, "0b", `0b and ${bits} binary digits`);
 }
 
 /** Exactly `width` digits of `alphabet` behind `prefix`. */
@@ -61,7 +65,7 @@ export function fixedWidth(
   width: number,
   prefix: string,
   looksLike: string,
-): SpellingRule {
+): EncodingRule {
   return {
     name,
     looksLike,
@@ -72,4 +76,25 @@ export function fixedWidth(
       return number === undefined ? [] : [number];
     },
   };
+}
+
+/** `number` in the digits of `alphabet`, with leading zeros up to `width` characters; longer where it does not fit. */
+export function inDigits(number: bigint, alphabet: string, width = 1): string {
+  const base = BigInt(alphabet.length);
+  let text = "";
+  for (let rest = number; rest > 0n; rest /= base) text = alphabet.charAt(Number(rest % base)) + text;
+  return text.padStart(width, alphabet.charAt(0));
+}
+
+/** The number that `text` writes; undefined where a character is no digit of `alphabet`, or there is none at all. */
+export function fromDigits(text: string, alphabet: string): bigint | undefined {
+  if (text === "") return undefined;
+  const base = BigInt(alphabet.length);
+  let number = 0n;
+  for (const character of text) {
+    const digit = alphabet.indexOf(character);
+    if (digit < 0) return undefined;
+    number = number * base + BigInt(digit);
+  }
+  return number;
 }
