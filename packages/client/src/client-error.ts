@@ -1,5 +1,5 @@
 /** The one error class of this package. */
-import type { ClientErrorCode } from "@callnumber/protocol/wire";
+import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 /**
  * Something outside the importer stands in the way of a call number. The code is stable, the message is for people.

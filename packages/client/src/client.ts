@@ -11,7 +11,7 @@
  */
 import process from "node:process";
 import { CALL_NUMBER_LENGTH, type CallNumber, SEQUENCE_COUNT, SEQUENCE_MAX } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/wire";
+import { LEASE_RUN_COUNT_MAX, ledgerIdOf } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 import { EventLoop } from "./event-loop.js";
 import { closedError, LeaseBuffer } from "./lease-buffer.js";

@@ -1,5 +1,5 @@
 /** Why a `fetch` was rejected, and what to change: the platform's own message names neither. */
-import type { ClientErrorCode } from "@callnumber/protocol/wire";
+import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 export interface FetchFailure {
   /** `coordinator_unreachable` when the same request may succeed later. */

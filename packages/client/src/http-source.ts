@@ -9,7 +9,7 @@ import {
   type LeaseRequest,
   pathOf,
   type ReportRequest,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/http-api";
 import { boundedText } from "./bounded-text.js";
 import { ClientError } from "./client-error.js";
 import { type FetchFailure, fetchFailure } from "./fetch-failure.js";

@@ -1,5 +1,5 @@
 export type { CallNumber } from "@callnumber/protocol/codec";
-export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";
+export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/http-api";
 export { boundedText } from "./bounded-text.js";
 export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
 export { ClientError } from "./client-error.js";

@@ -25,7 +25,7 @@ import {
   type Lease,
   ledgerIdOf,
   type ReportRequest,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/http-api";
 import { retryDelayMs } from "./backoff.js";
 import { ClientError } from "./client-error.js";
 import { checkedLease } from "./lease-check.js";

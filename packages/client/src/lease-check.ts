@@ -4,7 +4,7 @@
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";
+import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 
 /** It ends in messages, in archives and at terminals; a coordinator's own has 66 characters at most. */

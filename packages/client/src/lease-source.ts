@@ -2,7 +2,7 @@
  * Where leases come from: the port between the lease buffer and a coordinator, over HTTP or in the same process.
  * A coordinator fits it by shape.
  */
-import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/wire";
+import type { Lease, LeaseRequest, ReportRequest } from "@callnumber/protocol/http-api";
 
 export interface CallOptions {
   /** Aborted when the client closes or the request takes too long. */

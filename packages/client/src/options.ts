@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import process from "node:process";
-import type { Holder, Lease } from "@callnumber/protocol/wire";
+import type { Holder, Lease } from "@callnumber/protocol/http-api";
 import {
   DEFAULT_NAMESPACE,
   describe,
@@ -15,7 +15,7 @@ import {
   NAMESPACE_PATTERN,
   PID_MAX,
   PRINTABLE_PATTERN,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/http-api";
 import type { ClientError } from "./client-error.js";
 import type { Fetch, Token } from "./http-source.js";
 import { httpSource } from "./http-source.js";

@@ -2,7 +2,7 @@
  * The leased runs that wait in the client, lowest first. Knows nothing of where they come from.
  * A run leaves the stock once and never comes back.
  */
-import type { Lease } from "@callnumber/protocol/wire";
+import type { Lease } from "@callnumber/protocol/http-api";
 
 /** One run that a lease holds. */
 export interface HeldRun {

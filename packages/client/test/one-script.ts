@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
 const TSC = join(REPOSITORY, "node_modules", "typescript", "bin", "tsc");
-const ENTRIES = ["client/src/index.ts", "protocol/src/codec.ts", "protocol/src/wire.ts"];
+const ENTRIES = ["client/src/index.ts", "protocol/src/codec.ts", "protocol/src/http-api.ts"];
 
 /** The text of a script that begins with `const { createClient, … }` and goes on with `main`. Works in an empty folder. */
 export async function oneScript(folder: string, main: string): Promise<string> {
