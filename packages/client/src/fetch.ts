@@ -1,4 +1,4 @@
-/** Why a `fetch` was rejected, and what to change: the platform's own message names neither. */
+/** What the platform's `fetch` leaves to its caller: a bound for the body, and why a request failed and what to change. */
 import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 export interface FetchFailure {
@@ -8,7 +8,7 @@ export interface FetchFailure {
   readonly reason: string;
 }
 
-/** What no retry changes, by the platform's code. */
+/** Failures that no retry fixes, by the platform's code. */
 const LASTING: readonly (readonly [RegExp, ClientErrorCode, string])[] = [
   [
     /^(DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)_/,
@@ -22,10 +22,10 @@ const LASTING: readonly (readonly [RegExp, ClientErrorCode, string])[] = [
   [/^HPE_/, "answer_not_understood", "it does not speak HTTP. Check the URL"],
 ];
 
-/** What a server that expects TLS does with plain HTTP; one that ends does the same. */
+/** How a server that expects TLS fails with plain HTTP; a server that stops fails the same way. */
 const HANGS_UP = /^(UND_ERR_SOCKET|ECONNRESET|HPE_)/;
 
-/** Why a request to `base` was rejected. `probe` sends one without content there, to learn whether that server expects TLS. */
+/** Returns why a request to `base` failed. `probe` sends a request without a body, which shows whether that server expects TLS. */
 export async function fetchFailure(
   base: string,
   error: unknown,
@@ -48,8 +48,25 @@ function lasting(platformCode: string): FetchFailure | undefined {
   return found && { code: found[1], reason: found[2] };
 }
 
-/** The platform says "fetch failed" and keeps the reason in the cause. */
+/** The message of the platform is "fetch failed", and the reason is in its cause. */
 function causeOf(error: unknown): { readonly code: string; readonly message: string } {
   const cause = ((error as { cause?: unknown } | undefined)?.cause ?? error) as NodeJS.ErrnoException | undefined;
   return { code: String(cause?.code ?? cause?.name), message: String(cause?.message ?? cause) };
+}
+
+/**
+ * Returns the body of `response` as text; undefined when it has more than `bytesMax` bytes, uncompressed. Then the connection is closed,
+ * because any server may send without end. Rejects as the body does.
+ */
+export async function boundedText(response: Response, bytesMax: number): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  // Leaving the loop closes the connection.
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > bytesMax) return undefined;
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
 }
