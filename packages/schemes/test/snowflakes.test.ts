@@ -59,14 +59,6 @@ describe("Twitter's Snowflake", () => {
     expect(at(1_288_834_974_657 + 2 ** 41 - 1)()).toMatchObject({ outcome: "minted" });
     expect(at(1_288_834_974_657 + 2 ** 41)).toThrow(expect.objectContaining({ code: "space_used_up" }));
   });
-
-  test("with its sign bit set is none", () => {
-    expect(twitterSnowflake.parse("9223372036854775807")).toMatchObject({ matches: true });
-    expect(twitterSnowflake.parse("9223372036854775808")).toMatchObject({ matches: false });
-    expect(() => twitterSnowflake.format({ sign: 1, time: 0, datacenter: 0, worker: 0, sequence: 0 })).toThrow(
-      RangeError,
-    );
-  });
 });
 
 describe("the Snowflake of 2015", () => {
@@ -108,10 +100,6 @@ describe("the Snowflake of 2015", () => {
         expect(new Date(parsed.timeMs as number).toISOString()).toBe(time);
       }
     }
-  });
-
-  test("as it was published had lost its sequence: it reads as the first number of its millisecond", () => {
-    expect(fieldsOf(snowflake2015, "454947766275219456")).toMatchObject({ node: 786, sequence: 0 });
   });
 
   test("is refused for each of the invalid vectors", () => {

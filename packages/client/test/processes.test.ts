@@ -1,12 +1,15 @@
-/** A process that made a client, copied for good: a real V8 startup snapshot, started more than once. */
+/** Copies of a process and threads of one: a real V8 startup snapshot, started more than once, and worker threads. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
-import { decodeCallNumber } from "@callnumber/protocol/codec";
+import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { oneScript } from "./one-script.js";
+import { createClient } from "../src/index.js";
+import { ScriptedSource } from "./scripted-source.js";
 
 /**
  * `bare` is a counter without any guard: the copies do repeat it. `early` uses the client before anything else runs in a copy.
@@ -115,3 +118,94 @@ describe("a process copied by a startup snapshot, with a client and its run insi
     expect(copy.holderPid).toBe(copy.pid);
   });
 });
+
+const THREAD_COUNT = 4;
+const COUNT = 3 * SEQUENCE_COUNT;
+
+async function madeInThread(counter: Int32Array): Promise<string[]> {
+  const thread = new Worker(join(import.meta.dirname, "minting-thread.mjs"), { workerData: { counter, count: COUNT } });
+  const [made] = (await once(thread, "message")) as [string[]];
+  await thread.terminate();
+  return made;
+}
+
+const newCounter = () => new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+describe("threads of one process", () => {
+  test("never make a number twice, because each leases runs of its own", async () => {
+    const counter = newCounter();
+    const made = await Promise.all(Array.from({ length: THREAD_COUNT }, () => madeInThread(counter)));
+    expect(new Set(made.flat()).size).toBe(made.flat().length);
+    expect(made.flat().length).toBeGreaterThanOrEqual(THREAD_COUNT * COUNT);
+    const runs = made.map((numbers) => Array.from(new Set(numbers.map((text) => decodeCallNumber(text).run))));
+    expect(new Set(runs.flat()).size).toBe(runs.flat().length);
+  });
+
+  test("would repeat numbers on counters of their own: the test before sees what it looks for", async () => {
+    const made = await Promise.all([madeInThread(newCounter()), madeInThread(newCounter())]);
+    expect(new Set(made.flat()).size).toBeLessThan(made.flat().length);
+  });
+
+  test("can't be sent a client: what arrives makes no numbers", async () => {
+    const client = createClient({ source: new ScriptedSource(), holder: { name: "test" } });
+    await client.next();
+    const { port1, port2 } = new MessageChannel();
+    port1.postMessage(client);
+    expect(receiveMessageOnPort(port2)).toEqual({ message: {} });
+    port1.close();
+    await client.close();
+  });
+});
+
+const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
+const TSC = join(REPOSITORY, "node_modules", "typescript", "bin", "tsc");
+const ENTRIES = ["client/src/index.ts", "protocol/src/codec.ts", "protocol/src/http-api.ts"];
+
+/**
+ * The client as one script, as a startup snapshot needs it: Node takes no imports but its own there. Compiled from the sources, each file wrapped
+ * in a function, as a bundler does. Begins with `const { createClient, … }` and goes on with `main`. Works in an empty directory.
+ */
+async function oneScript(folder: string, main: string): Promise<string> {
+  const packages = join(REPOSITORY, "packages");
+  await promisify(execFile)(process.execPath, [
+    TSC,
+    ...ENTRIES.map((path) => join(packages, path)),
+    "--ignoreConfig",
+    "--rootDir",
+    packages,
+    "--outDir",
+    folder,
+    "--skipLibCheck",
+    "--types",
+    "node",
+    "--target",
+    "es2023",
+    "--module",
+    "commonjs",
+    "--moduleResolution",
+    "bundler",
+  ]);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith(".js"));
+  const modules = await Promise.all(files.map((name) => wrapped(folder, name)));
+  return `${LOADER}${modules.join("")}const { createClient } = load("client/src/index.js");\n${main}`;
+}
+
+async function wrapped(folder: string, name: string): Promise<string> {
+  const path = relative(folder, join(folder, name)).replaceAll("\\", "/");
+  const text = await readFile(join(folder, name), "utf8");
+  return `modules[${JSON.stringify(path)}] = function (exports, require) {\n${text}\n};\n`;
+}
+
+const LOADER = `
+const modules = {}, loaded = {};
+const resolved = (from, name) => name.startsWith("@callnumber/protocol/")
+  ? "protocol/src/" + name.slice("@callnumber/protocol/".length) + ".js"
+  : from.replace(/[^/]*$/, "") + name.slice("./".length);
+function load(path) {
+  if (loaded[path] === undefined) {
+    loaded[path] = {};
+    modules[path](loaded[path], (name) => name.startsWith("node:") ? require(name) : load(resolved(path, name)));
+  }
+  return loaded[path];
+}
+`;
