@@ -3,13 +3,11 @@ import { DIGITS } from "@callnumber/protocol/codec";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance, logOfNoCellTwice } from "../src/birthday.js";
-import { randomBase625 } from "../src/schemes/random-base62-5.js";
-import { contextWith, draws, fieldsOf, minted, vectorsOf } from "./helpers.js";
+import { vectorsOf } from "./helpers.js";
 
 const {
   rule,
   probabilities,
-  vectors,
   drawsForHalf: halves,
 } = vectorsOf<{
   readonly probabilities: readonly {
@@ -17,7 +15,6 @@ const {
     readonly pCollision: string;
     readonly approx: string;
   }[];
-  readonly vectors: readonly { readonly int: number; readonly key: string }[];
   readonly drawsForHalf: Readonly<Record<string, number>>;
   readonly rule: string;
 }>("random_base62_5");
@@ -115,17 +112,6 @@ describe("the chance of a repeat", () => {
     }
     // So few that only the square is left.
     expect(logOfNoCellTwice(1e30, 1e-12) / (-1e30 * 1e-24 * 0.5)).toBeCloseTo(1, 11);
-  });
-});
-
-describe("five random characters", () => {
-  test("of each of the 20 vectors are written, read and minted", () => {
-    expect(vectors).toHaveLength(20);
-    for (const { int, key } of vectors) {
-      expect(randomBase625.format({ random: int })).toBe(key);
-      expect(fieldsOf(randomBase625, key)).toEqual({ random: int });
-      expect(minted(randomBase625, contextWith({ random: draws([int]) }))).toBe(key);
-    }
   });
 });
 

@@ -12,15 +12,6 @@ import type {
   Values,
 } from "../src/index.js";
 
-export interface Vector<In> {
-  readonly in: In;
-  readonly id: string;
-  readonly hex: string;
-  readonly binary: string;
-  readonly signed64: string;
-  readonly time: string;
-}
-
 interface VectorFile {
   readonly schemes: Readonly<Record<string, unknown>>;
 }
