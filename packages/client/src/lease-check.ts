@@ -34,7 +34,7 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
   if (typeof lease.storeId !== "string" || !STORE_ID_PATTERN.test(lease.storeId))
     throw invalidResponse("it names no store");
   if (typeof lease.receipt !== "string" || !RECEIPT_PATTERN.test(lease.receipt))
-    throw invalidResponse("it bears no receipt");
+    throw invalidResponse("it has no receipt");
   assertWithin("version", lease.version, 0, VERSION_MAX);
   assertWithin("runCount", lease.runCount, 1, expected.runCountMax);
   assertWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);

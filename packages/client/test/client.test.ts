@@ -252,7 +252,7 @@ describe("answers that can't be", () => {
     ["it does not echo the nonce of the request", { nonce: "nonce-of-another" }],
     ["it is for another namespace", { namespace: "other" }],
     ["it names no store", { storeId: 7 }],
-    ["it bears no receipt", { receipt: "short" }],
+    ["it has no receipt", { receipt: "short" }],
     ["its version is 8, not a whole number from 0 to 7", { version: VERSION_MAX + 1 }],
     ["its runCount is 0, not a whole number from 1 to 1", { runCount: 0 }],
     [`its firstRun is ${RUN_MAX + 1}, not a whole number from 0 to ${RUN_MAX}`, { firstRun: RUN_MAX + 1 }],
