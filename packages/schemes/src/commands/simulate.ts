@@ -83,45 +83,30 @@ export function simulateCommand(io: SchemesIo): Command {
         perSecond: rate,
         seed,
       };
-      // Fails before anything is printed.
-      const outcomes = simulate(simulation);
-      const isPlausible = json
-        ? await printAsJson(simulation, outcomes, io)
-        : await printTables(simulation, outcomes, io);
-      if (!isPlausible) io.call.exitCode = EXIT_IMPLAUSIBLE;
+      await simulateAndPrint(simulation, json, io);
     });
 }
 
-async function printTables(simulation: Simulation, outcomes: Iterable<Outcome>, io: SchemesIo): Promise<boolean> {
+async function simulateAndPrint(simulation: Simulation, json: boolean | undefined, io: SchemesIo): Promise<void> {
   const { nodes, numbers, perSecond, seed } = simulation;
-  const printWrapped = (text: string) => io.print(wrapped(text, lineWidth(io)).join("\n"));
-  printWrapped(
+  // Fails before anything is printed.
+  const outcomes = simulate(simulation);
+  const printText = (text: string) => {
+    if (!json) io.print(wrapped(text, lineWidth(io)).join("\n"));
+  };
+  printText(
     `${nodes} nodes, ${formatRate(perSecond)}, ${grouped(numbers)} numbers of each scheme in each scenario. ` +
       `Seed ${seed}: --seed ${seed} repeats this simulation.`,
   );
-  let isPlausible = true;
-  for await (const ofScenario of byScenario(simulation, outcomes)) {
-    io.printPainted(`\n${scenarioTable(ofScenario, io)}`);
-    isPlausible &&= ofScenario.every(({ plausible }) => plausible);
-  }
-  for (const note of NOTES) {
-    io.print("");
-    printWrapped(note);
-  }
-  return isPlausible;
-}
-
-async function printAsJson(simulation: Simulation, outcomes: Iterable<Outcome>, io: SchemesIo): Promise<boolean> {
-  const { nodes, numbers, perSecond, seed } = simulation;
   const scenarios: object[] = [];
-  let isPlausible = true;
   for await (const ofScenario of byScenario(simulation, outcomes)) {
+    if (!json) io.printPainted(`\n${scenarioTable(ofScenario, io)}`);
     const { name, title } = ofScenario[0].scenario;
     scenarios.push({ name, title, outcomes: ofScenario.map(outcomeAsJson) });
-    isPlausible &&= ofScenario.every(({ plausible }) => plausible);
+    if (!ofScenario.every(({ plausible }) => plausible)) io.call.exitCode = EXIT_IMPLAUSIBLE;
   }
-  io.printJson({ seed, nodes, numbers, perSecond, scenarios });
-  return isPlausible;
+  for (const text of NOTES.flatMap((note) => ["", note])) printText(text);
+  if (json) io.printJson({ seed, nodes, numbers, perSecond, scenarios });
 }
 
 /** At least one, all of one scenario. */
