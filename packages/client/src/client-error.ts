@@ -21,10 +21,7 @@ export class ClientError extends Error {
 }
 
 export function closedError(): ClientError {
-  return new ClientError(
-    "client_closed",
-    "this client is closed; its run is given up. Create a new client for more numbers",
-  );
+  return new ClientError("client_closed", "this client is closed. Create a new client for more numbers");
 }
 
 export function copiedError(): ClientError {

@@ -297,7 +297,7 @@ export class Client {
     const held = this.#buffer.take();
     if (held === undefined) return false;
     const ledgerId = ledgerIdOf(held.lease.version, held.run);
-    if (ledgerId <= this.#lastRun) throw new Error(`broken invariant: run ${held.run} was about to be started again`);
+    if (ledgerId <= this.#lastRun) throw new Error(`broken invariant: run ${held.run} came twice`);
     this.#lastRun = ledgerId;
     this.#held = held;
     this.#numbers = new RunNumbers(held.lease.version, held.run);

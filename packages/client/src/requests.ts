@@ -14,10 +14,10 @@ export async function withTimeout<T>(
   timeoutMs: number,
   controller = new AbortController(),
 ): Promise<T> {
-  const tooLong = `the coordinator did not answer within ${timeoutMs} ms`;
-  const timer = setTimeout(() => controller.abort(new ClientError("coordinator_unreachable", tooLong)), timeoutMs);
+  const { signal } = controller;
+  const message = `the coordinator did not answer within ${timeoutMs} ms`;
+  const timer = setTimeout(() => controller.abort(new ClientError("coordinator_unreachable", message)), timeoutMs);
   try {
-    const { signal } = controller;
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     });

@@ -196,6 +196,8 @@ const delays = (attempt: number, retryAfterMs?: number) =>
   Array.from({ length: 1000 }, () => retryDelayMs(attempt, retryAfterMs));
 
 describe("the delay before the next try", () => {
+  beforeEach(() => void vi.restoreAllMocks());
+
   test("is spread from nothing to a bound that doubles, up to ten seconds", () => {
     for (const [attempt, boundMs] of [
       [1, 100],

@@ -1,11 +1,13 @@
 /**
  * The codec: call numbers to and from their parts, and to and from plain numbers.
  * Pure functions of the layout; no state, no dependency, the same in Node and in a browser.
+ * Tables are marked as pure, so that a bundler leaves out the decoder of an importer that only encodes.
  * The hot functions use constants of this module: the compiler of Node 20 does not treat imports as constant, and a decoding with imported
  * tables takes half as long again.
  */
 import {
   BYTE_VALUES,
+  byteTable,
   CALL_NUMBER_LENGTH,
   type CallNumber,
   type CallNumberParts,
@@ -15,8 +17,7 @@ import {
   RUN_MAX,
   SEQUENCE_COUNT,
   SEQUENCE_MAX,
-  shuffleTables,
-  unshuffleTables,
+  SHUFFLE,
   VERSION_MAX,
 } from "./layout.js";
 import { describe, quote } from "./quoted.js";
@@ -167,13 +168,14 @@ const HALF_COUNT = DIGIT_COUNT ** 4;
 /** No digit has the highest of these bits. */
 const NO_DIGIT = 255;
 /** For every character code that there is, so that no lookup needs a limit. */
-const digitOfCode = new Uint8Array(2 ** 16).fill(NO_DIGIT);
-for (let digit = 0; digit < DIGIT_COUNT; digit++) digitOfCode[DIGITS.charCodeAt(digit)] = digit;
+const digitOfCode = /* @__PURE__ */ digitTable();
 
 const PAIR_COUNT = DIGIT_COUNT ** 2;
-const pairs = Array.from({ length: PAIR_COUNT }, (_, pair) => {
+const pairs = /* @__PURE__ */ Array.from({ length: PAIR_COUNT }, (_, pair) => {
   return DIGITS.charAt(Math.floor(pair / DIGIT_COUNT)) + DIGITS.charAt(pair % DIGIT_COUNT);
 });
+
+const shuffleTables = /* @__PURE__ */ [0, 1, 2, 3, 4, 5].map((byte) => byteTable(byte, (bit) => SHUFFLE.indexOf(bit)));
 
 function encodeNumber(number: number): CallNumber {
   const firstHalf = Math.floor(number / HALF_COUNT);
@@ -200,7 +202,12 @@ function shuffle(bits: number): number {
 /** 47 bits do not fit the 32-bit operators: the shuffled number is taken apart at this weight first. */
 const LOW_BITS = 24;
 const LOW_WEIGHT = 2 ** LOW_BITS;
-const [byte0Table, byte1Table, byte2Table, byte3Table, byte4Table, byte5Table] = unshuffleTables;
+const byte0Table = /* @__PURE__ */ unshuffleTable(0);
+const byte1Table = /* @__PURE__ */ unshuffleTable(1);
+const byte2Table = /* @__PURE__ */ unshuffleTable(2);
+const byte3Table = /* @__PURE__ */ unshuffleTable(3);
+const byte4Table = /* @__PURE__ */ unshuffleTable(4);
+const byte5Table = /* @__PURE__ */ unshuffleTable(5);
 
 /** The 47 bits in their order before the shuffle: `version`, `run`, `sequence`. The argument must be in range. */
 function unshuffle(number: number): number {
@@ -211,6 +218,16 @@ function unshuffle(number: number): number {
   const middle = (byte2Table[low >>> 16] as number) + (byte3Table[high & 0xff] as number);
   const highest = (byte4Table[(high >>> 8) & 0xff] as number) + (byte5Table[high >>> 16] as number);
   return lowest + middle + highest;
+}
+
+function unshuffleTable(byte: number): Float64Array {
+  return byteTable(byte, (bit) => SHUFFLE[bit] as number);
+}
+
+function digitTable(): Uint8Array {
+  const digits = new Uint8Array(2 ** 16).fill(NO_DIGIT);
+  for (let digit = 0; digit < DIGIT_COUNT; digit++) digits[DIGITS.charCodeAt(digit)] = digit;
+  return digits;
 }
 
 /** Slow, so separate from the hot functions. */

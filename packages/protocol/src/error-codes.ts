@@ -8,7 +8,7 @@ interface ErrorRule {
   readonly retry: RetryRule;
 }
 
-const rules = {
+export const ERROR_RULES = {
   invalid_request: { httpStatus: 400, retry: "never" },
   not_found: { httpStatus: 404, retry: "never" },
   method_not_allowed: { httpStatus: 405, retry: "never" },
@@ -66,8 +66,7 @@ const rules = {
   internal_error: { httpStatus: 500, retry: "never" },
 } as const satisfies Readonly<Record<string, ErrorRule>>;
 
-export type ErrorCode = keyof typeof rules;
-export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = rules;
+export type ErrorCode = keyof typeof ERROR_RULES;
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERROR_RULES, value);

@@ -59,25 +59,17 @@ function mustHold(proof: boolean): asserts proof {
 
 export const BYTE_VALUES = 256;
 
-/** By byte, the least significant first. */
-type ByteTables = readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
-
 /**
- * The shuffle and its inverse as tables of doubles, one for each eight bits. An entry holds the bits of one input byte in their places in the
- * output. Bytes never share an output bit, so a plain sum of entries is the number: exact in doubles, without a BigInt or a loop over bits.
+ * Returns the table of one byte of a shuffle, byte 0 the least significant. An entry holds the bits of the byte in their places in the output.
+ * Bytes never share an output bit, so a plain sum of entries is the number: exact in doubles, without a BigInt or a loop over bits.
+ * `destination` counts bits from the most significant, as the layout does. The 48th bit of six bytes is never set.
  */
-export const shuffleTables: ByteTables = tables((inputBit) => SHUFFLE.indexOf(inputBit));
-export const unshuffleTables: ByteTables = tables((outputBit) => SHUFFLE[outputBit] as number);
-
-/** Bits are counted from the most significant, as the layout counts them. The 48th bit of six bytes is never set. */
-function tables(destination: (bit: number) => number): ByteTables {
-  return [0, 8, 16, 24, 32, 40].map((shift) => {
-    const sums = new Float64Array(BYTE_VALUES);
-    for (let value = 1; value < BYTE_VALUES; value++) {
-      const highestBit = 31 - Math.clz32(value);
-      const weight = 2 ** (CALL_NUMBER_BITS - 1 - destination(CALL_NUMBER_BITS - 1 - shift - highestBit));
-      sums[value] = weight + (sums[value - 2 ** highestBit] as number);
-    }
-    return sums;
-  }) as unknown as ByteTables;
+export function byteTable(byte: number, destination: (bit: number) => number): Float64Array {
+  const sums = new Float64Array(BYTE_VALUES);
+  for (let value = 1; value < BYTE_VALUES; value++) {
+    const highestBit = 31 - Math.clz32(value);
+    const weight = 2 ** (CALL_NUMBER_BITS - 1 - destination(CALL_NUMBER_BITS - 1 - 8 * byte - highestBit));
+    sums[value] = weight + (sums[value - 2 ** highestBit] as number);
+  }
+  return sums;
 }
