@@ -109,7 +109,7 @@ function parseChance(text: string): number {
 
 /** Beyond 2^1000, the sums of doubles lose their meaning. */
 const BITS_MAX = 1_000;
-const COUNT = /^(\d{1,400})(?:e(\d{1,3}))?(?:\^(\d{1,4}))?$/;
+const COUNT = /^(\d{1,400})(?:e(\d{1,3}))?(?:\^(\d{1,9}))?$/;
 
 /**
  * Parses a count as people write it: `62^5`, `2^122`, `10^6`, `916,132,832`, `1e9`. At least 1.
