@@ -22,7 +22,7 @@ export interface SchemesIo {
 }
 
 /** The call of the command that is running. */
-export interface RunningCall {
+interface RunningCall {
   exitCode: number;
   readonly io: { readonly stdout: { readonly isTTY?: boolean; readonly columns?: number } };
   /** Writes to standard output, and waits while its reader is behind. */
