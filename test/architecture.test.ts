@@ -22,18 +22,18 @@ interface Rule {
 const RULES: readonly Rule[] = [
   {
     because: "a reader that only decodes loads a few kilobytes: the codec imports its own files, nothing else",
-    files: /^packages\/protocol\/src\/(call-number|codec|decoding|encoding|layout|quoted|shuffle)\./,
-    allowed: /^packages\/protocol\/src\/(call-number|decoding|encoding|layout|quoted|shuffle)$/,
+    files: /^packages\/protocol\/src\/(codec|layout|quoted)\./,
+    allowed: /^packages\/protocol\/src\/(layout|quoted)$/,
   },
   {
-    because: "the client imports the wire, and the wire has no dependency: zod alone is larger than the client",
-    files: /^packages\/protocol\/src\/(wire|error-codes)\./,
+    because: "the client imports the HTTP API, which has no dependency: zod alone is larger than the client",
+    files: /^packages\/protocol\/src\/(http-api|error-codes)\./,
     allowed: /^packages\/protocol\/src\/(layout|quoted|error-codes)$/,
   },
   {
-    because: "what operators ask has no dependency either: a page in a browser imports it",
-    files: /^packages\/protocol\/src\/operator\./,
-    allowed: /^packages\/protocol\/src\/(layout|command-line|error-codes|wire)$/,
+    because: "what operators request has no dependency either: a page in a browser imports it",
+    files: /^packages\/protocol\/src\/(operator-api|command-line)\./,
+    allowed: /^packages\/protocol\/src\/error-codes$/,
   },
   {
     because: "a page in a browser finds the call number in what was pasted, and loads nothing for it",
@@ -48,16 +48,16 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "the commands about numbering schemes start at once, and are given what prints and locks: no store, no server, no client, no schema library",
+      "the commands about numbering schemes start at once, and are given what prints: no store, no server, no client, no schema library",
     files: /^packages\/schemes\/src\/commands\//,
     allowed:
       /^(packages\/schemes\/src\/.*|@callnumber\/protocol\/codec|commander|node:(crypto|fs|os|path|process|timers\/promises))$/,
   },
   {
     because:
-      "the client stays tiny: protocol's /codec and /wire, the platform, nothing else; and it never knows a coordinator",
+      "the client stays tiny: protocol's /codec and /http-api, the platform, nothing else; and it never knows a coordinator",
     files: /^packages\/client\/src\//,
-    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|wire)|node:(os|process|v8))$/,
+    allowed: /^(packages\/client\/src\/.*|@callnumber\/protocol\/(codec|http-api)|node:(os|process|v8))$/,
   },
   {
     because: "the coordinator's rules know ports only: no HTTP, no store",
@@ -129,9 +129,9 @@ const RULES: readonly Rule[] = [
   {
     because:
       "what mounts the commands about numbering schemes, and what it gives them, loads no store, no server, no client, no schema library",
-    files: /^packages\/cli\/src\/(commands\/schemes|table|lock-file)\./,
+    files: /^packages\/cli\/src\/(commands\/schemes|table)\./,
     allowed:
-      /^(packages\/cli\/src\/(command-io|input|lock-file|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
+      /^(packages\/cli\/src\/(command-io|input|output|table)|@callnumber\/(coordinator\/(machine|text)|schemes\/commands)|commander|node:(fs|process))$/,
   },
   {
     because: "only serve loads the HTTP server: other commands act on a store, or on a coordinator over HTTP",
@@ -213,6 +213,15 @@ describe("the architecture", () => {
     const command = sources.filter(({ path }) => /^packages\/(cli\/src|schemes\/src\/commands)\//.test(path));
     const found = command.filter(({ text }) => OWN_PROCESS.test(text)).map(({ path }) => path);
     expect(found).toEqual(["packages/cli/src/main.ts"]);
+  });
+
+  test("a reader of responses loads no zod: wire.ts and operator.ts take types only from the schemas", () => {
+    const readers = sources.filter(({ path }) => /^packages\/protocol\/src\/(wire|operator)\.ts$/.test(path));
+    expect(readers).toHaveLength(2);
+    for (const { text } of readers) {
+      const exports = text.split(/(?=^(?:import|export) )/m).filter((statement) => /schemas\.js"/.test(statement));
+      expect(exports.map((statement) => statement.slice(0, 12))).toEqual(["export type "]);
+    }
   });
 
   test("the command loads a sub-command only when it is asked for", () => {

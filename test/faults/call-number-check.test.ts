@@ -37,7 +37,7 @@ test("what is no call number is counted, and told", () => {
   const check = new CallNumberCheck();
   check.reader("store", "one")(Buffer.from("2VznWE2izzzzzzzz2Vzn-E2i", "latin1"));
   expect(check).toMatchObject({ count: 3, malformedCount: 2, repeatCount: 0 });
-  expect(check.told[0]).toMatch(/one wrote what is no call number: "zzzzzzzz" stands for nothing/);
+  expect(check.told[0]).toMatch(/one wrote what is no call number: "zzzzzzzz" is no call number/);
   expect(check.told[1]).toContain("as character 5");
 });
 

@@ -13,7 +13,7 @@ const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g"
 interface Figures {
   readonly repeatChance: number;
   readonly guessChance: number;
-  readonly neighbourChance: number;
+  readonly neighborChance: number;
 }
 
 function figuresOf(json: string): readonly Figures[] {
@@ -117,7 +117,7 @@ describe("callnumber schemes list", () => {
       expect(scheme).toMatchObject({
         repeatChance: expect.any(Number),
         guessChance: expect.any(Number),
-        neighbourChance: expect.any(Number),
+        neighborChance: expect.any(Number),
         sample: { text: expect.any(String) },
       });
     }
@@ -125,7 +125,7 @@ describe("callnumber schemes list", () => {
   });
 
   test.each(NAMES)(
-    "%s is told in full: fields, a sample that is taken apart again, every spelling, every fact",
+    "%s is told in full: fields, a sample that is taken apart again, every encoding, every fact",
     async (name) => {
       const { code, stdout } = await callnumber(["schemes", "list", name]);
       expect(code).toBe(0);
@@ -149,13 +149,13 @@ describe("callnumber schemes list", () => {
       expect(stdout.split("\n").filter((line) => line.length > COLUMNS)).toEqual([]);
       const { sample } = (
         JSON.parse((await callnumber(["schemes", "list", name, "--json"])).stdout) as {
-          schemes: { sample: { text: string; spellings: Record<string, string> } }[];
+          schemes: { sample: { text: string; encodings: Record<string, string> } }[];
         }
-      ).schemes[0] as { sample: { text: string; spellings: Record<string, string> } };
+      ).schemes[0] as { sample: { text: string; encodings: Record<string, string> } };
       expect(scheme?.parse(sample.text).matches).toBe(true);
-      for (const [spelling, text] of Object.entries(sample.spellings)) {
+      for (const [encoding, text] of Object.entries(sample.encodings)) {
         expect(stdout).toContain(text);
-        expect(stdout).toContain(`  ${spelling} `);
+        expect(stdout).toContain(`  ${encoding} `);
       }
     },
   );
@@ -166,13 +166,13 @@ describe("callnumber schemes list", () => {
       ["--rate", "0.001/y", "--nodes", "1", "--for", "1s"],
     ]) {
       expect((await callnumber(["schemes", "list", ...load])).stdout).not.toMatch(/undefined|NaN|Infinity|-\d+ %/);
-      for (const { repeatChance, guessChance, neighbourChance } of figuresOf(
+      for (const { repeatChance, guessChance, neighborChance } of figuresOf(
         (await callnumber(["schemes", "list", "--json", ...load])).stdout,
       )) {
         expect(repeatChance).toBeGreaterThanOrEqual(0);
         expect(repeatChance).toBeLessThanOrEqual(1);
-        expect(neighbourChance).toBeGreaterThanOrEqual(0);
-        expect(neighbourChance).toBeLessThanOrEqual(1);
+        expect(neighborChance).toBeGreaterThanOrEqual(0);
+        expect(neighborChance).toBeLessThanOrEqual(1);
         expect(guessChance).toBeGreaterThanOrEqual(0);
         expect(guessChance).toBeLessThanOrEqual(1);
       }
@@ -193,8 +193,7 @@ describe("callnumber schemes list", () => {
   });
 
   test.each([
-    [["schemes", "list", "snowflake"], 'no scheme "snowflake". Did you mean snowflake-2015 or twitter-snowflake?'],
-    [["schemes", "list", "snowflke-2015"], "Did you mean snowflake-2015?"],
+    [["schemes", "list", "snowflake"], 'no scheme "snowflake". The schemes are call-number,'],
     [["schemes", "list", "--only", "qwertz"], `no scheme "qwertz". The schemes are call-number, ${NAMES[1]}`],
     [["schemes", "list", "--rate", "-5/s"], "must be above zero and up to 1e15/s, such as 1000/s"],
     [["schemes", "list", "--rate", "many"], "must be above zero and up to 1e15/s, such as 1000/s"],
@@ -236,7 +235,7 @@ describe("callnumber schemes parse", () => {
   test("says what else it could be, and names what it can hardly be", async () => {
     const { stdout } = await callnumber(["schemes", "parse", "454947766275222906"]);
     expect(stdout).toMatch(/Could also be a number of\n {2}twitter-snowflake +made at 2014-04-12T11:42:54.657Z\n/);
-    expect(stdout).toMatch(/Hardly, by its time or version, of .*millis-41-10-13/);
+    expect(stdout).toMatch(/Unlikely by their time or version: .*millis-41-10-13/);
   });
 
   test("takes the number out of an address", async () => {
@@ -345,8 +344,8 @@ describe("callnumber schemes odds", () => {
   });
 
   test("more draws than numbers is certain; --chance asks for one chance; without --drawn only the draws are told", async () => {
-    expect((await callnumber(["schemes", "odds", "--space", "365", "--drawn", "366"])).stdout).toContain(
-      "certain: more are drawn than there are",
+    expect((await callnumber(["schemes", "odds", "--space", "365", "--drawn", "366"])).stdout).toMatch(
+      / a repeat +certain\n/,
     );
     const { stdout } = await callnumber(["schemes", "odds", "--space", "365", "--chance", "50%"]);
     expect(stdout).toBe("365 numbers\n\nDraws until a repeat has a chance of\n  50 %  23\n");

@@ -1,16 +1,15 @@
 /** `callnumber schemes simulate` as somebody runs it who wants to see what goes wrong with which scheme. */
 import { SCHEMES } from "@callnumber/schemes";
-import { WORLDS } from "@callnumber/schemes/collisions";
+import { SCENARIOS } from "@callnumber/schemes/simulation";
 import { describe, expect, test } from "vitest";
-import { callnumber, shell, startOnTerminal } from "../../../test/processes/command.js";
+import { callnumber, shell } from "../../../test/processes/command.js";
 
 const COLUMNS = 80;
-const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[mK]`, "g");
 const SMALL = ["--numbers", "1000", "--seed", "1"];
 
 interface Told {
   readonly seed: number;
-  readonly worlds: readonly {
+  readonly scenarios: readonly {
     readonly name: string;
     readonly outcomes: readonly {
       readonly scheme: string;
@@ -30,13 +29,13 @@ async function toldAsJson(...parameters: readonly string[]): Promise<Told> {
 }
 
 describe("callnumber schemes simulate", () => {
-  test("has every scheme in every world, in no more than 80 columns, and repeats are no failure", async () => {
+  test("has every scheme in every scenario, in no more than 80 columns, and repeats are no failure", async () => {
     const { code, stdout, stderr } = await callnumber(["schemes", "simulate", ...SMALL]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line.length > COLUMNS)).toEqual([]);
     expect(stdout).not.toMatch(/undefined|NaN|Infinity|\[object|…/);
     const sections = stdout.split(/\n(?=[a-z-]+\n[A-Z])/).slice(1);
-    expect(sections.map((section) => section.split("\n")[0])).toEqual(WORLDS.map(({ name }) => name));
+    expect(sections.map((section) => section.split("\n")[0])).toEqual(SCENARIOS.map(({ name }) => name));
     for (const section of sections) {
       const words = section.split(/[\s,]+/);
       for (const { name } of SCHEMES) expect(words.filter((word) => word === name)).toHaveLength(1);
@@ -46,7 +45,7 @@ describe("callnumber schemes simulate", () => {
   });
 
   test("plays the same again with the seed that it printed, and another without", async () => {
-    const asked = ["schemes", "simulate", "--world", "one-hash", "--scheme", "snowflake-2015", "--numbers", "3,000"];
+    const asked = ["schemes", "simulate", "--scenario", "one-hash", "--scheme", "snowflake-2015", "--numbers", "3,000"];
     const { stdout: first } = await callnumber(asked);
     const seed = /--seed (\d+)/.exec(first)?.[1] as string;
     expect((await callnumber([...asked, "--seed", seed])).stdout).toBe(first);
@@ -54,14 +53,14 @@ describe("callnumber schemes simulate", () => {
   });
 
   test("--json has all that the table has, and the figures in full", async () => {
-    const { seed, worlds } = await toldAsJson("--world", "heavy-rate,counter-back", "good-clocks", ...SMALL);
+    const { seed, scenarios } = await toldAsJson("--scenario", "heavy-rate,counter-back", "good-clocks", ...SMALL);
     expect(seed).toBe(1);
-    expect(worlds.map(({ name }) => name)).toEqual(["heavy-rate", "counter-back", "good-clocks"]);
-    for (const { outcomes } of worlds) {
+    expect(scenarios.map(({ name }) => name)).toEqual(["heavy-rate", "counter-back", "good-clocks"]);
+    for (const { outcomes } of scenarios) {
       expect(outcomes.map(({ scheme }) => scheme)).toEqual(SCHEMES.map(({ name }) => name));
       expect(outcomes.every(({ plausible }) => plausible)).toBe(true);
     }
-    expect(worlds[1]?.outcomes[0]).toEqual({
+    expect(scenarios[1]?.outcomes[0]).toEqual({
       scheme: "call-number",
       minted: 1_000,
       repeats: 250,
@@ -71,37 +70,37 @@ describe("callnumber schemes simulate", () => {
       refused: { clock_went_back: 0, space_used_up: 0 },
       plausible: true,
     });
-    const uuid = worlds[2]?.outcomes.find(({ scheme }) => scheme === "uuid");
+    const uuid = scenarios[2]?.outcomes.find(({ scheme }) => scheme === "uuid");
     expect(uuid?.expected).toBeCloseTo((1_000 * 999) / 2 / 2 ** 122, 45);
   });
 
   test("--nodes, --rate and --scheme say what is played", async () => {
-    const asked = ["--world", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s"];
-    const { worlds } = await toldAsJson(...asked, ...SMALL);
-    expect(worlds[0]?.outcomes).toMatchObject([{ minted: 1_000, waited: 2, repeats: 0 }]);
+    const asked = ["--scenario", "good-clocks", "--scheme", "chibrary-3-32-8-4", "--nodes", "2", "--rate", "1M/s"];
+    const { scenarios } = await toldAsJson(...asked, ...SMALL);
+    expect(scenarios[0]?.outcomes).toMatchObject([{ minted: 1_000, waited: 2, repeats: 0 }]);
   });
 
   test.each([
-    [["--world", "clock-bakc"], "Did you mean clock-back"],
-    [["--world", "x"], "The worlds are good-clocks"],
+    [["--scenario", "clock-bakc"], "there is no scenario"],
+    [["--scenario", "x"], "The scenarios are good-clocks"],
     [["--scheme", "snowflake"], "there is no scheme"],
     [["--scheme", ","], "must be at least one name"],
-    [["--rate", "1/y"], "no play of up to 365 days"],
+    [["--rate", "1/y"], "do not fit 365 days"],
     [["--nodes", "1"], "must be a whole number from 2 to 1,000"],
     [["--numbers", "0"], "must be a whole number from 1 to"],
     [["--numbers", "1e9"], "must be a whole number from 1 to"],
     [["--rate", "0"], "must be above zero"],
     [["--seed", "-1"], "must be a whole number from 0 to"],
-    [["--wolrd", "x"], "--world"],
+    [["--scenraio", "x"], "--scenario"],
   ])("%j is refused, and what is meant is said", async (parameters, words) => {
     const { code, stdout, stderr } = await callnumber(["schemes", "simulate", ...parameters]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(words);
   });
 
-  test("--help names every world, says what the exit code is, and its examples are real", async () => {
+  test("--help names every scenario, says what the exit code is, and its examples are real", async () => {
     const { stdout } = await callnumber(["schemes", "simulate", "--help"]);
-    for (const { name } of WORLDS) expect(stdout).toMatch(new RegExp(`^  ${name} +[A-Z]`, "m"));
+    for (const { name } of SCENARIOS) expect(stdout).toMatch(new RegExp(`^  ${name} +[A-Z]`, "m"));
     expect(stdout).toMatch(/no\s+failure/);
     const examples = [...stdout.matchAll(/^ {2}\$ callnumber (.+)$/gm)].map(([, words]) =>
       (words as string).split(" "),
@@ -113,19 +112,6 @@ describe("callnumber schemes simulate", () => {
         stderr: "",
       });
     }
-  });
-
-  test("says on a terminal what is under way, and leaves nothing of it behind", async ({ skip }) => {
-    if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
-    const running = startOnTerminal(COLUMNS, "schemes", "simulate", "--world", "good-clocks", ...SMALL);
-    expect(await running.ended()).toBe(0);
-    const { stdout } = running.output();
-    expect(stdout).toContain("good-clocks: uuid, 9 of 12");
-    // What is erased is written over, from the beginning of the line.
-    const lines = stdout.split("\n").map((line) => line.replace(/\r$/, "").split("\r").at(-1) ?? "");
-    const left = lines.map((line) => line.replace(CONTROL_SEQUENCE, ""));
-    expect(left.filter((line) => line.includes(" of 12") || line.length > COLUMNS)).toEqual([]);
-    expect(left.some((line) => line.startsWith("good-clocks"))).toBe(true);
   });
 
   test("ends quietly when its reader has seen enough", async () => {

@@ -1,13 +1,13 @@
-/** The one error class of this package. */
-import type { ClientErrorCode } from "@callnumber/protocol/wire";
+/** The one error class of this package, and its errors that more than one file throws. */
+import type { ClientErrorCode } from "@callnumber/protocol/http-api";
 
 /**
- * Something outside the importer stands in the way of a call number. The code is stable, the message is for people.
- * No number was handed out by the call that failed; what it may have cost (a run, some sequences) is burnt, never reused.
+ * No call number can be made, for a reason outside the importer. The code is stable, the message is for people.
+ * The call that failed returned no number; what it may have cost (a run, some sequences) is burnt, never reused.
  */
 export class ClientError extends Error {
   override readonly name = "ClientError";
-  /** How long to wait at least before the same again, where the coordinator said so. */
+  /** How long to wait at least before the next try, where the coordinator requested it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -18,4 +18,16 @@ export class ClientError extends Error {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
   }
+}
+
+export function closedError(): ClientError {
+  return new ClientError("client_closed", "this client is closed. Create a new client for more numbers");
+}
+
+export function copiedError(): ClientError {
+  return new ClientError(
+    "copied_process",
+    "this client came from another process, of which this one is a copy: both hold the same run. " +
+      "Create the client after the start, in the process that uses it",
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * Leases over HTTP, by the platform's `fetch`.
- * One request for each call, never a repeat: when to ask again is the lease buffer's decision.
+ * One request for each call, never a retry: the lease buffer decides when to request again.
  */
 import {
   type ErrorAnswer,
@@ -9,10 +9,9 @@ import {
   type LeaseRequest,
   pathOf,
   type ReportRequest,
-} from "@callnumber/protocol/wire";
-import { boundedText } from "./bounded-text.js";
+} from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
-import { type FetchFailure, fetchFailure } from "./fetch-failure.js";
+import { boundedText, type FetchFailure, fetchFailure } from "./fetch.js";
 import type { CallOptions, LeaseSource } from "./lease-source.js";
 
 /** The part of `fetch` that is used; a test or a proxy-aware program passes its own. */
@@ -20,14 +19,14 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export type Token = string | (() => string);
 
-/** A lease and a report have less than 1 kB, and the longest refusal some. */
-const ANSWER_BYTES_MAX = 65_536;
+/** A lease and a report have less than 1 kB, the longest error a few. */
+const RESPONSE_BYTES_MAX = 65_536;
 
-/** What RFC 6750 lets a token have. */
+/** As in RFC 6750. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/;
 
 export interface HttpSourceOptions {
-  /** Address of the coordinator, `http:` or `https:`, without credentials; a path in front of `/v1` is kept. */
+  /** URL of the coordinator, `http:` or `https:`, without credentials; a path before `/v1` is kept. */
   readonly coordinator: string;
   /** Sent as `Authorization: Bearer`, without the white space around it. A function is called before each request, so that a token can be exchanged. */
   readonly token?: Token | undefined;
@@ -35,8 +34,8 @@ export interface HttpSourceOptions {
 }
 
 /**
- * A source that asks the coordinator at an address.
- * @throws TypeError when the address is none, or the token; a function's token is checked when it is sent.
+ * Creates a source that leases from the coordinator at a URL.
+ * @throws TypeError for an invalid URL or token; the token of a function is checked when it is sent.
  */
 export function httpSource({ coordinator, token, fetch = globalThis.fetch }: HttpSourceOptions): LeaseSource {
   const base = baseOf(coordinator);
@@ -58,18 +57,18 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
     let text: string | undefined;
     try {
       response = await fetch(base + path, { ...common, method: "POST", headers, body: JSON.stringify(body) });
-      text = await boundedText(response, ANSWER_BYTES_MAX);
+      text = await boundedText(response, RESPONSE_BYTES_MAX);
     } catch (error) {
       const failure = await fetchFailure(base, error, (url) => fetch(url, { ...common, method: "HEAD" }));
       throw unreachable(base, error, failure);
     }
     const answer = parseJson(text ?? "");
     if (response.ok && isExpected(answer)) return answer;
-    throw refusal(base, response, answer, text === undefined);
+    throw responseError(base, response, answer, text === undefined);
   }
 
   return {
-    // The lease buffer checks every field of the answer before it mints from it. Without this nonce it is no answer of a coordinator.
+    // The lease buffer checks every field of the response. Without this nonce it is no response of a coordinator.
     lease: (namespace, request, options) =>
       post(
         pathOf("leases", { namespace }),
@@ -82,7 +81,7 @@ export function httpSource({ coordinator, token, fetch = globalThis.fetch }: Htt
   };
 }
 
-/** The platform would show a token that it can't send. @throws TypeError that does not. */
+/** The platform's error would contain a token that it can't send. @throws TypeError without it. */
 function authorizationOf(token: string | undefined): { authorization?: string } {
   if (token === undefined) return {};
   const trimmed = typeof token === "string" ? token.trim() : "";
@@ -92,7 +91,7 @@ function authorizationOf(token: string | undefined): { authorization?: string } 
   );
 }
 
-/** The messages leave the address out: it may hold a password, which ends the host too early where it has a slash. */
+/** The messages leave the URL out: it may contain a password, and with a slash in it the URL is parsed wrongly. */
 function baseOf(coordinator: string): string {
   const url = URL.canParse(coordinator) ? new URL(coordinator) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
@@ -114,19 +113,19 @@ function unreachable(base: string, cause: unknown, { code, reason }: FetchFailur
   return new ClientError(code, message, { cause });
 }
 
-function refusal(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
+function responseError(base: string, response: Response, answer: unknown, isTooLong: boolean): ClientError {
   const retryAfterMs = (isErrorAnswer(answer) ? answer.retryAfterMs : undefined) ?? retryAfterHeaderMs(response);
   if (isErrorAnswer(answer) && isErrorCode(answer.code))
     return new ClientError(answer.code, answer.message, { retryAfterMs });
-  // Not an answer that this client knows: a newer coordinator, a proxy in between, or another program at this address.
+  // From a newer coordinator, a proxy in between, or another program at this URL.
   const said = isErrorAnswer(answer)
     ? `${answer.code}: ${answer.message}`
     : `${isTooLong ? "longer than" : "not as"} a coordinator does`;
   const { status } = response;
   const message = `${base} answered with status ${status}, ${said}. Check that it is the URL of a coordinator`;
-  // What a proxy answers while its coordinator is away. 500 and 501 are what other programs answer to this request.
-  const passing = status > 501 || status === 429 || status === 408;
-  return new ClientError(passing ? "coordinator_unreachable" : "answer_not_understood", message, { retryAfterMs });
+  // What a proxy returns while its coordinator is down. 500 and 501 are what other programs return.
+  const isTransient = status > 501 || status === 429 || status === 408;
+  return new ClientError(isTransient ? "coordinator_unreachable" : "answer_not_understood", message, { retryAfterMs });
 }
 
 function isErrorAnswer(answer: unknown): answer is ErrorAnswer {

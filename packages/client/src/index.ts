@@ -1,9 +1,8 @@
 export type { CallNumber } from "@callnumber/protocol/codec";
-export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/wire";
-export { boundedText } from "./bounded-text.js";
+export type { ClientErrorCode, Holder, Lease } from "@callnumber/protocol/http-api";
 export { Client, createClient, TAKE_COUNT_MAX } from "./client.js";
 export { ClientError } from "./client-error.js";
-export { fetchFailure } from "./fetch-failure.js";
+export { boundedText, fetchFailure } from "./fetch.js";
 export { type Fetch, type HttpSourceOptions, httpSource } from "./http-source.js";
 export type { CallOptions, LeaseSource } from "./lease-source.js";
 export type { ClientHooks, ClientOptions } from "./options.js";

@@ -1,55 +1,48 @@
 /**
- * Keeps runs in hand, so that minting does not wait for the network. Knows nothing of sequences and call numbers.
+ * Buffers leased runs, so that minting does not wait for the network. Knows nothing of sequences and call numbers.
  *
- *   idle ── a run is wanted ──▶ asking ── lease ──▶ idle
+ *   idle ── a run is wanted ──▶ requesting ── lease ──▶ idle
  *                               │    ▲
- *                    passing    │    │ after a pause: full jitter, never less than Retry-After
- *                    failure    ▼    │
- *                               pausing            a refusal that waiting can't mend ──▶ idle, waiters are told
+ *                   transient   │    │ after a pause: full jitter, never less than Retry-After
+ *                   error       ▼    │
+ *                               pausing            an error that no retry fixes ──▶ idle, callers get it
  *
- *   any state ── close() ──▶ closed: nothing is asked or handed out any more
- *   any state ── stop(): another store, one that has forgotten runs, a copy of one; or this process is a copy
- *             ──▶ stopped: the same, the alarm is raised, and every caller is told why
+ *   any state ── close() ──▶ closed: nothing is requested or handed out any more
+ *   any state ── stop(): another store, one that has lost runs, a copy of one; or this process is a copy
+ *             ──▶ stopped: the same, the alarm is raised, and every caller gets the reason
  *
- * However many callers wait, one request is under way. Hunger says how much is kept in hand: it begins at one run, doubles when
- * callers had to wait, and halves when a lease lasted long. A small importer leaves little unused, a hungry one asks seldom. Up to the
- * largest lease it is the size of a request, made when half of the last one is left; beyond it, requests are made earlier.
- * A request whose answer is lost, late or wrong is never repeated with the same nonce: its runs are burnt.
+ * However many callers wait, one request is in flight. The demand is how many runs are buffered: it starts at one run, doubles when callers
+ * had to wait, and halves when a lease lasted long. A small importer leaves little unused, a large one seldom sends a request. Up to the
+ * largest lease the demand is the size of a request, sent when half of the last lease is left; beyond it, requests are sent earlier.
+ * A request whose response is lost, late or invalid is never repeated with the same nonce: its runs are burnt.
  */
 import process from "node:process";
 import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import {
-  type ClientErrorCode,
-  ERROR_RULES,
-  isErrorCode,
-  type Lease,
-  ledgerIdOf,
-  type ReportRequest,
-} from "@callnumber/protocol/wire";
-import { retryDelayMs } from "./backoff.js";
-import { ClientError } from "./client-error.js";
+import { type ClientErrorCode, type Lease, ledgerIdOf, type ReportRequest } from "@callnumber/protocol/http-api";
+import { ClientError, closedError } from "./client-error.js";
 import { checkedLease } from "./lease-check.js";
 import type { CallOptions } from "./lease-source.js";
 import type { ClientHooks, Settings } from "./options.js";
+import { asClientError, isRetryable, newNonce, retryDelayMs, withTimeout } from "./requests.js";
 import { type HeldRun, RunStock } from "./run-stock.js";
 
 /** A lease that lasted longer than this was larger than needed. */
 const CALM_LEASE_MS = 10_000;
-/** Hunger at most, in largest leases: then the next one is asked for while two wait. */
-const HUNGER_LEASES_MAX = 4;
-/** A shorter wait is no slow coordinator, but a caller that did not let the event loop turn: asking earlier would not help it. */
-const SLOW_ANSWER_MS = 5;
+/** The greatest demand, in largest leases: then the next one is requested while two are buffered. */
+const DEMAND_LEASES_MAX = 4;
+/** A shorter wait means a caller that blocked the event loop, not a slow coordinator: an earlier request would not help. */
+const SLOW_RESPONSE_MS = 5;
 /** After so long without a response a client without a hook for it warns. */
 const WARNING_AFTER_MS = 2_000;
-const NO_ANSWER = "the coordinator has not answered yet";
-/** How long a close waits for the answer to a lease request under way. */
+const NO_RESPONSE = "the coordinator has not answered yet";
+/** How long a close waits for the response to a lease request in flight. */
 const CLOSE_GRACE_MS = 1_000;
 
 /**
- * Refusals after which the runs in hand must not be used any more either: the store is not the one that leased them, or has
- * forgotten them, or there are two of it. Another holder may get the same runs.
+ * Errors after which the buffered runs must not be used any more either: the store is not the one that leased them, or has lost them, or
+ * there are two of it. Another holder may get the same runs.
  */
-const STOPS_FOR_GOOD: ReadonlySet<ClientErrorCode> = new Set([
+const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
   "other_store",
   "run_not_rising",
   "run_beyond_mark",
@@ -69,14 +62,14 @@ export class LeaseBuffer {
   readonly #waiters = new Set<Waiter>();
   readonly #reports = new Set<Promise<void>>();
 
-  #asking = false;
-  /** Settled when the asking has ended. */
-  #asked: Promise<void> = Promise.resolve();
+  #isRequesting = false;
+  /** Settles when no request is in flight and none will be retried. */
+  #requested: Promise<void> = Promise.resolve();
   #closed = false;
   #stoppedBy: ClientError | undefined;
   #lastFailure: ClientError | undefined;
   #endPause: (() => void) | undefined;
-  /** Of the lease request under way. */
+  /** Of the lease request in flight. */
   #abort = new AbortController();
 
   #storeId: string | undefined;
@@ -85,14 +78,14 @@ export class LeaseBuffer {
   #receipt: string | null = null;
   #lastLeaseRunCount = 0;
   #lastLeaseAtMs = 0;
-  /** How many runs are wanted in hand, spares apart. */
-  #hunger = 1;
-  /** A caller found no run, and none has come since. */
-  #isDry = false;
+  /** How many runs to buffer, spare runs aside. */
+  #demand = 1;
+  /** A caller found no run, and none has arrived since. */
+  #isStarved = false;
   #hasWarned = false;
-  #dryAtMs = 0;
+  #starvedAtMs = 0;
 
-  /** `onStopped` is called once, when the runs in hand must not be used any more either. */
+  /** `onStopped` is called once, when the run in use must not be used any more either. */
   constructor(settings: Settings, onStopped: () => void) {
     this.#settings = settings;
     this.#onStopped = onStopped;
@@ -104,49 +97,49 @@ export class LeaseBuffer {
     return this.#storeId;
   }
 
-  /** Whether runs are being asked for, or will be after a pause. */
-  get isAsking(): boolean {
-    return this.#asking;
+  /** Whether a lease request is in flight, or will be after a pause. */
+  get isRequesting(): boolean {
+    return this.#isRequesting;
   }
 
-  /** The next run, or undefined when none is in hand: then one is asked for in the background. */
+  /** Returns the next run, or undefined when none is buffered: then one is requested in the background. */
   take(): HeldRun | undefined {
-    this.#mustBeUsable();
+    this.#assertUsable();
     const held = this.#stock.take();
-    if (held === undefined) this.#noteDry();
+    if (held === undefined) this.#onStarved();
     return held;
   }
 
-  /** How many numbers may be left in the run in use before it is time to refill: at least that many means "now". */
+  /** It is time to refill when fewer numbers than this are left in the run in use. */
   refillBelow(): number {
     if (!this.#settings.refillAhead) return 0;
     const waiting = this.#stock.runCount;
     if (waiting < this.#settings.spareRuns) return Number.POSITIVE_INFINITY;
-    return ((this.#lastLeaseRunCount + this.#hungerBeyondLargest()) / 2 - waiting) * SEQUENCE_COUNT;
+    return ((this.#lastLeaseRunCount + this.#demandBeyondLargest()) / 2 - waiting) * SEQUENCE_COUNT;
   }
 
-  /** None while the coordinator grants less than is asked for: what is scarce is not hoarded. */
-  #hungerBeyondLargest(): number {
+  /** None while the coordinator leases less than requested: scarce runs are not hoarded. */
+  #demandBeyondLargest(): number {
     const { leaseRunCountMax } = this.#settings;
-    return this.#lastLeaseRunCount < leaseRunCountMax ? 0 : Math.max(this.#hunger - leaseRunCountMax, 0);
+    return this.#lastLeaseRunCount < leaseRunCountMax ? 0 : Math.max(this.#demand - leaseRunCountMax, 0);
   }
 
-  /** Asks for runs in the background, unless that is already under way. */
+  /** Requests runs in the background, unless a request is already in flight. */
   refill(): void {
-    if (this.#asking || this.#isOver) return;
-    this.#asking = true;
+    if (this.#isRequesting || this.#isOver) return;
+    this.#isRequesting = true;
     this.#lastFailure = undefined;
     const timer = setTimeout(() => this.#warn(), WARNING_AFTER_MS);
     timer.unref();
-    this.#asked = this.#askUntilLeased().finally(() => clearTimeout(timer));
+    this.#requested = this.#requestUntilLeased().finally(() => clearTimeout(timer));
   }
 
   /**
-   * Resolves when runs have come; another caller may have taken them by then.
-   * @throws ClientError the refusal, when waiting can't mend it; after `waitMs` the last failure, or `wait_timed_out`.
+   * Resolves when runs have arrived; another caller may have taken them by then.
+   * @throws ClientError the coordinator's error, when no retry fixes it; after `waitMs` the last failure, or `wait_timed_out`.
    */
-  async untilRunsCome(waitMs: number): Promise<void> {
-    this.#mustBeUsable();
+  async waitForRuns(waitMs: number): Promise<void> {
+    this.#assertUsable();
     this.refill();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let waiter: Waiter | undefined;
@@ -154,7 +147,7 @@ export class LeaseBuffer {
       await new Promise<void>((resolve, reject) => {
         waiter = { resolve, reject };
         this.#waiters.add(waiter);
-        timer = setTimeout(() => reject(this.#waitedInVain()), waitMs);
+        timer = setTimeout(() => reject(this.#waitTimeoutError()), waitMs);
       });
     } finally {
       clearTimeout(timer);
@@ -168,32 +161,32 @@ export class LeaseBuffer {
     this.#reports.add(report);
   }
 
-  /** No more runs for anyone, and none of those in hand, without a report: they may be somebody else's. The first reason stays. */
+  /** Hands out no more runs and discards those buffered, without a report: another holder may have them. The first reason stays. */
   stop(reason: ClientError): void {
     if (this.#isOver) return;
     this.#stoppedBy = reason;
-    this.#stock.empty();
+    this.#stock.clear();
     this.#onStopped();
     this.#endPause?.();
-    this.#tellWaiters(reason);
+    this.#rejectWaiters(reason);
     this.#call("onAlarm", reason);
   }
 
   /**
-   * Stops all asking, burns what waits, reports that and how far the run in use got, and resolves when every report has
-   * arrived or failed.
+   * Stops all requests, burns the buffered runs, reports that and how far the run in use got, and resolves when every report has arrived
+   * or failed.
    */
   async close(held: HeldRun | undefined, lastSequence: number | null): Promise<void> {
     this.#closed = true;
     if (held !== undefined) this.report(held, { lastSequence, state: "closed" });
     this.#endPause?.();
-    this.#tellWaiters(closedError());
-    for (const lease of this.#stock.empty()) {
+    this.#rejectWaiters(closedError());
+    for (const lease of this.#stock.clear()) {
       this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
     }
-    // A lease that is granted just now would stay open in the ledger for ever: its answer is worth a short wait.
+    // A lease of this moment would stay open in the ledger forever: its response is worth a short wait.
     const timer = setTimeout(() => this.#abort.abort(), CLOSE_GRACE_MS);
-    await this.#asked;
+    await this.#requested;
     clearTimeout(timer);
     await Promise.all(this.#reports);
   }
@@ -202,37 +195,37 @@ export class LeaseBuffer {
     return this.#closed || this.#stoppedBy !== undefined;
   }
 
-  #mustBeUsable(): void {
+  #assertUsable(): void {
     if (this.#closed) throw closedError();
     if (this.#stoppedBy) throw this.#stoppedBy;
   }
 
-  #noteDry(): void {
+  #onStarved(): void {
     const waitsForFirstLease = this.#lastLeaseRunCount === 0;
-    if (!this.#isDry && !waitsForFirstLease && this.#settings.refillAhead) {
-      this.#growHunger(this.#settings.leaseRunCountMax);
+    if (!this.#isStarved && !waitsForFirstLease && this.#settings.refillAhead) {
+      this.#growDemand(this.#settings.leaseRunCountMax);
       this.#call("onRefillLate");
     }
-    if (!this.#isDry) this.#dryAtMs = performance.now();
-    this.#isDry = true;
+    if (!this.#isStarved) this.#starvedAtMs = performance.now();
+    this.#isStarved = true;
     this.refill();
   }
 
-  #growHunger(most: number): void {
-    if (this.#hunger < most) this.#hunger = Math.min(this.#hunger * 2, most);
+  #growDemand(most: number): void {
+    if (this.#demand < most) this.#demand = Math.min(this.#demand * 2, most);
   }
 
-  async #askUntilLeased(): Promise<void> {
+  async #requestUntilLeased(): Promise<void> {
     for (let attempt = 1; !this.#isOver; attempt++) {
       try {
         const lease = await this.#leaseOnce();
         if (this.#stoppedBy) break;
         if (this.#closed) {
-          // Too late to be used: burnt, and the ledger is told so.
+          // Too late to be used: burnt, and reported so.
           this.report({ lease, run: lease.firstRun }, { lastSequence: null, state: "closed" });
           break;
         }
-        this.#asking = false;
+        this.#isRequesting = false;
         this.#lastFailure = undefined;
         this.#accept(lease);
         return;
@@ -240,10 +233,10 @@ export class LeaseBuffer {
         const error = asClientError(thrown);
         if (this.#isOver) break;
         this.#lastFailure = error;
-        if (!mayPass(error)) {
-          this.#asking = false;
-          if (STOPS_FOR_GOOD.has(error.code)) this.stop(error);
-          else this.#tellWaiters(error);
+        if (!isRetryable(error)) {
+          this.#isRequesting = false;
+          if (STOPPING_CODES.has(error.code)) this.stop(error);
+          else this.#rejectWaiters(error);
           return;
         }
         const retryInMs = retryDelayMs(attempt, error.retryAfterMs);
@@ -251,29 +244,30 @@ export class LeaseBuffer {
         await this.#pause(retryInMs);
       }
     }
-    this.#asking = false;
+    this.#isRequesting = false;
   }
 
   async #leaseOnce(): Promise<Lease> {
-    const { source, namespace, holder } = this.#settings;
+    const { source, namespace, holder, requestTimeoutMs } = this.#settings;
     const nonce = newNonce();
-    const runCount = this.#runCountToAsk();
+    const runCount = this.#runCountToRequest();
     const evidence = { lastRun: this.#lastRun, receipt: this.#receipt };
     const spareRunCount = this.#stock.runCount;
     const request = { runCount, nonce, holder, ...evidence, sentAtMs: Date.now(), spareRunCount };
     this.#abort = new AbortController();
-    const answer = await this.#request((options) => source.lease(namespace, request, options), this.#abort);
+    const send = (options: CallOptions) => source.lease(namespace, request, options);
+    const response = await withTimeout(send, requestTimeoutMs, this.#abort);
     const expected = { namespace, nonce, runCountMax: runCount, storeId: this.#storeId, lastRun: this.#lastRun };
-    return checkedLease(answer, expected);
+    return checkedLease(response, expected);
   }
 
-  #runCountToAsk(): number {
+  #runCountToRequest(): number {
     const { spareRuns, leaseRunCountMax, stopWhenExhausted } = this.#settings;
     if (stopWhenExhausted) return 1;
-    const wasCalm = !this.#isDry && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
-    if (wasCalm) this.#hunger = Math.max(Math.floor(Math.min(this.#hunger, leaseRunCountMax) / 2), 1);
-    const missing = spareRuns - this.#stock.runCount + (this.#isDry ? 1 : 0);
-    return Math.min(Math.max(this.#hunger, missing), leaseRunCountMax);
+    const wasCalm = !this.#isStarved && performance.now() - this.#lastLeaseAtMs > CALM_LEASE_MS;
+    if (wasCalm) this.#demand = Math.max(Math.floor(Math.min(this.#demand, leaseRunCountMax) / 2), 1);
+    const missing = spareRuns - this.#stock.runCount + (this.#isStarved ? 1 : 0);
+    return Math.min(Math.max(this.#demand, missing), leaseRunCountMax);
   }
 
   #accept(lease: Lease): void {
@@ -284,30 +278,30 @@ export class LeaseBuffer {
     this.#lastLeaseRunCount = lease.runCount;
     this.#lastLeaseAtMs = performance.now();
     const { leaseRunCountMax } = this.#settings;
-    const wasSlow = this.#isDry && this.#lastLeaseAtMs - this.#dryAtMs > SLOW_ANSWER_MS;
-    if (wasSlow && this.#hunger >= leaseRunCountMax) this.#growHunger(leaseRunCountMax * HUNGER_LEASES_MAX);
-    this.#isDry = false;
+    const wasSlow = this.#isStarved && this.#lastLeaseAtMs - this.#starvedAtMs > SLOW_RESPONSE_MS;
+    if (wasSlow && this.#demand >= leaseRunCountMax) this.#growDemand(leaseRunCountMax * DEMAND_LEASES_MAX);
+    this.#isStarved = false;
     for (const waiter of this.#waiters) waiter.resolve();
     this.#call("onLease", lease);
     if (this.#stock.runCount < this.#settings.spareRuns) this.refill();
   }
 
-  /** Once: a program that hangs without a word is all that its operator sees of an outage. */
+  /** Once: otherwise an operator sees nothing of an outage but a program that hangs. */
   #warn(): void {
     const { code, message } = this.#lastFailure ?? {};
     const isAnswered = code !== undefined && code !== "coordinator_unreachable";
     if (this.#hasWarned || isAnswered || this.#settings.hooks.onCoordinatorAway !== undefined) return;
     this.#hasWarned = true;
-    const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_ANSWER}; the client keeps trying`;
+    const text = `no run came within ${WARNING_AFTER_MS} ms: ${message ?? NO_RESPONSE}; the client keeps trying`;
     // Not every platform that has `fetch` has it.
     process.emitWarning?.(text, "CallnumberWarning");
   }
 
-  #tellWaiters(error: ClientError): void {
+  #rejectWaiters(error: ClientError): void {
     for (const waiter of this.#waiters) waiter.reject(error);
   }
 
-  /** A pause of the background never keeps a process alive; callers that wait do. */
+  /** A pause in the background does not keep a process alive; callers that wait do. */
   async #pause(delayMs: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     await new Promise<void>((resolve) => {
@@ -320,77 +314,26 @@ export class LeaseBuffer {
   }
 
   async #send({ nonce, version }: Lease, run: number, progress: Omit<ReportRequest, "nonce">): Promise<void> {
-    const { source, namespace } = this.#settings;
+    const { source, namespace, requestTimeoutMs } = this.#settings;
+    const send = (options: CallOptions) =>
+      source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options);
     try {
-      await this.#request((options) =>
-        source.report(namespace, ledgerIdOf(version, run), { nonce, ...progress }, options),
-      );
+      await withTimeout(send, requestTimeoutMs);
     } catch (error) {
       this.#call("onReportFailed", asClientError(error));
     }
   }
 
-  /** One request with its time limit, also for a source that does not heed the signal. */
-  async #request<T>(send: (options: CallOptions) => Promise<T>, controller = new AbortController()): Promise<T> {
-    const { requestTimeoutMs } = this.#settings;
-    const tooLong = `the coordinator did not answer within ${requestTimeoutMs} ms`;
-    const timer = setTimeout(
-      () => controller.abort(new ClientError("coordinator_unreachable", tooLong)),
-      requestTimeoutMs,
-    );
-    try {
-      const { signal } = controller;
-      const aborted = new Promise<never>((_, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      });
-      // In a turn of its own: what is foreign never runs in the middle of our own steps.
-      return await Promise.race([Promise.resolve().then(() => send({ signal })), aborted]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #waitedInVain(): ClientError {
+  #waitTimeoutError(): ClientError {
     const { waitTimeoutMs } = this.#settings;
     const last = this.#lastFailure;
-    const message = `no run came within ${waitTimeoutMs} ms: ${last?.message ?? NO_ANSWER}`;
+    const message = `no run came within ${waitTimeoutMs} ms: ${last?.message ?? NO_RESPONSE}`;
     return new ClientError(last?.code ?? "wait_timed_out", message, { cause: last, retryAfterMs: last?.retryAfterMs });
   }
 
-  /** In a turn of its own: a hook may close the client or throw, and must not stand between a caller and its number. */
+  /** In a microtask of its own: a hook may close the client or throw, and must not come between a caller and its number. */
   #call<K extends keyof ClientHooks>(name: K, ...parameters: Parameters<NonNullable<ClientHooks[K]>>): void {
     const hook = this.#settings.hooks[name] as ((...parameters: unknown[]) => void) | undefined;
     if (hook !== undefined) queueMicrotask(() => hook(...parameters));
   }
-}
-
-export function closedError(): ClientError {
-  return new ClientError(
-    "client_closed",
-    "this client is closed; its run is given up. Create a new client for more numbers",
-  );
-}
-
-/** 96 random bits in 16 characters: the ledger keeps one for each lease, so it is short. */
-function newNonce(): string {
-  return Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(12))).toString("base64url");
-}
-
-function mayPass(error: ClientError): boolean {
-  return (
-    error.code === "coordinator_unreachable" || (isErrorCode(error.code) && ERROR_RULES[error.code].retry === "later")
-  );
-}
-
-function asClientError(error: unknown): ClientError {
-  if (error instanceof ClientError) return error;
-  const { code, message, retryAfterMs } = (error ?? {}) as {
-    code?: unknown;
-    message?: unknown;
-    retryAfterMs?: unknown;
-  };
-  return new ClientError(isErrorCode(code) ? code : "internal_error", String(message ?? error), {
-    cause: error,
-    retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : undefined,
-  });
 }

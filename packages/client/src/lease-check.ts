@@ -1,13 +1,13 @@
 /**
- * Checks an answer before a single number is made from it. By hand: a schema library would be larger than the client.
- * An answer that fails is never used, whatever it holds; its runs are burnt.
+ * Checks the response to a lease request before any number is made from it. By hand: a schema library would be larger than the client.
+ * A response that fails is never used; its runs are burnt.
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
-import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/wire";
+import { describe, INSTANT_MAX_MS, type Lease, ledgerIdOf, RECEIPT_PATTERN } from "@callnumber/protocol/http-api";
 import { ClientError } from "./client-error.js";
 
-/** It ends in messages, in archives and at terminals; a coordinator's own has 66 characters at most. */
+/** It gets into messages, archives and terminals; that of a coordinator has 66 characters at most. */
 const STORE_ID_PATTERN = /^[!-~]{1,99}$/;
 
 export interface Expected {
@@ -16,29 +16,29 @@ export interface Expected {
   readonly runCountMax: number;
   /** The only store whose runs may be used; undefined before the first lease of a client that pins none. */
   readonly storeId: string | undefined;
-  /** Ledger id of the last run that this client got; null for none. */
+  /** Ledger id of the last run of this client; null for none. */
   readonly lastRun: number | null;
 }
 
 /**
- * The lease, when it is one and the one that was asked for.
- * @throws ClientError `answer_not_understood` (not an answer to this request), `other_store` or `run_not_rising` (the
+ * Returns the lease, if the response is the one that was requested.
+ * @throws ClientError `answer_not_understood` (no response to this request), `other_store` or `run_not_rising` (the
  *   store is not the one, or not in the state, that this client knows: minting on would risk a number twice).
  */
-export function checkedLease(answer: unknown, expected: Expected): Lease {
-  // A copy that nobody else holds: what was checked is what will be used.
-  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt } = (answer ?? {}) as Lease;
+export function checkedLease(response: unknown, expected: Expected): Lease {
+  // A copy that no other code holds: what was checked is what will be used.
+  const { namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt } = (response ?? {}) as Lease;
   const lease: Lease = Object.freeze({ namespace, storeId, version, firstRun, runCount, leasedAtMs, nonce, receipt });
-  if (lease.nonce !== expected.nonce) throw notUnderstood("it does not echo the nonce of the request");
-  if (lease.namespace !== expected.namespace) throw notUnderstood("it is for another namespace");
+  if (lease.nonce !== expected.nonce) throw invalidResponse("it does not echo the nonce of the request");
+  if (lease.namespace !== expected.namespace) throw invalidResponse("it is for another namespace");
   if (typeof lease.storeId !== "string" || !STORE_ID_PATTERN.test(lease.storeId))
-    throw notUnderstood("it names no store");
+    throw invalidResponse("it names no store");
   if (typeof lease.receipt !== "string" || !RECEIPT_PATTERN.test(lease.receipt))
-    throw notUnderstood("it bears no receipt");
-  mustBeWithin("version", lease.version, 0, VERSION_MAX);
-  mustBeWithin("runCount", lease.runCount, 1, expected.runCountMax);
-  mustBeWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);
-  mustBeWithin("leasedAtMs", lease.leasedAtMs, 0, INSTANT_MAX_MS);
+    throw invalidResponse("it has no receipt");
+  assertWithin("version", lease.version, 0, VERSION_MAX);
+  assertWithin("runCount", lease.runCount, 1, expected.runCountMax);
+  assertWithin("firstRun", lease.firstRun, 0, RUN_MAX - lease.runCount + 1);
+  assertWithin("leasedAtMs", lease.leasedAtMs, 0, INSTANT_MAX_MS);
   if (expected.storeId !== undefined && lease.storeId !== expected.storeId) throw otherStore(lease, expected.storeId);
   if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
     throw new ClientError(
@@ -59,12 +59,12 @@ function otherStore(lease: Lease, expected: string): ClientError {
   );
 }
 
-function mustBeWithin(field: string, value: unknown, min: number, max: number): void {
+function assertWithin(field: string, value: unknown, min: number, max: number): void {
   if (!(Number.isInteger(value) && (value as number) >= min && (value as number) <= max)) {
-    throw notUnderstood(`its ${field} is ${describe(value)}, not a whole number from ${min} to ${max}`);
+    throw invalidResponse(`its ${field} is ${describe(value)}, not a whole number from ${min} to ${max}`);
   }
 }
 
-function notUnderstood(reason: string): ClientError {
+function invalidResponse(reason: string): ClientError {
   return new ClientError("answer_not_understood", `the answer to a lease request can't be used: ${reason}`);
 }

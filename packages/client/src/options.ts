@@ -1,8 +1,7 @@
-/** What a client can be told, and the checks of it. */
-
+/** The options of a client, with their defaults and checks. */
 import { hostname } from "node:os";
 import process from "node:process";
-import type { Holder, Lease } from "@callnumber/protocol/wire";
+import type { Holder, Lease } from "@callnumber/protocol/http-api";
 import {
   DEFAULT_NAMESPACE,
   describe,
@@ -15,17 +14,17 @@ import {
   NAMESPACE_PATTERN,
   PID_MAX,
   PRINTABLE_PATTERN,
-} from "@callnumber/protocol/wire";
+} from "@callnumber/protocol/http-api";
 import type { ClientError } from "./client-error.js";
 import type { Fetch, Token } from "./http-source.js";
 import { httpSource } from "./http-source.js";
 import type { LeaseSource } from "./lease-source.js";
 
-/** Called as things happen. A hook that throws ends up as an uncaught error; it never disturbs a call number. */
+/** Called on events. A hook that throws causes an uncaught error; it never affects a call number. */
 export interface ClientHooks {
-  /** Runs arrived. */
+  /** A lease arrived. */
   readonly onLease?: ((lease: Lease) => void) | undefined;
-  /** The numbers in hand ran out before the next run came: somebody waits. */
+  /** The buffered numbers ran out before the next run arrived: a caller waits. */
   readonly onRefillLate?: (() => void) | undefined;
   /**
    * A request for a lease failed and will be repeated in `retryInMs`, a whole number. Without this hook, a client that has had no response
@@ -35,47 +34,47 @@ export interface ClientHooks {
     | ((away: { readonly error: ClientError; readonly attempt: number; readonly retryInMs: number }) => void)
     | undefined;
   /**
-   * The client has stopped for good, and somebody should look: once, as soon as it is known, whether or not anybody waits for a
-   * number. Its runs may be leased to somebody else (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`,
+   * The client has stopped permanently, and an operator should know: called once, as soon as it is known, whether or not a caller waits for a
+   * number. Its runs may be leased to another holder (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`,
    * `store_forked`), or this process is a copy (`copied_process`). Every later call throws the same.
    */
   readonly onAlarm?: ((error: ClientError) => void) | undefined;
-  /** A report did not arrive. The ledger then knows less; no number is in danger. */
+  /** A report did not arrive. The ledger then has less information; no number is in danger. */
   readonly onReportFailed?: ((error: ClientError) => void) | undefined;
 }
 
 export interface ClientOptions {
-  /** Address of the coordinator. Either this or `source`. Default `http://127.0.0.1:7300`. */
+  /** URL of the coordinator. Either this or `source`. Default `http://127.0.0.1:7300`. */
   readonly coordinator?: string | undefined;
-  /** Where leases come from instead of HTTP: a coordinator in the same process, or a source of one's own. */
+  /** Where leases come from instead of HTTP: a coordinator in the same process, or a source of your own. */
   readonly source?: LeaseSource | undefined;
   /** Default `main`. */
   readonly namespace?: string | undefined;
-  /** How this process is called in the ledger. Host and pid are filled in. */
+  /** The name of this process in the ledger. Host and pid are filled in. */
   readonly holder: Pick<Holder, "name"> & { readonly [K in keyof Holder]?: Holder[K] | undefined };
   /**
-   * Bearer token for the coordinator, or a function that returns one, called before each request. Without one none is sent. White space
-   * around it is removed, such as the line end of a file. Over `http:` to another machine the network in between can read it.
+   * Bearer token for the coordinator, or a function that returns one, called before each request. White space around it, such as the line end
+   * of a file, is removed. Over `http:` to another machine the network in between can read it.
    */
   readonly token?: Token | undefined;
   /** Instead of the platform's `fetch`. */
   readonly fetch?: Fetch | undefined;
   /**
-   * The id of the store that the archive's numbers come from; keep it beside the archive. Runs of any other store are
-   * refused before the first number. Default: the store of the first lease.
+   * The id of the store that the archive's numbers come from; store it with the archive. Runs of any other store are rejected before the
+   * first number. Default: the store of the first lease.
    */
   readonly expectedStoreId?: string | undefined;
-  /** Runs to keep in hand, beyond the one in use, for outages: each is 16,384 numbers. 0 to 64. Default 0. */
+  /** Runs to buffer in addition to the one in use, for outages: each is 16,384 numbers. 0 to 64. Default 0. */
   readonly spareRuns?: number | undefined;
-  /** The most runs to ask for at once: 1 to 64. Default 64; a client starts with 1 and grows only with hunger. */
+  /** The most runs of one request: 1 to 64. Default 64; a client starts with 1 and requests more only with more demand. */
   readonly leaseRunCountMax?: number | undefined;
-  /** `ahead` (default): ask for runs while half of the last lease is left. `when_empty`: ask only when none is left. */
+  /** `ahead` (default): request runs while half of the last lease is left. `when_empty`: only when none is left. */
   readonly refill?: "ahead" | "when_empty" | undefined;
   /** `lease` (default): take a new run when one is used up. `stop`: use one run, then throw `sequence_exhausted`. */
   readonly onExhausted?: "lease" | "stop" | undefined;
   /** How long `next()` and `take()` wait for a run before they give up: 1 to 3,600,000 ms. Default 30,000. */
   readonly waitTimeoutMs?: number | undefined;
-  /** How long one request may take, to the end of its answer: 1 to 600,000 ms. Default 5,000. A lease that comes later is burnt. */
+  /** How long one request may take, to the end of its response: 1 to 600,000 ms. Default 5,000. A later lease is burnt. */
   readonly requestTimeoutMs?: number | undefined;
   readonly hooks?: ClientHooks | undefined;
 }
@@ -112,12 +111,12 @@ const OPTION_NAMES: Readonly<Record<keyof ClientOptions, true>> = {
 };
 
 /**
- * The options with their defaults, checked.
+ * Returns the options with their defaults, checked.
  * @throws TypeError or RangeError that names the option and its value.
  */
 export function settingsOf(options: ClientOptions): Settings {
   for (const name of Object.keys(options)) {
-    // A misspelt option would be silently without effect, `expectedStoreID` for one.
+    // A misspelled option would be silently without effect, such as `expectedStoreID`.
     if (!Object.hasOwn(OPTION_NAMES, name)) throw new TypeError(`createClient knows no option "${name}"`);
   }
   const {
@@ -145,17 +144,17 @@ export function settingsOf(options: ClientOptions): Settings {
     namespace,
     holder: holderOf(options.holder),
     expectedStoreId,
-    spareRuns: within("spareRuns", options.spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
-    leaseRunCountMax: within(
+    spareRuns: assertWithin("spareRuns", options.spareRuns ?? 0, 0, LEASE_RUN_COUNT_MAX),
+    leaseRunCountMax: assertWithin(
       "leaseRunCountMax",
       options.leaseRunCountMax ?? LEASE_RUN_COUNT_MAX,
       1,
       LEASE_RUN_COUNT_MAX,
     ),
-    refillAhead: oneOf("refill", refill, ["ahead", "when_empty"]) === "ahead",
-    stopWhenExhausted: oneOf("onExhausted", onExhausted, ["lease", "stop"]) === "stop",
-    waitTimeoutMs: within("waitTimeoutMs", options.waitTimeoutMs ?? 30_000, 1, 3_600_000),
-    requestTimeoutMs: within("requestTimeoutMs", options.requestTimeoutMs ?? 5_000, 1, 600_000),
+    refillAhead: assertOneOf("refill", refill, ["ahead", "when_empty"]) === "ahead",
+    stopWhenExhausted: assertOneOf("onExhausted", onExhausted, ["lease", "stop"]) === "stop",
+    waitTimeoutMs: assertWithin("waitTimeoutMs", options.waitTimeoutMs ?? 30_000, 1, 3_600_000),
+    requestTimeoutMs: assertWithin("requestTimeoutMs", options.requestTimeoutMs ?? 5_000, 1, 600_000),
     hooks,
   };
 }
@@ -179,9 +178,9 @@ function holderOf(given: ClientOptions["holder"] | undefined): Holder {
     pid: given.pid ?? process.pid,
     labels: { ...given.labels },
   };
-  mustBePrintable("holder.name", holder.name, HOLDER_NAME_LENGTH_MAX);
-  mustBePrintable("holder.host", holder.host, HOST_LENGTH_MAX);
-  within("holder.pid", holder.pid, 0, PID_MAX);
+  assertPrintable("holder.name", holder.name, HOLDER_NAME_LENGTH_MAX);
+  assertPrintable("holder.host", holder.host, HOST_LENGTH_MAX);
+  assertWithin("holder.pid", holder.pid, 0, PID_MAX);
   const labels = Object.entries(holder.labels);
   if (labels.length > LABEL_COUNT_MAX)
     throw new RangeError(`holder.labels may hold ${LABEL_COUNT_MAX}, not ${labels.length}`);
@@ -191,25 +190,25 @@ function holderOf(given: ClientOptions["holder"] | undefined): Holder {
         `a label's name has 1 to 32 characters a-z, 0-9, dot, dash, underscore; ${describe(name)} has not`,
       );
     }
-    mustBePrintable(`holder.labels.${name}`, value, LABEL_VALUE_LENGTH_MAX);
+    assertPrintable(`holder.labels.${name}`, value, LABEL_VALUE_LENGTH_MAX);
   }
   return holder;
 }
 
-function mustBePrintable(name: string, value: unknown, lengthMax: number): void {
+function assertPrintable(name: string, value: unknown, lengthMax: number): void {
   if (typeof value !== "string" || value.length > lengthMax || !PRINTABLE_PATTERN.test(value)) {
     throw new TypeError(`${name} must have 1 to ${lengthMax} printable characters, not ${describe(value)}`);
   }
 }
 
-function within(name: string, value: number, min: number, max: number): number {
+function assertWithin(name: string, value: number, min: number, max: number): number {
   if (!(Number.isInteger(value) && value >= min && value <= max)) {
     throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${describe(value)}`);
   }
   return value;
 }
 
-function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+function assertOneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
   if (!allowed.includes(value))
     throw new TypeError(`${name} must be one of ${allowed.join(", ")}, not ${describe(value)}`);
   return value;

@@ -1,14 +1,13 @@
 /**
- * The call numbers of one run, many at a time: as text, as bytes, as plain numbers. Knows of no client; the same sequences always give
- * the same numbers.
+ * The call numbers of one run, many at a time: as text, as bytes, as plain numbers. Pure: the same sequences always give the same numbers.
  *
  * Within a run only the sequence changes, and the shuffle gives it bits of its own: a number is the run's part plus the
  * sequence's part. Cut at 62^4, the upper four characters depend on six bits of the sequence and a carry, so a run has 128
- * upper halves, spelt once; the lower half is one addition and two pairs of digits. All tables come from the plain codec.
+ * upper halves, encoded once; the lower half is one addition and two pairs of digits. All tables come from the plain codec.
  *
  * Guarantees: G9 (docs/guarantees.md).
  *
- * The tables are constants of this module, and not exported: what a module imports, the compiler of Node 20 does not take for constant.
+ * The tables are constants of this module, because the compiler of Node 20 does not treat imports as constant.
  */
 import { CALL_NUMBER_LENGTH, DIGITS, encodeCallNumber, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 
@@ -53,12 +52,12 @@ const lastPairs = pairWords(2);
 /** "-". */
 const NO_DIGIT = 0x2d;
 
-/** Of the run that is being spelt: filled anew each time, because only what never moves is looked up without a check. */
+/** Of the run that is being encoded: copied each time, because only arrays that never change are looked up without a check. */
 const upperWords = new Int32Array(2 * UPPER_COUNT);
 const lowerHalves = new Int32Array(UPPER_COUNT);
-/** A text ends with its last number, so there is room for a whole text in front of the first; and its ends may lie within pieces. */
-const spelt = new Int32Array(WORDS_PER_NUMBER * (2 * TEXT_COUNT_MAX + PIECE_COUNT));
-const speltBytes = Buffer.from(spelt.buffer);
+/** A text ends with its last number, so there is room for a whole text before the first; and its ends may be within pieces. */
+const encoded = new Int32Array(WORDS_PER_NUMBER * (2 * TEXT_COUNT_MAX + PIECE_COUNT));
+const encodedBytes = Buffer.from(encoded.buffer);
 
 export class RunNumbers {
   readonly #base: number;
@@ -81,22 +80,22 @@ export class RunNumbers {
 
   /**
    * A text of `TEXT_COUNT_MAX` · 8 characters that ends with the call numbers from sequence `from` to before `to`, at most
-   * `TEXT_COUNT_MAX` of them. What stands in front of them is no call number.
+   * `TEXT_COUNT_MAX` of them. What is before them is no call number.
    */
   textUpTo(from: number, to: number): string {
-    const first = this.#spell(from, to);
+    const first = this.#encode(from, to);
     const end = first + to - from;
     const begin = end - TEXT_COUNT_MAX;
-    if (begin < first) speltBytes.fill(NO_DIGIT, begin * CALL_NUMBER_LENGTH, first * CALL_NUMBER_LENGTH);
-    return speltBytes.toString("latin1", begin * CALL_NUMBER_LENGTH, end * CALL_NUMBER_LENGTH);
+    if (begin < first) encodedBytes.fill(NO_DIGIT, begin * CALL_NUMBER_LENGTH, first * CALL_NUMBER_LENGTH);
+    return encodedBytes.toString("latin1", begin * CALL_NUMBER_LENGTH, end * CALL_NUMBER_LENGTH);
   }
 
   /** Writes the call numbers from sequence `from` to before `to`, eight ASCII characters each. @throws when they do not fit. */
   writeBytes(target: Uint8Array, offset: number, from: number, to: number): void {
     for (let begin = from; begin < to; begin += TEXT_COUNT_MAX) {
       const end = Math.min(begin + TEXT_COUNT_MAX, to);
-      const first = this.#spell(begin, end);
-      const bytes = speltBytes.subarray(first * CALL_NUMBER_LENGTH, (first + end - begin) * CALL_NUMBER_LENGTH);
+      const first = this.#encode(begin, end);
+      const bytes = encodedBytes.subarray(first * CALL_NUMBER_LENGTH, (first + end - begin) * CALL_NUMBER_LENGTH);
       target.set(bytes, offset + (begin - from) * CALL_NUMBER_LENGTH);
     }
   }
@@ -111,37 +110,37 @@ export class RunNumbers {
   }
 
   /**
-   * Spells at least the numbers from sequence `from` to before `to`, at most `TEXT_COUNT_MAX`: whole pieces, because a loop that always
-   * runs the same way is the fastest. Answers where the first one stands in `spelt`, in numbers.
+   * Encodes at least the numbers from sequence `from` to before `to`, at most `TEXT_COUNT_MAX`: whole pieces, because a loop that always
+   * runs the same way is the fastest. Returns the place of the first one in `encoded`, in numbers.
    */
-  #spell(from: number, to: number): number {
+  #encode(from: number, to: number): number {
     upperWords.set(this.#upperWords);
     lowerHalves.set(this.#lowerHalves);
     const firstPiece = from >>> PIECE_BITS;
     for (let piece = firstPiece; piece << PIECE_BITS < to; piece++) {
-      spellPiece(highPieces[piece] as number, TEXT_COUNT_MAX + ((piece - firstPiece) << PIECE_BITS));
+      encodePiece(highPieces[piece] as number, TEXT_COUNT_MAX + ((piece - firstPiece) << PIECE_BITS));
     }
     return TEXT_COUNT_MAX + (from & PIECE_MASK);
   }
 }
 
-/** All numbers with the same high piece of their sequence. `first` is where they go in `spelt`, in numbers. */
-function spellPiece(highPiece: number, first: number): void {
+/** Encodes all numbers with the same high piece of their sequence. `first` is their place in `encoded`, in numbers. */
+function encodePiece(highPiece: number, first: number): void {
   let at = (first * WORDS_PER_NUMBER) | 0;
   // Four in a row differ in the two lowest bits of the sequence only.
   for (let low = 0; low < PIECE_COUNT; low += 4) {
     const sum0 = (highPiece + (lowPieces[low] as number)) | 0;
     const sum2 = (sum0 + LOW_PIECE_2) | 0;
-    spellOne(sum0, at);
-    spellOne((sum0 + LOW_PIECE_1) | 0, (at + 2) | 0);
-    spellOne(sum2, (at + 4) | 0);
-    spellOne((sum2 + LOW_PIECE_1) | 0, (at + 6) | 0);
+    encodeOne(sum0, at);
+    encodeOne((sum0 + LOW_PIECE_1) | 0, (at + 2) | 0);
+    encodeOne(sum2, (at + 4) | 0);
+    encodeOne((sum2 + LOW_PIECE_1) | 0, (at + 6) | 0);
     at = (at + 8) | 0;
   }
 }
 
 /** `sum`: of the two pieces of the sequence. */
-function spellOne(sum: number, at: number): void {
+function encodeOne(sum: number, at: number): void {
   const upper = sum & UPPER_MASK;
   let index = upper << 1;
   let lower = ((lowerHalves[upper] as number) + (sum >>> UPPER_BITS)) | 0;
@@ -150,8 +149,8 @@ function spellOne(sum: number, at: number): void {
     index |= 1;
   }
   const pair = (lower / PAIR_COUNT) | 0;
-  spelt[at] = upperWords[index] as number;
-  spelt[at + 1] = (firstPairs[pair] as number) | (lastPairs[(lower - Math.imul(pair, PAIR_COUNT)) | 0] as number);
+  encoded[at] = upperWords[index] as number;
+  encoded[at + 1] = (firstPairs[pair] as number) | (lastPairs[(lower - Math.imul(pair, PAIR_COUNT)) | 0] as number);
 }
 
 function numberOf(version: number, run: number, sequence: number): number {

@@ -1,8 +1,5 @@
-/**
- * The leased runs that wait in the client, lowest first. Knows nothing of where they come from.
- * A run leaves the stock once and never comes back.
- */
-import type { Lease } from "@callnumber/protocol/wire";
+/** The leased runs in the buffer, lowest first. A run leaves the stock once and never comes back. */
+import type { Lease } from "@callnumber/protocol/http-api";
 
 /** One run that a lease holds. */
 export interface HeldRun {
@@ -13,7 +10,7 @@ export interface HeldRun {
 export class RunStock {
   readonly #leases: { readonly lease: Lease; used: number }[] = [];
 
-  /** Runs that wait, not counting the one in use. */
+  /** Buffered runs, without the one in use. */
   get runCount(): number {
     return this.#leases.reduce((sum, { lease, used }) => sum + lease.runCount - used, 0);
   }
@@ -22,7 +19,7 @@ export class RunStock {
     this.#leases.push({ lease, used: 0 });
   }
 
-  /** The next run to mint from, or undefined when none waits. */
+  /** Returns the next run to mint from, or undefined when there is none. */
   take(): HeldRun | undefined {
     const first = this.#leases[0];
     if (first === undefined) return undefined;
@@ -31,8 +28,8 @@ export class RunStock {
     return { lease: first.lease, run };
   }
 
-  /** Burns all that waits, and says which leases were never begun. */
-  empty(): Lease[] {
+  /** Discards all runs, and returns the leases of which none was used. */
+  clear(): Lease[] {
     return this.#leases.splice(0).flatMap(({ lease, used }) => (used === 0 ? [lease] : []));
   }
 }

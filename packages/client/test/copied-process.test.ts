@@ -106,14 +106,4 @@ describe("after a change of pid", () => {
     expect(onLease).not.toHaveBeenCalled();
     expect(source.reports).toEqual([]);
   });
-
-  test("a new client works, and names the process that it is in", async () => {
-    becomeCopy();
-    const source = new ScriptedSource();
-    const client = clientOn(source);
-    expect(await client.next()).toHaveLength(8);
-    expect(source.requests[0]?.holder.pid).toBe(process.pid);
-    expect(process.pid).not.toBe(pid.value);
-    await client.close();
-  });
 });

@@ -105,21 +105,6 @@ describe("many callers of all forms at the same time", () => {
       if (place !== index) expect.fail(`number ${index} is missing or doubled: ${place}`);
     });
   });
-
-  test("and several clients on one store never share one either", async () => {
-    const source = new ScriptedSource();
-    const group = Array.from({ length: 5 }, () => newClient(source));
-    const made = await Promise.all(
-      group.map(async (client, index) => {
-        const texts: string[] = [];
-        for (let turn = 0; turn < 30; turn++) {
-          texts.push(...(await (FORMS[(index + turn) % FORMS.length] as (typeof FORMS)[number])(client, 1_500)));
-        }
-        return texts;
-      }),
-    );
-    expect(new Set(made.flat()).size).toBe(5 * 30 * 1_500);
-  });
 });
 
 describe("a loop that only awaits numbers in hand", () => {
@@ -155,16 +140,6 @@ describe("an array to be filled", () => {
     const numbers = new Float64Array(TAKE_COUNT_MAX);
     await newClient().takeNumbers(numbers);
     expect(placeOf(fromNumber(numbers.at(-1) as number))).toBe(TAKE_COUNT_MAX - 1);
-  });
-
-  test("may be shared with other threads, or a Buffer", async () => {
-    const client = newClient();
-    const shared = new Uint8Array(new SharedArrayBuffer(16));
-    await client.takeBytes(shared);
-    expect(placeOf(Buffer.from(shared).toString("latin1", 8))).toBe(1);
-    const buffer = Buffer.alloc(8);
-    await client.takeBytes(buffer);
-    expect(placeOf(buffer.toString("latin1"))).toBe(2);
   });
 
   test.each([

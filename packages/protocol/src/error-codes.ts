@@ -1,63 +1,6 @@
-/**
- * The closed list of errors that cross the wire, and what each means for a caller. Each has a heading in docs/errors.md.
- * Every table is complete by its type: a new code does not compile until each has a line for it.
- */
+/** The closed list of error codes of the HTTP API, and what each means for a client. Each has a heading in docs/errors.md. */
 
-export type ErrorCode =
-  | "invalid_request"
-  | "not_found"
-  | "method_not_allowed"
-  | "body_too_large"
-  | "unsupported_media_type"
-  | "request_timed_out"
-  | "headers_too_large"
-  | "unauthorized"
-  | "forbidden"
-  | "rate_limited"
-  | "overloaded"
-  | "namespace_not_initialised"
-  | "namespace_already_initialised"
-  | "run_not_leased"
-  | "lease_trimmed"
-  | "not_the_holder"
-  | "report_too_late"
-  | "run_beyond_mark"
-  | "run_space_exhausted"
-  | "version_not_ended"
-  | "line_reached"
-  | "store_epoch_changed"
-  | "store_claimed"
-  | "store_silent"
-  | "store_went_back"
-  | "store_generation_stale"
-  | "claim_raced"
-  | "quorum_missing"
-  | "lease_burnt"
-  | "clocks_disagree"
-  | "clock_went_back"
-  | "store_moved"
-  | "store_is_replica"
-  | "store_has_more_nodes"
-  | "store_forked"
-  | "store_replaced"
-  | "store_emptied"
-  | "operator_needed"
-  | "store_epoch_unreadable"
-  | "store_evicts"
-  | "store_too_old"
-  | "store_copied"
-  | "witness_unusable"
-  | "coordinator_still_leases"
-  | "store_corrupt"
-  | "store_unknown_schema"
-  | "store_locked"
-  | "store_missing"
-  | "store_unavailable"
-  | "too_many_streams"
-  | "shutting_down"
-  | "internal_error";
-
-/** What a caller may do with a refused request: `later`, the same again after a pause; `never`, first something must change. */
+/** Whether a client may send the same request again: `later`, after a pause; `never`, not before something has changed. */
 export type RetryRule = "never" | "later";
 
 interface ErrorRule {
@@ -65,7 +8,7 @@ interface ErrorRule {
   readonly retry: RetryRule;
 }
 
-export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
+export const ERROR_RULES = {
   invalid_request: { httpStatus: 400, retry: "never" },
   not_found: { httpStatus: 404, retry: "never" },
   method_not_allowed: { httpStatus: 405, retry: "never" },
@@ -87,7 +30,7 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   run_space_exhausted: { httpStatus: 409, retry: "never" },
   version_not_ended: { httpStatus: 409, retry: "never" },
   line_reached: { httpStatus: 503, retry: "later" },
-  // A doubt: the coordinator settles it by itself, as soon as the store lets it.
+  // The store may have rolled back: the coordinator recovers automatically, as soon as the store allows it.
   store_epoch_changed: { httpStatus: 503, retry: "later" },
   store_claimed: { httpStatus: 503, retry: "later" },
   store_silent: { httpStatus: 503, retry: "later" },
@@ -96,12 +39,12 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   claim_raced: { httpStatus: 503, retry: "later" },
   quorum_missing: { httpStatus: 503, retry: "later" },
   lease_burnt: { httpStatus: 503, retry: "later" },
-  // Wrong now, and right again once somebody has mended it; nothing has to be typed.
+  // Leasing goes on as soon as an operator has fixed it, without a command.
   clocks_disagree: { httpStatus: 503, retry: "later" },
   clock_went_back: { httpStatus: 503, retry: "later" },
   store_is_replica: { httpStatus: 503, retry: "later" },
   store_has_more_nodes: { httpStatus: 503, retry: "later" },
-  // A fence: nothing is leased until an operator has looked and typed.
+  // Nothing is leased until an operator has run a command.
   store_moved: { httpStatus: 503, retry: "never" },
   store_forked: { httpStatus: 503, retry: "never" },
   store_replaced: { httpStatus: 503, retry: "never" },
@@ -121,13 +64,15 @@ export const ERROR_RULES: Readonly<Record<ErrorCode, ErrorRule>> = {
   too_many_streams: { httpStatus: 503, retry: "later" },
   shutting_down: { httpStatus: 503, retry: "later" },
   internal_error: { httpStatus: 500, retry: "never" },
-};
+} as const satisfies Readonly<Record<string, ErrorRule>>;
+
+export type ErrorCode = keyof typeof ERROR_RULES;
 
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === "string" && Object.hasOwn(ERROR_RULES, value);
 }
 
-/** Errors that the client finds by itself, beside those that a coordinator answers. */
+/** The errors of a coordinator, and those that the client finds itself. */
 export type ClientErrorCode =
   | ErrorCode
   | "no_run_ready"

@@ -1,10 +1,21 @@
 /**
- * The layout of version 0: how 47 bits are divided, shuffled and spelt.
- * Frozen: call numbers of this layout are in the world, and a published layout never changes.
- * Imports nothing.
+ * The layout: how 47 bits are divided, shuffled and encoded. Imports nothing.
+ * Frozen: call numbers of this layout exist, and a published layout never changes.
  */
 
-/** The layout that new call numbers are made in; the `version` field of a call number names the run space, not this. */
+/** Eight characters that the codec made or accepted. Compare them byte for byte: `a` and `A` are different digits. */
+export type CallNumber = string & { readonly __brand: "CallNumber" };
+
+/** The parts of a call number. */
+export interface CallNumberParts {
+  /** 0 to 7: which numbering of all runs; not the layout. */
+  readonly version: number;
+  /** 0 to 2^30 - 1. */
+  readonly run: number;
+  /** 0 to 16,383. */
+  readonly sequence: number;
+}
+
 export const VERSION_BITS = 3;
 export const RUN_BITS = 30;
 export const SEQUENCE_BITS = 14;
@@ -20,7 +31,7 @@ export const RUN_MAX = RUN_COUNT - 1;
 export const SEQUENCE_COUNT = 2 ** SEQUENCE_BITS;
 export const SEQUENCE_MAX = SEQUENCE_COUNT - 1;
 
-/** The greatest number that stands for a call number; `dxlGgaI3` when written. */
+/** The greatest number of a call number; `dxlGgaI3` when encoded. */
 export const NUMBER_MAX = 2 ** CALL_NUMBER_BITS - 1;
 
 /** Output bit i is input bit SHUFFLE[i]; both counted from the most significant. */
@@ -35,14 +46,30 @@ export const SHUFFLE: readonly number[] = [
 export const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 export const CALL_NUMBER_LENGTH = 8;
 
-// The proofs stand where the limits stand: a layout that breaks one of them must not load. In few words, because every reader
-// carries them: the line says which one.
+// A layout that breaks one of these must not load. The message is short because every reader carries it: the line number names the proof.
 mustHold(Number.isSafeInteger(NUMBER_MAX)); // call numbers travel as doubles in Lua and JSON
 mustHold(DIGITS.length ** CALL_NUMBER_LENGTH > NUMBER_MAX); // every number must fit the eight characters
-mustHold(new Set(DIGITS).size === 62); // no two digits may look the same to the decoder
+mustHold(new Set(DIGITS).size === 62); // no two digits may be the same for the decoder
 // The shuffle must move each bit to a place of its own, or two numbers would become one.
 mustHold(SHUFFLE.length === CALL_NUMBER_BITS && SHUFFLE.every((_, bit) => SHUFFLE.includes(bit)));
 
 function mustHold(proof: boolean): asserts proof {
   if (!proof) throw new Error("the layout is broken");
+}
+
+export const BYTE_VALUES = 256;
+
+/**
+ * Returns the table of one byte of a shuffle, byte 0 the least significant. An entry holds the bits of the byte in their places in the output.
+ * Bytes never share an output bit, so a plain sum of entries is the number: exact in doubles, without a BigInt or a loop over bits.
+ * `destination` counts bits from the most significant, as the layout does. The 48th bit of six bytes is never set.
+ */
+export function byteTable(byte: number, destination: (bit: number) => number): Float64Array {
+  const sums = new Float64Array(BYTE_VALUES);
+  for (let value = 1; value < BYTE_VALUES; value++) {
+    const highestBit = 31 - Math.clz32(value);
+    const weight = 2 ** (CALL_NUMBER_BITS - 1 - destination(CALL_NUMBER_BITS - 1 - 8 * byte - highestBit));
+    sums[value] = weight + (sums[value - 2 ** highestBit] as number);
+  }
+  return sums;
 }

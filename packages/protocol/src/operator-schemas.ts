@@ -1,54 +1,136 @@
 /**
- * What operators ask, as zod schemas: for the coordinator's answers and its OpenAPI, and for the commands that read them.
- * Needs zod, an optional peer dependency.
+ * The HTTP API for operators as zod schemas, with the types of its responses: the coordinator derives its OpenAPI description from them, and
+ * commands check responses with them. Needs zod, an optional peer dependency.
  */
 import { z } from "zod";
 import { RUN_MAX, VERSION_MAX } from "./codec.js";
-import type {
-  ExportEnd,
-  Finding,
-  LabelsRequest,
-  NamespaceDescription,
-  NamespacesAnswer,
-  PublicCallNumberAnswer,
-  Setting,
-  SettingsAnswer,
-} from "./operator.js";
-import { EXPORT_FORMATS, SETTING_ORIGINS } from "./operator.js";
-import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema } from "./schemas.js";
+import {
+  ALARM_NAMES,
+  ALARM_SEVERITIES,
+  EXPORT_FORMATS,
+  HISTORY_STEP_COUNT,
+  HISTORY_WINDOWS_MS,
+  SETTING_ORIGINS,
+} from "./operator-api.js";
+import { guardAnswerSchema, labelsSchema, ledgerFilterShape, ledgerIdSchema, statusAnswerSchema } from "./schemas.js";
 
+const count = z.int().min(0);
 const { state, code, sinceMs, explanation } = guardAnswerSchema.shape;
+const { version, highWaterMark, rates } = statusAnswerSchema.shape;
+const timeMs = sinceMs;
+/** By how many runs a second the clock line rises. */
+const lineRunsPerSecond = z.int().min(1);
 
+/** One namespace in the list of all: enough to see which one needs an operator. */
 export const namespaceDescriptionSchema = z.object({
   namespace: z.string(),
   labels: labelsSchema,
+  /** Null when its record can't be read: `guard` has the reason. */
   record: z
     .object({
       storeId: z.string(),
       version: z.int().min(0).max(VERSION_MAX),
       firstRun: z.int().min(0).max(RUN_MAX),
       highWaterMark: z.int().min(0).max(RUN_MAX),
-      runsUsed: z.int().min(0),
-      runsLeft: z.int().min(0),
-      lineRunsPerSecond: z.int().min(1),
+      runsUsed: count,
+      runsLeft: count,
+      lineRunsPerSecond,
     })
     .nullable(),
   guard: z.object({ state, code, sinceMs, explanation }),
-}) satisfies z.ZodType<NamespaceDescription>;
+});
+export type NamespaceDescription = z.infer<typeof namespaceDescriptionSchema>;
 
 export const namespacesAnswerSchema = z.object({
   store: z.string(),
   coordinator: z.string(),
   release: z.string(),
+  /** By name. */
   namespaces: z.array(namespaceDescriptionSchema).readonly(),
-}) satisfies z.ZodType<NamespacesAnswer>;
+});
+export type NamespacesAnswer = z.infer<typeof namespacesAnswerSchema>;
 
-export const labelsRequestSchema = z.strictObject({ labels: labelsSchema }) satisfies z.ZodType<LabelsRequest>;
+/** All labels of a namespace: those that are not named are removed. */
+export const labelsRequestSchema = z.strictObject({ labels: labelsSchema });
+export type LabelsRequest = z.infer<typeof labelsRequestSchema>;
 
+/** What an archive's page for missing messages may know about a call number. */
 export const publicCallNumberAnswerSchema = z.object({
   callNumber: z.string(),
+  /** False only when no message can have it. */
   canExist: z.boolean(),
-}) satisfies z.ZodType<PublicCallNumberAnswer>;
+});
+export type PublicCallNumberAnswer = z.infer<typeof publicCallNumberAnswerSchema>;
+
+/** Something that an operator should do before it causes an outage. */
+const alarmSchema = z.object({
+  name: z.enum(ALARM_NAMES),
+  severity: z.enum(ALARM_SEVERITIES),
+  /** The state with its figures, and what to do: for people. */
+  explanation: z.string(),
+});
+export type Alarm = z.infer<typeof alarmSchema>;
+
+/** What one holder leased, over the newest leases. Processes of one name count together. */
+const holderUseSchema = z.object({
+  name: z.string(),
+  /** Sorted; at most 8 of them. */
+  hosts: z.array(z.string()).readonly(),
+  processCount: count,
+  leaseCount: count,
+  runCount: count,
+  /** 0 to 1: of all runs in these leases. */
+  share: z.number().min(0).max(1),
+  /**
+   * Runs that made fewer than 100 numbers, of those that are ended: closed by their holder, or left by a process that was followed by another
+   * one of the same name on the same host and sent nothing for ten minutes.
+   */
+  wastedRunCount: count,
+  /** Runs that were leased and never left the coordinator. */
+  burntRunCount: count,
+  lastLeaseAtMs: timeMs,
+  /** Leased or reported within the last ten minutes. */
+  isLive: z.boolean(),
+});
+export type HolderUse = z.infer<typeof holderUseSchema>;
+
+export const capacityAnswerSchema = z.object({
+  namespace: z.string(),
+  version,
+  highWaterMark,
+  runsUsed: count,
+  runsLeft: count,
+  /** 0 to 1. */
+  usedShare: z.number().min(0).max(1),
+  callNumbersLeft: count,
+  /** Runs that may be leased right now before the clock line is reached. */
+  roomRuns: count,
+  lineRunsPerSecond,
+  /** When the clock line reaches the end of the namespace: nothing can use it up before. */
+  lineEndsAtMs: timeMs,
+  rates,
+  /** The leases that `holders` is computed from: the newest, at most 10,000 and at most a week. */
+  lookedAt: z.object({ leaseCount: count, fromMs: timeMs.nullable() }),
+  /** Those with the most runs first. */
+  holders: z.array(holderUseSchema).readonly(),
+  alarms: z.array(alarmSchema).readonly(),
+});
+export type CapacityAnswer = z.infer<typeof capacityAnswerSchema>;
+
+/** Query of the history route; numbers arrive as text. */
+export const historyQuerySchema = z.strictObject({
+  windowMs: z.coerce.number().pipe(z.literal(HISTORY_WINDOWS_MS)).default(HISTORY_WINDOWS_MS[0]),
+});
+
+/** Runs leased over time, counted by lease for the newest 10,000 leases; before those, skipped runs count too. */
+export const historyAnswerSchema = z.object({
+  namespace: z.string(),
+  fromMs: timeMs,
+  stepMs: z.int().min(1),
+  /** `runs[i]` between `fromMs + i · stepMs` and `fromMs + (i + 1) · stepMs`; the last step is not over yet. */
+  runs: z.array(count).length(HISTORY_STEP_COUNT).readonly(),
+});
+export type HistoryAnswer = z.infer<typeof historyAnswerSchema>;
 
 /** Query of the export route. */
 export const exportQuerySchema = z.strictObject({
@@ -56,35 +138,53 @@ export const exportQuerySchema = z.strictObject({
   format: z.enum(EXPORT_FORMATS).default("ndjson"),
 });
 
+/** The last line of an export as NDJSON: without it the export is incomplete. */
 export const exportEndSchema = z.strictObject({
   end: z.literal(true),
-  leaseCount: z.int().min(0),
+  leaseCount: count,
+  /** Ledger id up to which the ledger was read; null when it was empty. Go on with `fromRun` above it. */
   upToRun: ledgerIdSchema.nullable(),
-}) satisfies z.ZodType<ExportEnd>;
+});
+export type ExportEnd = z.infer<typeof exportEndSchema>;
 
+/** One option of `serve`, as it is in effect. */
 export const settingSchema = z.object({
+  /** As on the command line, without its dashes. */
   name: z.string(),
+  /** As text, without secrets; null when it is not set. */
   value: z.string().nullable(),
   from: z.enum(SETTING_ORIGINS),
-}) satisfies z.ZodType<Setting>;
+});
+export type Setting = z.infer<typeof settingSchema>;
 
 const commandContextSchema = z.object({ storeOption: z.string(), witnessOption: z.string() });
-const findingSchema = z.object({
-  code: code.unwrap().optional(),
-  what: z.string(),
-  remedy: z.string(),
-  override: z.string().optional(),
-  namespaces: z.array(z.string()).readonly().optional(),
-}) satisfies z.ZodType<Finding>;
 
+/** A property of the servers of a store that stops leasing, or is unwise. */
+const findingSchema = z.object({
+  /** The code that leases fail with; undefined for a warning. */
+  code: code.unwrap().optional(),
+  /** The same text as long as it is the same finding. */
+  what: z.string(),
+  /** The line of configuration that fixes it, or the command to run. */
+  remedy: z.string(),
+  /** The name by which an operator accepts it; undefined where the store steps refuse in any case. */
+  override: z.string().optional(),
+  /** The namespaces that it concerns; undefined for all. */
+  namespaces: z.array(z.string()).readonly().optional(),
+});
+export type Finding = z.infer<typeof findingSchema>;
+
+/** How a coordinator was started, without secrets: the store by its place and user. */
 export const settingsAnswerSchema = z.object({
   release: z.string(),
   store: z.string(),
-  startedAtMs: sinceMs,
+  startedAtMs: timeMs,
   settings: z.array(settingSchema).readonly(),
+  /** What its commands are filled in with. */
   commands: commandContextSchema,
-  certificateEndsAtMs: sinceMs.nullable(),
+  /** When the TLS certificate in use expires; null for plain HTTP. */
+  certificateEndsAtMs: timeMs.nullable(),
+  /** About the store's servers, as far as the coordinator's user may read them. */
   findings: z.array(findingSchema).readonly(),
-}) satisfies z.ZodType<SettingsAnswer>;
-
-export { capacityAnswerSchema, historyAnswerSchema, historyQuerySchema } from "./capacity-schemas.js";
+});
+export type SettingsAnswer = z.infer<typeof settingsAnswerSchema>;

@@ -1,4 +1,4 @@
-/** What was given, for messages: it comes from strangers and ends in terminals and logs. */
+/** Untrusted values as text for messages, which end in terminals and logs. */
 
 /** Quoted, cut short and without control characters. */
 export function quote(text: string): string {

@@ -1,10 +1,11 @@
 /**
- * The wire as zod schemas: what the coordinator checks requests against and describes itself by in OpenAPI,
- * and `callNumberSchema` for users' own schemas. Needs zod, an optional peer dependency.
+ * The HTTP API as zod schemas, with the types of all responses; for the coordinator's checks and its OpenAPI description. `callNumberSchema`
+ * is for schemas of users. Needs zod, an optional peer dependency.
  */
 import { z } from "zod";
 import {
   type CallNumber,
+  type CallNumberParts,
   isCallNumber,
   NUMBER_MAX,
   RUN_COUNT,
@@ -13,25 +14,7 @@ import {
   VERSION_COUNT,
   VERSION_MAX,
 } from "./codec.js";
-import type {
-  CallNumberFields,
-  CallNumberHint,
-  ErrorAnswer,
-  ErrorCode,
-  GuardAnswer,
-  Holder,
-  InspectAnswer,
-  Lease,
-  LeaseNeighbours,
-  LeaseRequest,
-  LedgerEntry,
-  Progress,
-  ReportRequest,
-  RunAnswer,
-  RunsAnswer,
-  StatusAnswer,
-  TrimmedLeases,
-} from "./wire.js";
+import type { ErrorAnswer, ErrorCode, Holder, Lease, LeaseRequest, ReportRequest } from "./http-api.js";
 import {
   ERROR_RULES,
   HOLDER_NAME_LENGTH_MAX,
@@ -49,23 +32,23 @@ import {
   PID_MAX,
   PRINTABLE_PATTERN,
   RECEIPT_PATTERN,
-} from "./wire.js";
+} from "./http-api.js";
 
-/** A call number in a user's own schema: parses to the branded `CallNumber`, refuses every other spelling. */
+/** A call number in a schema of a user: parses to the branded `CallNumber`, rejects every other text. */
 export const callNumberSchema = z
   .string()
   .refine(isCallNumber, "not a call number: eight characters 0-9, A-Z, a-z, not above dxlGgaI3")
   .transform((text) => text as CallNumber);
 
-/** The same as a number, for those who store the compact form. */
+/** A call number as a plain number, the compact form for a database. */
 export const callNumberAsNumberSchema = z.int().min(0).max(NUMBER_MAX);
 
 const version = z.int().min(0).max(VERSION_MAX);
 const run = z.int().min(0).max(RUN_MAX);
 const sequence = z.int().min(0).max(SEQUENCE_MAX);
-/** As somebody else's clock, or a question, has it. */
+/** Of a request: a clock that may be wrong. */
 const anyTimeMs = z.int().min(0);
-/** Of an answer: whoever reads it makes a date of it. */
+/** Of a response: the reader makes a date of it. */
 const timeMs = anyTimeMs.max(INSTANT_MAX_MS);
 const runCount = z.int().min(1).max(LEASE_RUN_COUNT_MAX);
 const receipt = z.string().regex(RECEIPT_PATTERN, "a receipt has 43 characters A-Z, a-z, 0-9, dash, underscore");
@@ -79,10 +62,8 @@ export const namespaceSchema = z
     "a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit",
   );
 
-export const ledgerIdSchema = z
-  .int()
-  .min(0)
-  .max(VERSION_COUNT * RUN_COUNT - 1);
+const LEDGER_ID_MAX = VERSION_COUNT * RUN_COUNT - 1;
+export const ledgerIdSchema = z.int().min(0).max(LEDGER_ID_MAX);
 
 const labelName = z
   .string()
@@ -112,8 +93,12 @@ export const leaseRequestSchema = z.strictObject({
 }) satisfies z.ZodType<LeaseRequest>;
 
 const runState = z.enum(["open", "exhausted", "closed"]);
+/** `burnt`: leased in the store and never handed out. Only a coordinator reports it, and a report of the holder replaces it. */
 const notedState = z.enum([...runState.options, "burnt"]);
+export type NotedState = z.infer<typeof notedState>;
+/** `unreported`: leased, and not reported since. */
 const knownRunState = z.enum([...notedState.options, "unreported"]);
+export type KnownRunState = z.infer<typeof knownRunState>;
 
 export const reportRequestSchema = z
   .strictObject({
@@ -137,33 +122,44 @@ export const leaseSchema = z.object({
   receipt,
 }) satisfies z.ZodType<Lease>;
 
+/** How far a holder got in a lease: all runs of the lease before `run` are used to the end, those after it untouched. */
 const progressSchema = z.object({
   run,
   lastSequence: sequence.nullable(),
   state: notedState,
   reportedAtMs: timeMs,
-}) satisfies z.ZodType<Progress>;
+});
+export type Progress = z.infer<typeof progressSchema>;
 
+/** The ledger's record of one lease. */
 export const ledgerEntrySchema = z.object({
   version,
   firstRun: run,
   runCount,
   leasedAtMs: timeMs,
   holder: holderSchema,
+  /** Name of the coordinator that leased it. */
   coordinator: z.string(),
+  /** Of the token in the holder's request: eight hex digits; missing where none was required. */
   tokenId: z.string().optional(),
+  /** Of the holder's request, as in the coordinator's log. With it, any client may report in the holder's name. */
   nonce: z.string(),
+  /** The last report of the holder; null when it has not reported. */
   progress: progressSchema.nullable(),
-}) satisfies z.ZodType<LedgerEntry>;
+});
+export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
 
+/** One run, as far as the coordinator knows it. */
 export const runAnswerSchema = z.object({
   namespace: z.string(),
   version,
   run,
   state: knownRunState,
+  /** The last sequence that the holder reported for this run; null when none. */
   lastSequence: sequence.nullable(),
   lease: ledgerEntrySchema,
-}) satisfies z.ZodType<RunAnswer>;
+});
+export type RunAnswer = z.infer<typeof runAnswerSchema>;
 
 const labelText = z.string().refine((text) => {
   const [name, value] = labelIn(text);
@@ -172,7 +168,7 @@ const labelText = z.string().refine((text) => {
 const ledgerIdText = z.coerce.number().pipe(ledgerIdSchema);
 const timeText = z.coerce.number().pipe(anyTimeMs);
 
-/** Which leases of a ledger are asked for; a lease must pass all that are given. Numbers arrive as text. */
+/** Filters of the leases in a ledger; a lease must pass all that are given. Numbers arrive as text. */
 export const ledgerFilterShape = {
   holder: printable(HOLDER_NAME_LENGTH_MAX).optional(),
   host: printable(HOST_LENGTH_MAX).optional(),
@@ -180,7 +176,7 @@ export const ledgerFilterShape = {
   label: z
     .preprocess((given) => (typeof given === "string" ? [given] : given), z.array(labelText).max(LABEL_COUNT_MAX))
     .optional(),
-  /** What the ledger says of the lease as a whole. */
+  /** Of the lease as a whole. */
   state: knownRunState.optional(),
   leasedFromMs: timeText.optional(),
   leasedToMs: timeText.optional(),
@@ -198,47 +194,65 @@ export const runsQuerySchema = z.strictObject({
   limit: z.coerce.number().pipe(z.int().min(1).max(PAGE_LIMIT_MAX)).default(PAGE_LIMIT_DEFAULT),
 });
 
-const trimmedSchema = z.object({ upToRun: ledgerIdSchema, lastLeasedAtMs: timeMs }) satisfies z.ZodType<TrimmedLeases>;
+/** Leases that a coordinator trimmed from the store: they are in the files of its `--ledger-dir`. */
+const trimmedSchema = z.object({
+  /** Ledger id up to which the store holds no lease any more. */
+  upToRun: ledgerIdSchema,
+  lastLeasedAtMs: timeMs,
+});
+export type TrimmedLeases = z.infer<typeof trimmedSchema>;
 
 export const runsAnswerSchema = z.object({
   namespace: z.string(),
+  /** Newest first. A page may be short, even empty, although more follow. */
   leases: z.array(ledgerEntrySchema).readonly(),
+  /** The `cursor` of the next page; null at the end. */
   nextCursor: z.string().nullable(),
+  /** At the end, what was trimmed of the requested leases; null before the end, and when nothing was. */
   trimmed: trimmedSchema.nullable(),
-}) satisfies z.ZodType<RunsAnswer>;
+});
+export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
 
-const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberFields, z.ZodType>;
 /** Query of the call number route. */
 export const inspectQuerySchema = z.strictObject({
-  /** Whether the leases of the same process before and after are looked for, which costs up to 2,000 entries of the ledger. */
+  /** Whether to include the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
   neighbours: z.enum(["yes", "no"]).default("yes"),
 });
 
-const hints = z
-  .array(
-    z.object({
-      callNumber: z.string(),
-      slip: z.enum(["surrounding", "look_alike", "case"]),
-      positions: z.array(z.int().min(0)).readonly(),
-      holder: z.string(),
-      verdict: z.enum(["reported", "unreported"]),
-    }) satisfies z.ZodType<CallNumberHint>,
-  )
-  .readonly();
+/** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */
+const hintSchema = z.object({
+  callNumber: z.string(),
+  /** `surrounding`: characters around or between are too much · `look_alike`: similar characters · `case`: upper for lower, or the reverse. */
+  slip: z.enum(["surrounding", "look_alike", "case"]),
+  /** Indexes, in the text as typed, of the characters to change; empty for `surrounding`. */
+  positions: z.array(z.int().min(0)).readonly(),
+  /** Name of the holder of its lease. */
+  holder: z.string(),
+  verdict: z.enum(["reported", "unreported"]),
+});
+export type CallNumberHint = z.infer<typeof hintSchema>;
+const hints = z.array(hintSchema).readonly();
 
+/** The leases that the same process got before and after a lease. */
 const neighboursSchema = z.object({
+  /** The nearest one of the same holder (name, host and pid); null when none was found. */
   previous: ledgerEntrySchema.nullable(),
   next: ledgerEntrySchema.nullable(),
+  /** Which they are; where one is null, whether there is none or how far the search went: for people. */
   explanation: z.string(),
-}) satisfies z.ZodType<LeaseNeighbours>;
+});
+export type LeaseNeighbours = z.infer<typeof neighboursSchema>;
 
+const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberParts, z.ZodType>;
 const inspected = { namespace: z.string(), callNumber: z.string(), explanation: z.string() };
 
+/** The six answers to "what is this call number?". */
 export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
   z.object({
     ...inspected,
     verdict: z.literal("malformed"),
     problem: z.enum(["wrong_length", "wrong_character", "beyond_greatest"]),
+    /** Index of the wrong character, where one is wrong. */
     position: z.int().min(0).nullable(),
     hints,
   }),
@@ -250,32 +264,63 @@ export const inspectAnswerSchema = z.discriminatedUnion("verdict", [
     hints,
     ...callNumberFields,
   }),
+  /** Leased long ago or skipped: its lease, if it had one, is no longer in the store. */
   z.object({ ...inspected, verdict: z.literal("trimmed"), ...callNumberFields, trimmed: trimmedSchema }),
   z.object({
     ...inspected,
+    /** `reported`: within what its holder reported. `unreported`: leased, but past what the holder reported. */
     verdict: z.enum(["reported", "unreported"]),
     ...callNumberFields,
     state: knownRunState,
     lastSequence: sequence.nullable(),
     lease: ledgerEntrySchema,
+    /** Null when they were not requested. */
     neighbours: neighboursSchema.nullable(),
   }),
-]) satisfies z.ZodType<InspectAnswer>;
+]);
+export type InspectAnswer = z.infer<typeof inspectAnswerSchema>;
 
 const errorCode = z.enum(Object.keys(ERROR_RULES) as [ErrorCode, ...ErrorCode[]]);
 
+const recoverySchema = z.object({
+  atMs: timeMs,
+  /** Why the store may have rolled back: the code that leases failed with. */
+  code: errorCode,
+  /** Runs that are never leased because of it. */
+  skippedRunCount: z.int().min(0),
+  /** Cause and skipped runs in one line: for people. */
+  explanation: z.string(),
+});
+export type RecoveryAnswer = z.infer<typeof recoverySchema>;
+
 export const guardAnswerSchema = z.object({
+  /** `open`: it leases · `in_doubt`: automatic recovery is in progress · `fenced`: not until an operator has followed `explanation`. */
   state: z.enum(["open", "in_doubt", "fenced"]),
+  /** The code that leases fail with; null when open. */
   code: errorCode.nullable(),
   sinceMs: timeMs,
+  /** Why, what it waits for, or which command to run: for people. */
   explanation: z.string(),
+  /** Settled doubts and recoveries of this store, and a bit more; only rises. */
   generation: z.int().min(0),
+  /** How many runs may be leased right now before the clock line is reached. */
   roomRuns: z.int().min(0),
+  /** Data nodes that could be promoted, each of which may hold an older state: as the store records them. */
   nodeCount: z.int().min(1),
-  lastRecovery: z
-    .object({ atMs: timeMs, code: errorCode, skippedRunCount: z.int().min(0), explanation: z.string() })
-    .nullable(),
-}) satisfies z.ZodType<GuardAnswer>;
+  /** The last recovery by the coordinator that responds; null when it has done none since its start. */
+  lastRecovery: recoverySchema.nullable(),
+});
+export type GuardAnswer = z.infer<typeof guardAnswerSchema>;
+
+/** Use of runs over the last `windowMs`, or since the first lease when that is younger. */
+const useRateSchema = z.object({
+  windowMs: z.int().min(1),
+  runs: z.int().min(0),
+  runsPerDay: z.number().min(0),
+  /** When the namespace would end at this rate; null when nothing was leased or the end is beyond any calendar. */
+  exhaustedAtMs: timeMs.nullable(),
+});
+export type UseRate = z.infer<typeof useRateSchema>;
 
 export const statusAnswerSchema = z.object({
   namespace: z.string(),
@@ -284,23 +329,17 @@ export const statusAnswerSchema = z.object({
   coordinator: z.string(),
   version,
   firstRun: run,
+  /** The greatest run ever leased or skipped; `firstRun - 1` when none was. */
   highWaterMark: run,
+  /** Leased, or skipped when a doubt was settled: none of them is ever leased again. */
   runsUsed: z.int().min(0),
   runsLeft: z.int().min(0),
   callNumbersLeft: z.int().min(0),
   lastLeaseAtMs: timeMs.nullable(),
   guard: guardAnswerSchema,
-  rates: z
-    .array(
-      z.object({
-        windowMs: z.int().min(1),
-        runs: z.int().min(0),
-        runsPerDay: z.number().min(0),
-        exhaustedAtMs: timeMs.nullable(),
-      }),
-    )
-    .readonly(),
-}) satisfies z.ZodType<StatusAnswer>;
+  rates: z.array(useRateSchema).readonly(),
+});
+export type StatusAnswer = z.infer<typeof statusAnswerSchema>;
 
 export const errorAnswerSchema = z.object({
   code: z.string(),

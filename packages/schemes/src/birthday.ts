@@ -1,18 +1,18 @@
-/** The sums behind a repeat: how likely two of some things, drawn or come at random, are the same. Exact to the digits of a double. */
+/** The birthday problem: how likely two of some random values are the same. Exact to the digits of a double. */
 
 /**
  * The chance that `drawn` draws of `space` equally likely values are not all different; 1 where there are more draws than values.
  * @throws RangeError where one is no whole number, `space` is less than 1 or beyond the doubles (1.8e308), or `drawn` less than 0.
  */
 export function chanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
-  mustBeCounts(space, drawn);
+  assertCounts(space, drawn);
   if (drawn > space) return 1;
   return atLeastOne(logOfAllDifferent(Number(space), Number(drawn)));
 }
 
-/** The rule of thumb, 1 - e^(-n(n-1)/2s): what most documents print. Too small by some per cent where the chance is large. */
+/** The rule of thumb that most documents print, 1 - e^(-n(n-1)/2s). Too small by some per cent where the chance is large. */
 export function approximateChanceOfRepeat(space: number | bigint, drawn: number | bigint): number {
-  mustBeCounts(space, drawn);
+  assertCounts(space, drawn);
   return atLeastOne((-Number(drawn) * (Number(drawn) - 1)) / (2 * Number(space)));
 }
 
@@ -21,7 +21,7 @@ export function approximateChanceOfRepeat(space: number | bigint, drawn: number 
  * a double.
  */
 export function drawsForChance(space: number | bigint, chance: number): number {
-  mustBeCounts(space, 0);
+  assertCounts(space, 0);
   let few = 1;
   let enough = 2;
   while (chanceOfRepeat(space, enough) < chance) {
@@ -36,20 +36,15 @@ export function drawsForChance(space: number | bigint, chance: number): number {
   }
 }
 
-/** The same for a repeat that is at least as likely as none. */
-export function drawsForHalf(space: number | bigint): number {
-  return drawsForChance(space, HALF);
-}
-
 /**
- * The logarithm of the chance that in none of `cells` cells there is more than one of the numbers that come at random moments, `each` of them
- * to a cell on average: e^-x (1 + x) for each cell.
+ * The logarithm of the chance that none of `cells` cells gets more than one of the numbers that come at random moments, `mean` of them to a
+ * cell on average: e^-x (1 + x) for each cell.
  */
-export function logOfNoCellTwice(cells: number, each: number): number {
-  if (each > SERIES_BELOW) return cells * (Math.log1p(each) - each);
+export function logOfNoCellTwice(cells: number, mean: number): number {
+  if (mean > SERIES_BELOW) return cells * (Math.log1p(mean) - mean);
   let sum = 0;
-  for (let power = TERM_COUNT; power >= 2; power--) sum = each * (sum + (power % 2 === 0 ? -1 : 1) / power);
-  return cells * each * sum;
+  for (let power = TERM_COUNT; power >= 2; power--) sum = mean * (sum + (power % 2 === 0 ? -1 : 1) / power);
+  return cells * mean * sum;
 }
 
 /** The chance of at least one, where `logOfNone` is the logarithm of the chance of none. Never -0. */
@@ -57,19 +52,18 @@ export function atLeastOne(logOfNone: number): number {
   return 0 - Math.expm1(logOfNone);
 }
 
-const HALF = 0.5;
-/** So many logarithms are summed in a moment; for more draws, Stirling's series is as exact. */
+/** Up to here logarithms are summed one by one; for more draws, Stirling's series is as exact. */
 const SUMMED_UP_TO = 100_000;
 /** Below, the difference of two nearly equal logarithms has lost its digits, and their series ends early. */
 const SERIES_BELOW = 0.1;
 const TERM_COUNT = 20;
 
 function logOfAllDifferent(space: number, drawn: number): number {
-  return drawn <= SUMMED_UP_TO ? summed(space, drawn) : byStirling(space, drawn);
+  return drawn <= SUMMED_UP_TO ? sumOfLogs(space, drawn) : stirling(space, drawn);
 }
 
 /** The smallest terms come first, so that they count. */
-function summed(space: number, drawn: number): number {
+function sumOfLogs(space: number, drawn: number): number {
   let sum = 0;
   let lost = 0;
   for (let before = 1; before < drawn; before++) {
@@ -82,7 +76,7 @@ function summed(space: number, drawn: number): number {
 }
 
 /** ln(s! / (s-n)! / s^n). The first correction of the series would be below the last digit wherever the chance is not 1. */
-function byStirling(space: number, drawn: number): number {
+function stirling(space: number, drawn: number): number {
   const part = drawn / space;
   if (part === 1) return Number.NEGATIVE_INFINITY;
   const half = Math.log1p(-part) / 2;
@@ -92,7 +86,7 @@ function byStirling(space: number, drawn: number): number {
   return -drawn * sum - half;
 }
 
-function mustBeCounts(space: number | bigint, drawn: number | bigint): void {
+function assertCounts(space: number | bigint, drawn: number | bigint): void {
   if (!(isWhole(space) && space >= 1 && Number.isFinite(Number(space)))) {
     throw new RangeError(`a space must be a whole number from 1 to 1.8e308, not ${space}`);
   }

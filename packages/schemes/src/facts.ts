@@ -1,18 +1,22 @@
-/** What is compared: words of a closed list and figures, all of them computed from the fields (`facts-of.ts`). */
+/** The comparison of schemes: words of closed lists and figures, all of them computed from the fields. */
+import { atLeastOne, chanceOfRepeat, logOfNoCellTwice } from "./birthday.js";
+import type { Field, SequenceScope } from "./field.js";
+import { guessChance, neighborChance } from "./guesses.js";
+import { type Load, perNodeAndUnit, type Shape, shapeOf, unitsIn } from "./shape.js";
 
-/** How numbers that were made one after the other lie beside each other. */
+/** How numbers that were made one after the other compare. */
 export type Order =
-  /** Each greater than the one before, whoever made it. */
+  /** Each greater than the one before, whichever process made it. */
   | "strict"
   /** Greater than those of an earlier unit of the clock, if the clocks agree. */
   | "by time"
   /** Each greater than the one before of the same node. */
   | "within a node"
-  /** Made in order, written so that the eye sees none. Anyone can compute it back. */
+  /** Made in order and written in another one. Anyone can compute it back. */
   | "shuffled"
   | "none";
 
-/** What all makers must have agreed on, or must ask, that no number repeats. */
+/** What all processes must have agreed on, or must request, so that no number repeats. */
 export type Coordination =
   | "nothing"
   | "a number for each node"
@@ -22,15 +26,8 @@ export type Coordination =
 /** What a reader of one number learns. */
 export type Reveals = "when" | "where" | "how many" | "nothing";
 
-/** What makes the first repeat, or the first refusal. */
+/** What causes the first repeat, or the first refusal. */
 export type Failure = "clock goes back" | "two nodes alike" | "space used up" | "birthday" | "counter set back";
-
-/** How many numbers were made a second, by all nodes together, for how long, by how many nodes. */
-export interface Made {
-  readonly perSecond: number;
-  readonly seconds: number;
-  readonly nodes: number;
-}
 
 export interface Facts {
   /** log2 of how many different numbers can be made; 47 for a call number. What is the same in every number does not count. */
@@ -40,36 +37,153 @@ export interface Facts {
   readonly order: Order;
   readonly coordination: Coordination;
   readonly reveals: readonly Reveals[];
-  /** How many nodes can mint without a repeat, if each knows its number; Infinity where nodes play no part. */
+  /** How many nodes can mint without a repeat, if each knows its number; Infinity where there are no nodes. */
   readonly nodes: number;
   /** The most numbers that all nodes together can make in a second; Infinity where nothing bounds them. */
   readonly perSecond: number;
-  /** The last moment of the clock field, in milliseconds since 1970; absent without one. */
-  readonly endsMs?: number;
+  /** The last moment of the clock field, in milliseconds since 1970; undefined without one. */
+  readonly endsMs: number | undefined;
   /**
-   * The chance that the best guess of a stranger, who knows the scheme and the second but no number, hits one that was made in that second, if
-   * `perSecond` were, by all nodes that there can be. Where there is no clock: one of all that were made, and a count is guessed at its beginning.
+   * The probability that the best guess of a person who knows the scheme and the second, but no number, hits one that was made in that
+   * second by all nodes that can exist. Without a clock: one of all that were made; a counter is guessed at its first value.
    * @throws RangeError as `repeats` does.
    */
-  guessed(made: Made): number;
+  guessed(load: Load): number;
   /**
-   * The chance that a reader of one number, who knows the scheme and how busy it is, names another that exists: the one before it, where
-   * numbers are counted, and else the likeliest.
+   * The probability that a reader of one number, who knows the scheme and its load, can name another that exists: the one before it where
+   * numbers are counted, else the likeliest.
    * @throws RangeError as `repeats` does.
    */
-  neighbour(made: Made): number;
+  neighbor(load: Load): number;
   /**
-   * Seconds until every number is used at this pace; with a clock, the whole time that its field can hold, whatever the pace.
+   * Seconds until every number is used at this rate; with a clock, the whole time that its field can hold, at any rate.
    * @throws RangeError for a rate below 0.
    */
-  lastsSeconds(madePerSecond: number): number;
+  lastsSeconds(perSecond: number): number;
   /**
-   * The chance of at least one repeat among the numbers made in that time, all nodes together, by this scheme as it is meant to be run:
-   * clocks right, counters never set back, given node numbers all different while there are enough of them. Numbers come at random moments,
-   * as many from each node as from the next; without a clock, exactly so many are drawn.
+   * The probability of at least one repeat among the numbers of that load, while the scheme is run as intended: clocks right, counters
+   * never set back, assigned node numbers all different while there are enough of them. Numbers come at random moments, equally many from
+   * each node; without a clock, exactly so many are drawn.
    * @throws RangeError where an amount is below 0, not finite, or there is less than 1 node.
    */
-  repeats(made: Made): number;
+  repeats(load: Load): number;
   /** In the order in which they are met in practice. */
   readonly failures: readonly Failure[];
+}
+
+interface Given {
+  readonly greatest: bigint;
+  readonly characters: number;
+  readonly isShuffled: boolean;
+}
+
+export function factsOf(fields: readonly Field[], { greatest, characters, isShuffled }: Given): Facts {
+  const shape = shapeOf(fields, greatest);
+  const { clock, nodes } = shape;
+  return {
+    bits: Math.log2(Number(shape.count)),
+    characters,
+    order: isShuffled ? "shuffled" : orderOf(shape),
+    coordination: coordinationOf(shape),
+    reveals: revealsOf(shape),
+    nodes: nodes === undefined ? Number.POSITIVE_INFINITY : Number(nodes.count),
+    perSecond: clock === undefined ? Number.POSITIVE_INFINITY : unitsIn(shape, 1) * numbersPerUnit(shape),
+    endsMs: clock && clock.epochMs + clock.unitCount * clock.unitMs - 1,
+    guessed: (load) => guessChance(shape, assertLoad(load)),
+    neighbor: (load) => neighborChance(shape, assertLoad(load)),
+    lastsSeconds: (perSecond) =>
+      clock === undefined
+        ? Number(shape.count) / assertAmount("perSecond", perSecond)
+        : (clock.unitCount * clock.unitMs) / 1_000,
+    repeats: (load) => repeatChance(shape, assertLoad(load)),
+    failures: failuresOf(shape),
+  };
+}
+
+/** By the most significant field that differs between numbers. */
+function orderOf({ leading, nodes }: Shape): Order {
+  if (leading === "clock") return "by time";
+  if (leading === "counter") return nodes === undefined ? "strict" : "within a node";
+  return leading === "node" ? "within a node" : "none";
+}
+
+function coordinationOf({ counter, nodes }: Shape): Coordination {
+  if (counter !== undefined)
+    return counter === "for each run" ? "one request for each run" : "one request for each number";
+  return nodes?.given ? "a number for each node" : "nothing";
+}
+
+function revealsOf({ clock, nodes, counter, sequence }: Shape): readonly Reveals[] {
+  const isCounted = counter !== undefined || (sequence !== undefined && sequence.within !== "clock unit");
+  const reveals: Reveals[] = [];
+  if (clock !== undefined) reveals.push("when");
+  if (nodes !== undefined) reveals.push("where");
+  if (isCounted) reveals.push("how many");
+  return reveals.length === 0 ? ["nothing"] : reveals;
+}
+
+/** First what may happen on any day, then what needs a restored disk, then what needs many numbers; the end of all numbers last. */
+function failuresOf({ nodes, counter, sequence, drawn }: Shape): readonly Failure[] {
+  const failures: Failure[] = [];
+  if (sequence?.within === "clock unit") failures.push("clock goes back");
+  if (nodes !== undefined) failures.push("two nodes alike");
+  if (counter !== undefined || sequence?.within === "kept") failures.push("counter set back");
+  if (drawn.length > 0) failures.push("birthday");
+  return [...failures, "space used up"];
+}
+
+function numbersPerUnit({ nodes, sequence, drawnCount }: Shape): number {
+  return Number((nodes?.count ?? 1n) * (sequence?.count ?? 1n) * drawnCount);
+}
+
+function repeatChance(shape: Shape, load: Load): number {
+  const { clock, nodes, sequence, counter, drawn } = shape;
+  const total = load.perSecond * load.seconds;
+  if (counter !== undefined || total === 0) return 0;
+  if (sequence !== undefined)
+    return nodesAlikeChance(shape, load.nodes) * REPEAT_OF_TWINS[sequence.within](shape, load);
+  if (clock === undefined) return chanceOfRepeat(shape.count, Math.round(total));
+  const cells = unitsIn(shape, load.seconds) * Math.min(load.nodes, Number(nodes?.count ?? 1n));
+  const logsOfNone = drawn.map(({ count, share }) => logOfNoCellTwice(cells * count, (total / cells) * share));
+  return atLeastOne(logsOfNone.reduce((sum, log) => sum + log, 0));
+}
+
+/** Assigned node numbers differ as long as there are enough of them; those that machines derive may not. */
+function nodesAlikeChance({ nodes }: Shape, count: number): number {
+  if (nodes === undefined) return 0;
+  if (nodes.hashed) return chanceOfRepeat(nodes.count, Math.round(count));
+  return BigInt(Math.ceil(count)) > nodes.count ? 1 : 0;
+}
+
+/** The probability of a repeat between two nodes that have the same number. */
+const REPEAT_OF_TWINS: Readonly<Record<SequenceScope, (shape: Shape, load: Load) => number>> = {
+  /** Both start at the same value, so one unit in which both make a number is enough. */
+  "clock unit": (shape, load) => {
+    const busy = atLeastOne(-perNodeAndUnit(shape, load));
+    return atLeastOne(unitsIn(shape, load.seconds) * Math.log1p(-busy * busy));
+  },
+  /**
+   * Each started at a random value. In a unit, m numbers of one and n of the other have one in common for m + n - 1 of all distances of their
+   * starts. Counted as if they started again in each unit: rather too likely than too unlikely, because twins that are far apart stay so.
+   */
+  process: (shape, load) => {
+    const perUnit = perNodeAndUnit(shape, load);
+    const busy = atLeastOne(-perUnit);
+    const near = Math.min(1, (2 * perUnit * busy - busy * busy) / Number(shape.sequence?.count));
+    return atLeastOne(unitsIn(shape, load.seconds) * Math.log1p(-near));
+  },
+  kept: () => 1,
+  run: () => 0,
+};
+
+function assertLoad(load: Load): Load {
+  assertAmount("perSecond", load.perSecond);
+  assertAmount("seconds", load.seconds);
+  if (assertAmount("nodes", load.nodes) < 1) throw new RangeError(`nodes must be 1 or more, not ${load.nodes}`);
+  return load;
+}
+
+function assertAmount(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new RangeError(`${name} must be a number from 0 on, not ${value}`);
 }

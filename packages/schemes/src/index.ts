@@ -1,16 +1,24 @@
-/** The numbering schemes: what each is made of, how to mint with it, how to read it, and what it costs. */
-export { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance, drawsForHalf } from "./birthday.js";
-export type { Coordination, Facts, Failure, Made, Order, Reveals } from "./facts.js";
+/** The numbering schemes: their fields, how to mint and parse their numbers, and what they cost. */
+export { approximateChanceOfRepeat, chanceOfRepeat, drawsForChance } from "./birthday.js";
+export type { Coordination, Facts, Failure, Order, Reveals } from "./facts.js";
+export { capacityOf, type Field, type NodeSource, type SequenceScope, type Source, type Width } from "./field.js";
 export {
-  capacityOf,
-  type Field,
-  type NodeSource,
-  type SequenceScope,
-  type Source,
-  type Width,
-} from "./field.js";
-export type { CentralCounter, Clock, Memory, MintContext, NodeIdentity, Random } from "./mint-context.js";
-export type { Minted, Parsed, Reading, Scheme, Spelling, Values } from "./scheme.js";
-export { SchemeError, type SchemeErrorCode } from "./scheme-error.js";
+  type CentralCounter,
+  type Clock,
+  type Encoded,
+  type Memory,
+  type MintContext,
+  type Minted,
+  type MintStep,
+  type NodeIdentity,
+  type Parsed,
+  type Random,
+  type Reading,
+  type Scheme,
+  SchemeError,
+  type SchemeErrorCode,
+  type Values,
+} from "./scheme.js";
 export { chibrary33284Since } from "./schemes/chibrary-3-32-8-4.js";
 export { SCHEMES, schemeNamed } from "./schemes.js";
+export type { Load } from "./shape.js";

@@ -1,61 +1,61 @@
 /**
- * One step of minting: goes over the fields, and fills each by what fills it. Reads the clock once.
- * What can be refused is refused first; what is remembered is written last, before the number is out.
+ * One step of minting: fills each field from its source. Reads the clock once.
+ * What can be refused is refused first; what is remembered is written last, before the number is returned.
  */
 import { capacityOf, type Field, type Source } from "./field.js";
-import { mustFit, type Placed, placedFields, valueOf } from "./layout.js";
-import type { MintContext } from "./mint-context.js";
-import { drawn, fromCounter, type Moment } from "./moment.js";
-import { nodeFromMacs } from "./node-from-macs.js";
-import type { Values } from "./scheme.js";
-import { SchemeError } from "./scheme-error.js";
-import { nextInSequence } from "./sequence.js";
+import { assertFits, exactValue, type PlacedField, placeFields } from "./layout.js";
+import { type MintContext, SchemeError, type Values } from "./scheme.js";
+import { drawBelow, nextFromCounter, nextInSequence, type StepState } from "./sequence.js";
 
-export type Step =
+type Step =
   | { readonly outcome: "minted"; readonly values: Values }
   | { readonly outcome: "wait"; readonly untilMs: number };
 
-/** Fields with one source in common, and the values that all of them together can have. */
+/** Fields with one source in common, and how many values all of them together can have. */
 interface Part {
-  readonly fields: readonly Field[];
+  readonly placed: readonly PlacedField[];
   readonly source: Source;
   readonly capacity: bigint;
 }
 
-/** What `mint` of a scheme of these fields does. */
+/** Returns what `mint` of a scheme of these fields does. */
 export function minterOf(scheme: string, fields: readonly Field[]): (context: MintContext) => Step {
   const parts = partsOf(fields);
-  const places = placesOf(fields, parts);
-  const nodes = parts.filter(({ source }) => source.kind === "node");
-  const plain = parts.filter(({ source }) => source.kind in FILL);
   const sequence = parts.find(({ source }) => source.kind === "sequence");
   const counter = parts.find(({ source }) => source.kind === "counter");
   return (context) => {
-    const filled = new Map(nodes.map((part) => [part, nodeOf(part, context)]));
-    const moment = { ...clockOf(parts, context), context, nodes: [...filled.values()], scheme };
-    for (const part of plain) filled.set(part, FILL[part.source.kind as keyof typeof FILL](part, moment));
+    const filled = new Map<Part, bigint>();
+    for (const part of parts) if (part.source.kind === "node") filled.set(part, nodeValue(part, context));
+    const state: StepState = { ...readClock(parts, context), context, nodes: [...filled.values()], scheme };
+    for (const part of parts) {
+      const value = statelessValue(part, state);
+      if (value !== undefined) filled.set(part, value);
+    }
     if (sequence?.source.kind === "sequence") {
-      const next = nextInSequence(sequence.source, sequence.capacity, moment, counter?.capacity);
+      const next = nextInSequence(sequence.source, sequence.capacity, state, counter?.capacity);
       if (next.outcome === "wait") return next;
       filled.set(sequence, next.value);
       if (counter !== undefined) filled.set(counter, next.run);
-    } else if (counter !== undefined) filled.set(counter, fromCounter(context, counter.capacity));
-    return { outcome: "minted", values: valuesOf(places, filled) };
+    } else if (counter !== undefined) filled.set(counter, nextFromCounter(context, counter.capacity));
+    return { outcome: "minted", values: valuesOf(fields, filled) };
   };
 }
 
-/** What needs no memory. */
-const FILL = {
-  fixed: ({ source }: Part) => BigInt((source as Extract<Source, { kind: "fixed" }>).value),
-  clock: (_: Part, { unit }: Moment) => BigInt(unit as number),
-  random: ({ source }: Part, { context }: Moment) => {
-    const { from, to } = source as Extract<Source, { kind: "random" }>;
-    return BigInt(from + drawn(context, to - from + 1));
-  },
-  remainder: ({ source, capacity }: Part, { context }: Moment) => {
-    return BigInt(drawn(context, (source as Extract<Source, { kind: "remainder" }>).drawnBelow)) % capacity;
-  },
-};
+/** Undefined for a source that is filled before or after: a node, a sequence, a counter. */
+function statelessValue({ source, capacity }: Part, { context, unit }: StepState): bigint | undefined {
+  switch (source.kind) {
+    case "fixed":
+      return BigInt(source.value);
+    case "clock":
+      return BigInt(unit as number);
+    case "random":
+      return BigInt(source.from + drawBelow(context, source.to - source.from + 1));
+    case "remainder":
+      return BigInt(drawBelow(context, source.drawnBelow)) % capacity;
+    default:
+      return undefined;
+  }
+}
 
 function partsOf(fields: readonly Field[]): readonly Part[] {
   const parts = new Map<string, Field[]>();
@@ -64,7 +64,7 @@ function partsOf(fields: readonly Field[]): readonly Part[] {
     parts.set(key, [...(parts.get(key) ?? []), field]);
   }
   return [...parts.values()].map((together) => ({
-    fields: together,
+    placed: placeFields(together),
     source: (together[0] as Field).source,
     capacity: together.reduce((product, field) => product * capacityOf(field), 1n),
   }));
@@ -75,53 +75,53 @@ function sharedSource(source: Source): string | undefined {
   return source.kind === "counter" ? "counter" : undefined;
 }
 
-function clockOf(parts: readonly Part[], { clock }: MintContext): Pick<Moment, "unit" | "nextUnitMs"> {
-  for (const { source, capacity, fields } of parts) {
+function readClock(parts: readonly Part[], { clock }: MintContext): Pick<StepState, "unit" | "nextUnitMs"> {
+  for (const { source, capacity, placed } of parts) {
     if (source.kind !== "clock") continue;
     const nowMs = clock.nowMs();
     const unit = Math.floor((nowMs - source.epochMs) / source.unitMs);
     if (!(Number.isSafeInteger(unit) && unit >= 0)) {
-      throw new RangeError(`the clock must stand at ${source.epochMs} ms or later, not at ${nowMs}`);
+      throw new RangeError(`the clock must be at ${source.epochMs} ms or later, not at ${nowMs}`);
     }
     if (BigInt(unit) >= capacity) {
-      throw new SchemeError("space_used_up", `${fields[0]?.name} is ${unit}, the greatest is ${capacity - 1n}`);
+      throw new SchemeError("space_used_up", `${placed[0]?.field.name} is ${unit}, the greatest is ${capacity - 1n}`);
     }
     return { unit, nextUnitMs: source.epochMs + (unit + 1) * source.unitMs };
   }
   return { unit: undefined, nextUnitMs: Number.NaN };
 }
 
-function nodeOf({ source, capacity, fields }: Part, { node }: MintContext): bigint {
+function nodeValue({ source, capacity, placed }: Part, { node }: MintContext): bigint {
   const { from } = source as Extract<Source, { kind: "node" }>;
-  if (from === "mac hash" && node.macs.length > 0) return nodeFromMacs(node.macs) % capacity;
+  if (from === "mac hash" && node.macs.length > 0) return hashOfMacs(node.macs) % capacity;
   const known = from === "mac hash" ? "given" : from;
-  return mustFit(fields.map(({ name }) => name).join(" and "), node[known], capacity);
-}
-
-/** A field as a place in what its part is filled with. */
-interface Place {
-  readonly name: string;
-  readonly part: Part;
-  readonly capacity: bigint;
-  readonly weight: bigint;
+  return assertFits(placed.map(({ field }) => field.name).join(" and "), node[known], capacity);
 }
 
 /** In the order of the fields; where several share a source, each takes its digits of it. */
-function placesOf(fields: readonly Field[], parts: readonly Part[]): readonly Place[] {
-  return fields.map((field) => {
-    const part = parts.find((candidate) => candidate.fields.includes(field)) as Part;
-    const { capacity, weight } = placedFields(part.fields).find((placed) => placed.field === field) as Placed;
-    return { name: field.name, part, capacity, weight };
-  });
+function valuesOf(fields: readonly Field[], filled: ReadonlyMap<Part, bigint>): Values {
+  const values = new Map<Field, number | bigint>();
+  for (const [part, whole] of filled) {
+    for (const { field, capacity, weight } of part.placed) {
+      // From a memory that another program changed, or a declaration that draws too much: it would spill into the field above.
+      if (whole < 0n || whole >= part.capacity) throw new RangeError(`${whole} does not fit ${field.name}`);
+      values.set(field, exactValue(capacity, (whole / weight) % capacity));
+    }
+  }
+  return Object.fromEntries(fields.map((field) => [field.name, values.get(field) as number | bigint]));
 }
 
-function valuesOf(places: readonly Place[], filled: ReadonlyMap<Part, bigint>): Values {
-  const values: Record<string, number | bigint> = {};
-  for (const { name, part, capacity, weight } of places) {
-    const whole = filled.get(part) as bigint;
-    // A memory that was changed by others, or a declaration that draws too much: it would spill into the field above.
-    if (whole < 0n || whole >= part.capacity) throw new RangeError(`${whole} does not fit ${name}`);
-    values[name] = valueOf(capacity, (whole / weight) % capacity);
-  }
-  return values;
+const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
+
+/**
+ * The number that a machine takes from its own MAC addresses: Java's `hashCode` of all addresses in upper-case hex without separators, as
+ * 32 unsigned bits. A field takes the lowest. Its 1,024 nodes are fewer than they look: 38 machines repeat one more often than not.
+ * @throws RangeError where an address is none.
+ */
+export function hashOfMacs(macs: readonly string[]): bigint {
+  if (!macs.every((mac) => MAC.test(mac))) throw new RangeError("a MAC address must be written as de:ad:be:ef:00:01");
+  const text = macs.map((mac) => mac.replaceAll(":", "").toUpperCase()).join("");
+  let hash = 0;
+  for (let index = 0; index < text.length; index++) hash = (Math.imul(hash, 31) + text.charCodeAt(index)) | 0;
+  return BigInt(hash >>> 0);
 }

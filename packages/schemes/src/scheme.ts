@@ -1,66 +1,128 @@
-/** The one interface of all schemes. */
+/** The one interface of all schemes, and what minting needs from outside. Nothing in this package reads the time, draws or waits by itself. */
 import type { Facts } from "./facts.js";
 import type { Field } from "./field.js";
-import type { MintContext } from "./mint-context.js";
 
 /** The value of each field, by its name: a number where every value of the field is exact as one (up to 53 bits), else a bigint. */
 export type Values = Readonly<Record<string, number | bigint>>;
 
 /** One way to write a number of the scheme. */
-export interface Spelling {
-  /** As `decimal`, `base62`, `hex`, `as published`. */
+export interface Encoded {
+  /** The encoding's name: `decimal`, `base62`, `hex`, `as written`. */
   readonly name: string;
   readonly text: string;
 }
 
 /** A step of minting: a number, or the time at which to try again. */
-export type Minted =
-  | { readonly outcome: "minted"; readonly text: string; readonly values: Values }
-  | { readonly outcome: "wait"; readonly untilMs: number };
+export type MintStep = Minted | { readonly outcome: "wait"; readonly untilMs: number };
 
-/** One number that a text stands for. */
+export interface Minted {
+  readonly outcome: "minted";
+  readonly text: string;
+  readonly values: Values;
+}
+
+/** One number that a text may mean. */
 export interface Reading {
   readonly values: Values;
   readonly number: bigint;
-  /** The spelling that the text is in: `spellings(values)` has the text under this name. */
-  readonly spelling: string;
+  /** The encoding of the text: `encodings(values)` has the text under this name. */
+  readonly encoding: string;
   /** Where the number holds a time: milliseconds since 1970, UTC, the beginning of the unit. */
   readonly timeMs?: number;
-  /** What the fields don't say by themselves, as the version of a UUID, in the order to print. */
+  /** What the fields alone do not show, such as the version of a UUID, in the order to print. */
   readonly notes: Readonly<Record<string, string>>;
 }
 
-/** What a text is in this scheme, or why it is nothing of it. */
+/** The number that a text is in this scheme, or why it is none. */
 export type Parsed =
   | (Reading & {
       readonly matches: true;
-      /** Other numbers that the same text stands for in another spelling, as one of a former alphabet. Nothing in the text tells which. */
+      /** Other numbers that the same text means in another encoding, such as a former alphabet. The text does not show which. */
       readonly otherReadings: readonly Reading[];
     })
   | { readonly matches: false; readonly reason: string };
 
 export interface Scheme {
-  /** As it is typed: lower case, with hyphens. Never changes. */
+  /** Lower case, with hyphens. Never changes. */
   readonly name: string;
   /** One line for people. */
   readonly title: string;
   /** Most significant first. */
   readonly fields: readonly Field[];
   /**
-   * One step of minting. Never waits and reads the clock once: who calls it waits.
-   * @throws SchemeError `clock_went_back` or `space_used_up`; no number was made, and the next step decides anew.
-   * @throws RangeError where the context answers what fits nowhere: a node too great for its field, a clock before the epoch, a draw out of
-   * bounds. Nor was a number made then.
+   * Performs one step of minting. Reads the clock once and never waits: the caller waits.
+   * @throws SchemeError `clock_went_back` or `space_used_up`; no number was made, and the next step decides again.
+   * @throws RangeError where the context returns a value that fits nowhere: a node too great for its field, a clock before the epoch, a
+   * draw out of bounds. No number was made.
    */
-  mint(context: MintContext): Minted;
-  /** Takes a text apart. A text that only nearly matches does not match. */
+  mint(context: MintContext): MintStep;
+  /** Parses a text. A text that only nearly matches does not match. Never throws. */
   parse(text: string): Parsed;
   /**
-   * The number of these values, in the spelling that is to be used today.
+   * Returns the number of these values in the encoding to use today.
    * @throws RangeError where a value is missing, is no field of this scheme or does not fit its field.
    */
   format(values: Values): string;
-  /** Every way to write these values, that of `format` first. Forms that were published and were wrong are among them. */
-  spellings(values: Values): readonly Spelling[];
+  /** Returns every way to write these values, that of `format` first. Wrong forms that were published are among them. */
+  encodings(values: Values): readonly Encoded[];
   readonly facts: Facts;
+}
+
+/** Why no number could be made. The codes are a closed list and stable; the text is for people. */
+export type SchemeErrorCode = "clock_went_back" | "space_used_up";
+
+export class SchemeError extends Error {
+  override readonly name = "SchemeError";
+
+  constructor(
+    readonly code: SchemeErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** What minting needs from outside. */
+export interface MintContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly node: NodeIdentity;
+  /** Ends with the process. */
+  readonly memory: Memory;
+  /** Outlives the process, on this machine. */
+  readonly disk: Memory;
+  readonly counter: CentralCounter;
+}
+
+export interface Clock {
+  /** Milliseconds since 1970, UTC. May stand still, leap and go back. */
+  nowMs(): number;
+}
+
+export interface Random {
+  /** A whole number from 0 to `bound - 1` (`bound` 1 to 2^53 - 1), each with the same chance. */
+  below(bound: number): number;
+}
+
+/** What tells one process from all others. Two processes with the same identity are a node collision. */
+export interface NodeIdentity {
+  /** Assigned from a list of nodes that an operator keeps. */
+  readonly given: number;
+  /** The number of the server in its group; assigned too, but narrower. */
+  readonly server: number;
+  readonly pid: number;
+  /** MAC addresses in the order of the interfaces, as `de:ad:be:ef:00:01`. Without any, `given` is used in place of their hash. */
+  readonly macs: readonly string[];
+}
+
+/** Small state under a name, for one process alone. */
+export interface Memory {
+  get(name: string): bigint | undefined;
+  set(name: string, value: bigint): void;
+}
+
+/** A counter that all nodes share, and that survives them. */
+export interface CentralCounter {
+  /** The first value is 1. */
+  next(): bigint;
 }

@@ -1,4 +1,4 @@
-/** Every scheme, in the order in which they are shown. */
+/** Every scheme, in the order in which they are listed. */
 import type { Scheme } from "./scheme.js";
 import { callNumber } from "./schemes/call-number.js";
 import { chibrary33284 } from "./schemes/chibrary-3-32-8-4.js";
@@ -29,8 +29,8 @@ export const SCHEMES: readonly Scheme[] = [
 ];
 
 /**
- * The scheme of this name.
- * @throws RangeError where none has it; the message has all names.
+ * Returns the scheme with this name.
+ * @throws RangeError with all names where there is none.
  */
 export function schemeNamed(name: string): Scheme {
   const found = SCHEMES.find((scheme) => scheme.name === name);

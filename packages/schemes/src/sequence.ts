@@ -1,101 +1,123 @@
-/** Where a sequence stands, by what begins it anew. It never gives a value twice within its scope; rather it waits, asks or refuses. */
+/** The next value of a sequence, by what restarts it. It never returns a value twice within its scope; it waits, asks or refuses instead. */
 import type { SequenceScope, Source } from "./field.js";
-import type { Memory } from "./mint-context.js";
-import { drawn, fromCounter, type Moment } from "./moment.js";
-import { SchemeError } from "./scheme-error.js";
+import { assertFits } from "./layout.js";
+import { type Memory, type MintContext, SchemeError } from "./scheme.js";
+
+/** What is known of a step while the fields are being filled. */
+export interface StepState {
+  readonly context: MintContext;
+  /** The unit of the clock in which this step is; undefined where there is no clock field. */
+  readonly unit: number | undefined;
+  /** When the next unit begins. */
+  readonly nextUnitMs: number;
+  /** The values of the nodes, for state that belongs to one of them. */
+  readonly nodes: readonly bigint[];
+  /** Before each name in a memory, so that schemes can share one. */
+  readonly scheme: string;
+}
 
 export type NextInSequence =
   | { readonly outcome: "next"; readonly value: bigint; readonly run: bigint }
   | { readonly outcome: "wait"; readonly untilMs: number };
 
-type SequenceSource = Extract<Source, { kind: "sequence" }>;
-
-/** What a scope decides on. */
-interface Asked {
+interface Request {
   readonly first: () => bigint;
   readonly capacity: bigint;
-  readonly moment: Moment;
+  readonly state: StepState;
   /** How many runs the counter of the scheme has. */
   readonly runCount: bigint;
 }
 
 /** @throws SchemeError `clock_went_back` or `space_used_up`; nothing is remembered then. */
 export function nextInSequence(
-  source: SequenceSource,
+  { within, first }: Extract<Source, { kind: "sequence" }>,
   capacity: bigint,
-  moment: Moment,
+  state: StepState,
   runCount = 0n,
 ): NextInSequence {
-  const first = () => BigInt(source.first === "random" ? drawn(moment.context, Number(capacity)) : source.first);
-  return SCOPES[source.within]({ first, capacity, moment, runCount });
+  const firstValue = () => BigInt(first === "random" ? drawBelow(state.context, Number(capacity)) : first);
+  return SCOPES[within]({ first: firstValue, capacity, state, runCount });
 }
 
-const SCOPES: Readonly<Record<SequenceScope, (asked: Asked) => NextInSequence>> = {
-  "clock unit": ({ first, capacity, moment }) => {
-    const { unit, last, memory, name } = unitOf(moment);
+const SCOPES: Readonly<Record<SequenceScope, (request: Request) => NextInSequence>> = {
+  "clock unit": ({ first, capacity, state }) => {
+    const { unit, last, memory, key } = unitMemory(state);
     if (last !== undefined && unit < last) {
       const message = `the clock went back by ${last - unit} units, from ${last} to ${unit}; numbers made now could repeat`;
       throw new SchemeError("clock_went_back", message);
     }
-    const value = unit === last ? remembered(memory, name("sequence")) + 1n : first();
-    if (value >= capacity) return { outcome: "wait", untilMs: moment.nextUnitMs };
-    // The unit first, as a run below: a sequence that begins anew in an old unit would repeat.
-    memory.set(name("unit"), unit);
-    memory.set(name("sequence"), value);
+    const value = unit === last ? remembered(memory, key("sequence")) + 1n : first();
+    if (value >= capacity) return { outcome: "wait", untilMs: state.nextUnitMs };
+    // The unit first, as a run below: a sequence that restarts in an old unit would repeat.
+    memory.set(key("unit"), unit);
+    memory.set(key("sequence"), value);
     return { outcome: "next", value, run: 0n };
   },
 
-  process: ({ first, capacity, moment }) => {
-    const { unit, last, memory, name } = unitOf(moment);
-    const before = memory.get(name("sequence"));
-    const made = unit === last ? remembered(memory, name("made in unit")) : 0n;
-    if (made >= capacity) return { outcome: "wait", untilMs: moment.nextUnitMs };
+  process: ({ first, capacity, state }) => {
+    const { unit, last, memory, key } = unitMemory(state);
+    const before = memory.get(key("sequence"));
+    const made = unit === last ? remembered(memory, key("made in unit")) : 0n;
+    if (made >= capacity) return { outcome: "wait", untilMs: state.nextUnitMs };
     const value = before === undefined ? first() : (before + 1n) % capacity;
-    memory.set(name("unit"), unit);
-    memory.set(name("made in unit"), made + 1n);
-    memory.set(name("sequence"), value);
+    memory.set(key("unit"), unit);
+    memory.set(key("made in unit"), made + 1n);
+    memory.set(key("sequence"), value);
     return { outcome: "next", value, run: 0n };
   },
 
-  run: ({ first, capacity, moment, runCount }) => {
-    const { context, scheme } = moment;
+  run: ({ first, capacity, state: { context, scheme }, runCount }) => {
     const { memory } = context;
-    const held = memory.get(`${scheme}/run`);
+    const current = memory.get(`${scheme}/run`);
     const last = memory.get(`${scheme}/sequence`);
-    const goesOn = held !== undefined && last !== undefined && last + 1n < capacity;
-    const run = goesOn ? held : fromCounter(context, runCount);
+    const goesOn = current !== undefined && last !== undefined && last + 1n < capacity;
+    const run = goesOn ? current : nextFromCounter(context, runCount);
     const value = goesOn ? last + 1n : first();
-    // The run first: if the second were lost, a new run with an old sequence burns numbers; the other order would repeat those of the old run.
+    // The run first: if the second write fails, a new run with an old sequence loses numbers; the other order would repeat those of the old run.
     memory.set(`${scheme}/run`, run);
     memory.set(`${scheme}/sequence`, value);
     return { outcome: "next", value, run };
   },
 
-  kept: ({ first, capacity, moment }) => {
-    const { context, scheme, nodes } = moment;
-    const name = `${scheme}/${nodes.join("/")}`;
-    const last = context.disk.get(name);
+  kept: ({ first, capacity, state: { context, scheme, nodes } }) => {
+    const key = `${scheme}/${nodes.join("/")}`;
+    const last = context.disk.get(key);
     const value = last === undefined ? first() : last + 1n;
     if (value >= capacity) {
-      throw new SchemeError("space_used_up", `the sequence of ${name} is at its greatest, ${capacity - 1n}`);
+      throw new SchemeError("space_used_up", `the sequence of ${key} is at its greatest, ${capacity - 1n}`);
     }
-    context.disk.set(name, value);
+    context.disk.set(key, value);
     return { outcome: "next", value, run: 0n };
   },
 };
 
-function unitOf({ unit, context, scheme }: Moment): {
+/** @throws SchemeError `space_used_up` where the fields can't hold the next value. */
+export function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
+  const value = counter.next();
+  if (value < 1n) throw new RangeError(`a counter must return whole numbers from 1 on, not ${value}`);
+  if (value >= capacity) {
+    throw new SchemeError("space_used_up", `the counter is at ${value}, the greatest is ${capacity - 1n}`);
+  }
+  return value;
+}
+
+/** A random number of the context; checked, because a wrong one would spill into the field above. */
+export function drawBelow({ random }: MintContext, bound: number): number {
+  return Number(assertFits("a random number", random.below(bound), BigInt(bound)));
+}
+
+function unitMemory({ unit, context: { memory }, scheme }: StepState): {
   readonly unit: bigint;
   readonly last: bigint | undefined;
   readonly memory: Memory;
-  readonly name: (what: string) => string;
+  readonly key: (what: string) => string;
 } {
-  const name = (what: string): string => `${scheme}/${what}`;
-  return { unit: BigInt(unit as number), last: context.memory.get(name("unit")), memory: context.memory, name };
+  const key = (what: string): string => `${scheme}/${what}`;
+  return { unit: BigInt(unit as number), last: memory.get(key("unit")), memory, key };
 }
 
-function remembered(memory: Memory, name: string): bigint {
-  const value = memory.get(name);
-  if (value === undefined) throw new RangeError(`the memory has lost "${name}"`);
+function remembered(memory: Memory, key: string): bigint {
+  const value = memory.get(key);
+  if (value === undefined) throw new RangeError(`the memory has lost "${key}"`);
   return value;
 }

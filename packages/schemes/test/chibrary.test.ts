@@ -1,68 +1,81 @@
-/** Chibrary's two schemes before the call number: their vectors, three alphabets, the kept sequence, and the full second. */
+/** The call number and Chibrary's two schemes before it: their runs, the kept sequence, the full second, and texts that are none. */
+import { CALL_NUMBER_BITS, SHUFFLE } from "@callnumber/protocol/codec";
 import { describe, expect, test } from "vitest";
+import { callNumber } from "../src/schemes/call-number.js";
 import { chibrary33284, chibrary33284Since } from "../src/schemes/chibrary-3-32-8-4.js";
 import { chibrary41620 } from "../src/schemes/chibrary-4-16-20.js";
-import { fieldsOf, mustMatch, readingsOf, spellingsOf } from "./readings.js";
-import { vectorsOf } from "./vectors.js";
-import { MapMemory, minted, world } from "./world.js";
+import { contextWith, fieldsOf, MapMemory, memoryFailingAt, minted, mustMatch, vectorsOf } from "./helpers.js";
+
+const { table, notCallNumbers, matchesPatternButNotReachable } = vectorsOf<{
+  readonly table: readonly number[];
+  readonly notCallNumbers: readonly string[];
+  readonly matchesPatternButNotReachable: readonly string[];
+}>("chibrary_3_30_14_final");
+
+describe("the call number", () => {
+  test("is shuffled by the table of the vectors, of which they print every third entry", () => {
+    expect(table).toEqual(SHUFFLE.filter((_, bit) => bit % 3 === 0));
+    expect(SHUFFLE).toHaveLength(CALL_NUMBER_BITS);
+  });
+
+  test.each([...notCallNumbers, ...matchesPatternButNotReachable])("is not %j", (text) => {
+    expect(callNumber.parse(text)).toMatchObject({ matches: false });
+  });
+
+  test("asks for a run once for all its sequences, and then for the next", () => {
+    let asked = 0n;
+    const context = contextWith({ counter: { next: () => ++asked } });
+    const texts = Array.from({ length: 16_384 }, () => minted(callNumber, context));
+    expect(new Set(texts).size).toBe(16_384);
+    expect(asked).toBe(1n);
+    expect(fieldsOf(callNumber, texts.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: 16_383 });
+    expect(fieldsOf(callNumber, minted(callNumber, context))).toEqual({ version: 0, run: 2, sequence: 0 });
+  });
+
+  test("is never repeated when the memory fails around the end of a run", () => {
+    for (let failing = 2; failing <= 12; failing++) {
+      const context = contextWith({ memory: memoryFailingAt(failing) });
+      const texts: string[] = [];
+      for (let step = 0; step < 8; step++) {
+        if (step === 3) context.memory.kept.set("call-number/sequence", 16_382n);
+        try {
+          texts.push(minted(callNumber, context));
+        } catch {
+          // Not written, not out.
+        }
+      }
+      expect(texts.length).toBeGreaterThan(5);
+      expect(new Set(texts).size).toBe(texts.length);
+    }
+  });
+
+  test("goes on in the next version behind the last run, and refuses behind the last version", () => {
+    const answers = [2n ** 30n - 1n, 2n ** 30n, 2n ** 33n - 1n, 2n ** 33n];
+    const runs = answers.map((run) => () => callNumber.mint(contextWith({ counter: { next: () => run } })));
+    expect(runs[0]?.()).toMatchObject({ values: { version: 0, run: 2 ** 30 - 1 } });
+    expect(runs[1]?.()).toMatchObject({ values: { version: 1, run: 0 } });
+    expect(runs[2]?.()).toMatchObject({ values: { version: 7, run: 2 ** 30 - 1 } });
+    expect(runs[3]).toThrow(expect.objectContaining({ code: "space_used_up" }));
+  });
+});
 
 describe("4 server, 16 pid, 20 sequence", () => {
-  interface In {
-    readonly server: number;
-    readonly pid: number;
-    readonly sequence: number;
-  }
-
-  const { vectors, invalid } = vectorsOf<{
-    readonly vectors: readonly {
-      readonly in: In;
-      readonly id: string;
-      readonly bits: string;
-      readonly base64_2007: string;
-      readonly base62_2014feb: string;
-      readonly base62: string;
-    }[];
-    readonly invalid: readonly In[];
-  }>("chibrary_4_16_20");
-
-  test("of each of the 37 vectors is written in three alphabets, and among the readings of each text", () => {
-    expect(vectors).toHaveLength(37);
-    for (const { in: values, id, bits, base62, base62_2014feb, base64_2007 } of vectors) {
-      const spellings = { base62, base62_2014feb, base64_2007, decimal: id };
-      expect(chibrary41620.format({ ...values })).toBe(base62);
-      expect(spellingsOf(chibrary41620, { ...values })).toEqual(spellings);
-      expect(BigInt(`0b${bits}`)).toBe(BigInt(id));
-      expect(mustMatch(chibrary41620.parse(base62))).toMatchObject({ values, spelling: "base62", number: BigInt(id) });
-      for (const text of Object.values(spellings)) {
-        expect(readingsOf(chibrary41620, text).map((reading) => reading.values)).toContainEqual(values);
-      }
-    }
-  });
-
-  test("in the alphabet of 2007 is told at once by a sign that the others have not", () => {
-    for (const { in: values, base64_2007: text } of vectors.filter((vector) => /[_-]/.test(vector.base64_2007))) {
-      expect(mustMatch(chibrary41620.parse(text))).toMatchObject({
-        values,
-        spelling: "base64_2007",
-        otherReadings: [],
-      });
-    }
-  });
+  const { invalid } = vectorsOf<{ readonly invalid: readonly Record<string, number>[] }>("chibrary_4_16_20");
 
   test("is refused for each of the invalid vectors, and for a pid or a server that does not fit", () => {
     expect(invalid).toHaveLength(3);
     for (const values of invalid)
       expect(() => chibrary41620.format({ ...values }), JSON.stringify(values)).toThrow(RangeError);
-    expect(() => chibrary41620.mint(world({ node: { pid: 70_000 } }))).toThrow(
+    expect(() => chibrary41620.mint(contextWith({ node: { pid: 70_000 } }))).toThrow(
       "pid must be a whole number from 0 to 65535, not 70000",
     );
-    expect(() => chibrary41620.mint(world({ node: { server: 16 } }))).toThrow("not 16");
+    expect(() => chibrary41620.mint(contextWith({ node: { server: 16 } }))).toThrow("not 16");
   });
 
   test("goes on behind the sequence that the disk has kept, for each server and pid by itself", () => {
     const disk = new MapMemory();
     const mint = (pid: number, server: number) =>
-      fieldsOf(chibrary41620, minted(chibrary41620, world({ disk, node: { pid, server } })));
+      fieldsOf(chibrary41620, minted(chibrary41620, contextWith({ disk, node: { pid, server } })));
     expect(mint(7, 1)).toEqual({ server: 1, pid: 7, sequence: 1 });
     expect(mint(7, 1)).toMatchObject({ sequence: 2 });
     expect(mint(8, 1)).toMatchObject({ sequence: 1 });
@@ -72,51 +85,22 @@ describe("4 server, 16 pid, 20 sequence", () => {
 
   test("is refused behind the last sequence, and stays refused", () => {
     const disk = new MapMemory();
-    minted(chibrary41620, world({ disk }));
+    minted(chibrary41620, contextWith({ disk }));
     for (const name of disk.kept.keys()) disk.set(name, 2n ** 20n - 2n);
-    expect(fieldsOf(chibrary41620, minted(chibrary41620, world({ disk })))).toMatchObject({ sequence: 2 ** 20 - 1 });
+    expect(fieldsOf(chibrary41620, minted(chibrary41620, contextWith({ disk })))).toMatchObject({
+      sequence: 2 ** 20 - 1,
+    });
     for (let again = 0; again < 2; again++) {
-      expect(() => chibrary41620.mint(world({ disk }))).toThrow(expect.objectContaining({ code: "space_used_up" }));
+      expect(() => chibrary41620.mint(contextWith({ disk }))).toThrow(
+        expect.objectContaining({ code: "space_used_up" }),
+      );
     }
-  });
-
-  test("is kept before it is out: a disk that fails leaves no number behind", () => {
-    const disk = new MapMemory();
-    disk.set = () => {
-      throw new Error("the disk is full");
-    };
-    expect(() => chibrary41620.mint(world({ disk }))).toThrow("the disk is full");
   });
 });
 
 describe("3 version, 32 seconds, 8 sequence, 4 parallel", () => {
-  const { vectors } = vectorsOf<{
-    readonly vectors: readonly {
-      readonly in: {
-        readonly version: number;
-        readonly timestamp: number;
-        readonly sequence: number;
-        readonly parallel: number;
-      };
-      readonly id: string;
-      readonly bits: string;
-      readonly base62: string;
-    }[];
-  }>("chibrary_3_32_8_4");
-
-  test("of each of the 34 vectors is written and read", () => {
-    expect(vectors).toHaveLength(34);
-    for (const { in: values, id, bits, base62 } of vectors) {
-      expect(chibrary33284.format({ ...values })).toBe(base62);
-      expect(spellingsOf(chibrary33284, { ...values })).toEqual({ base62, decimal: id });
-      expect(BigInt(`0b${bits}`)).toBe(BigInt(id));
-      expect(mustMatch(chibrary33284.parse(base62))).toMatchObject({ values, number: BigInt(id) });
-      expect(readingsOf(chibrary33284, id).map((reading) => reading.values)).toContainEqual(values);
-    }
-  });
-
   test("waits for the next second when the 256 of this one are used", () => {
-    const context = world({ nowMs: 5_400 });
+    const context = contextWith({ nowMs: 5_400 });
     const texts = Array.from({ length: 256 }, () => minted(chibrary33284, context));
     expect(chibrary33284.mint(context)).toEqual({ outcome: "wait", untilMs: 6_000 });
     context.clock.at = 5_999;
@@ -135,19 +119,10 @@ describe("3 version, 32 seconds, 8 sequence, 4 parallel", () => {
   test("counts from the service start that it is told, and from 1970 when it is told none", () => {
     const startMs = Date.UTC(2014, 1, 1);
     const since = chibrary33284Since(startMs);
-    const text = minted(since, world({ nowMs: startMs + 90_500 }));
+    const text = minted(since, contextWith({ nowMs: startMs + 90_500 }));
     expect(mustMatch(since.parse(text))).toMatchObject({ values: { timestamp: 90 }, timeMs: startMs + 90_000 });
     expect(mustMatch(chibrary33284.parse(text))).toMatchObject({ timeMs: 90_000 });
-    expect(() => since.mint(world({ nowMs: startMs - 1 }))).toThrow(RangeError);
+    expect(() => since.mint(contextWith({ nowMs: startMs - 1 }))).toThrow(RangeError);
     expect(() => chibrary33284Since(Number.NaN)).toThrow(RangeError);
-  });
-
-  test("is refused while the clock stands before the last number", () => {
-    const context = world({ nowMs: 10_000 });
-    minted(chibrary33284, context);
-    context.clock.at = 9_999;
-    expect(() => chibrary33284.mint(context)).toThrow(expect.objectContaining({ code: "clock_went_back" }));
-    context.clock.at = 10_001;
-    expect(fieldsOf(chibrary33284, minted(chibrary33284, context))).toMatchObject({ timestamp: 10, sequence: 1 });
   });
 });

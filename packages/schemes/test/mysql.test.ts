@@ -1,10 +1,9 @@
-/** The two MySQL schemes: what was published, what its code made, and what is right. */
+/** The schemes made in databases: two of MySQL, as published, as its code made them and corrected; and the ticket servers. */
 import { describe, expect, test } from "vitest";
 import { mysql119 } from "../src/schemes/mysql-11-9.js";
 import { mysql1361 } from "../src/schemes/mysql-13-6-1.js";
-import { fieldsOf, mustMatch, readingsOf, spellingsOf } from "./readings.js";
-import { vectorsOf } from "./vectors.js";
-import { draws, minted, world } from "./world.js";
+import { tickets } from "../src/schemes/tickets.js";
+import { contextWith, draws, fieldsOf, minted, mustMatch, readingsOf, vectorsOf } from "./helpers.js";
 
 describe("13 digits of milliseconds, 6 random, 1 server", () => {
   const EPOCH_MS = Date.UTC(2011, 0, 1);
@@ -12,42 +11,18 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
     readonly vectors: readonly {
       readonly in: { readonly timeMs: string; readonly random: number; readonly server: number };
       readonly id: string;
-      readonly padded20: string;
-      readonly javaString: string;
       readonly fitsUnsignedBigint: boolean;
       readonly fitsSignedBigint: boolean;
     }[];
   }>("mysql_bigint_13_6_1");
   const fitting = vectors.filter((vector) => vector.fitsUnsignedBigint);
 
-  test("of each of the 27 vectors that fits is written and read: right, as printed, as the code makes it", () => {
-    expect(vectors).toHaveLength(27);
-    expect(fitting).toHaveLength(26);
-    for (const { in: given, id, padded20, javaString, fitsSignedBigint } of fitting) {
-      const values = { time: Number(given.timeMs), random: given.random, server: given.server };
-      expect(mysql1361.format(values)).toBe(id);
-      expect(spellingsOf(mysql1361, values)).toEqual({
-        decimal: id,
-        "as printed": padded20,
-        "as the code makes it": javaString,
-      });
-      for (const text of [id, padded20, javaString]) {
-        expect(mustMatch(mysql1361.parse(text))).toMatchObject({
-          values,
-          number: BigInt(id),
-          timeMs: EPOCH_MS + values.time,
-          notes: { "signed BIGINT": fitsSignedBigint ? "fits" : "does not fit" },
-        });
-      }
-    }
-  });
-
   test("is refused beyond BIGINT UNSIGNED, written, read and minted", () => {
     for (const { in: given, id } of vectors.filter((vector) => !vector.fitsUnsignedBigint)) {
       const values = { time: Number(given.timeMs), random: given.random, server: given.server };
       expect(() => mysql1361.format(values)).toThrow(`${id} is beyond the greatest number, 18446744073709551615`);
       expect(mysql1361.parse(id)).toMatchObject({ matches: false });
-      const context = world({ nowMs: EPOCH_MS + values.time });
+      const context = contextWith({ nowMs: EPOCH_MS + values.time });
       expect(() => mysql1361.mint(context)).toThrow(expect.objectContaining({ code: "space_used_up" }));
     }
     const greatest = { time: 1_844_674_407_370, random: 955_161, server: 5 };
@@ -61,12 +36,14 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
   });
 
   test("is minted with what is drawn", () => {
-    for (const { in: given, id } of fitting) {
+    for (const { in: given, id, fitsSignedBigint } of fitting) {
       const node = { server: given.server };
-      const context = world({ nowMs: EPOCH_MS + Number(given.timeMs), node, random: draws([given.random]) });
+      const context = contextWith({ nowMs: EPOCH_MS + Number(given.timeMs), node, random: draws([given.random]) });
       expect(minted(mysql1361, context)).toBe(id);
+      const fits = { "signed BIGINT": fitsSignedBigint ? "fits" : "does not fit" };
+      expect(mustMatch(mysql1361.parse(id)).notes).toEqual(fits);
     }
-    expect(() => mysql1361.mint(world({ node: { server: 10 } }))).toThrow(
+    expect(() => mysql1361.mint(contextWith({ node: { server: 10 } }))).toThrow(
       "server must be a whole number from 0 to 9, not 10",
     );
   });
@@ -79,10 +56,8 @@ describe("11 digits of seconds, 9 of a UUID", () => {
       readonly in: { readonly seconds: number; readonly uuidFirst8: string };
       readonly conv: string;
       readonly right9: string;
-      readonly asWritten: string;
       readonly fixed20: string;
       readonly id: string;
-      readonly writtenEqualsFixed: boolean;
     }[];
   }>("mysql_sql_11_9");
 
@@ -91,37 +66,49 @@ describe("11 digits of seconds, 9 of a UUID", () => {
     for (const { in: given, conv, right9, fixed20, id } of vectors) {
       const drawn = Number.parseInt(given.uuidFirst8, 16);
       expect(drawn).toBe(Number(conv));
-      const context = world({ nowMs: EPOCH_MS + given.seconds * 1_000, random: draws([drawn]) });
+      const context = contextWith({ nowMs: EPOCH_MS + given.seconds * 1_000, random: draws([drawn]) });
       expect(minted(mysql119, context)).toBe(fixed20);
       const values = { seconds: given.seconds, uuid: Number(right9) };
       expect(mysql119.format(values)).toBe(fixed20);
       const reading = { values, number: BigInt(id), timeMs: EPOCH_MS + given.seconds * 1_000 };
-      expect(mustMatch(mysql119.parse(fixed20))).toMatchObject({ ...reading, spelling: "fixed20" });
+      expect(mustMatch(mysql119.parse(fixed20))).toMatchObject({ ...reading, encoding: "fixed20" });
       expect(readingsOf(mysql119, id)).toContainEqual(expect.objectContaining(reading));
-    }
-  });
-
-  test("as it was written is spelt, and among the readings of its text", () => {
-    for (const { in: given, right9, asWritten, id, writtenEqualsFixed } of vectors) {
-      const values = { seconds: given.seconds, uuid: Number(right9) };
-      const lost = right9.length < 9;
-      expect(spellingsOf(mysql119, values)[lost ? "as written, zeros lost" : "as written"]).toBe(asWritten);
-      expect(readingsOf(mysql119, asWritten).map((reading) => reading.values)).toContainEqual(values);
-      // Where no zero was lost, the first reading is the right one; and the vectors' flag says the same.
-      if (!lost) expect(mustMatch(mysql119.parse(asWritten)).values).toEqual(values);
-      expect(BigInt(asWritten) === BigInt(id)).toBe(writtenEqualsFixed);
     }
   });
 
   test("with zeros lost stands for several, all told", () => {
     const text = "3153600099999999";
     expect(fieldsOf(mysql119, text)).toEqual({ seconds: 3_153_600, uuid: 99_999_999 });
-    const lost = readingsOf(mysql119, text).filter(({ spelling }) => spelling === "as written, zeros lost");
+    const lost = readingsOf(mysql119, text).filter(({ encoding }) => encoding === "as written, zeros lost");
     expect(lost.map(({ values }) => values)).toEqual([
       { seconds: 31_536_000, uuid: 99_999_999 },
       { seconds: 315_360_009, uuid: 9_999_999 },
       { seconds: 3_153_600_099, uuid: 999_999 },
       { seconds: 31_536_000_999, uuid: 99_999 },
     ]);
+  });
+});
+
+describe("ticket servers", () => {
+  test("the odd server gives 1, 3, 5, the even one 2, 4, 6, each by its own counter", () => {
+    const [odd, even] = [contextWith({ node: { server: 1 } }), contextWith({ node: { server: 0 } })];
+    expect(Array.from({ length: 3 }, () => minted(tickets, odd))).toEqual(["1", "3", "5"]);
+    expect(Array.from({ length: 3 }, () => minted(tickets, even))).toEqual(["2", "4", "6"]);
+  });
+
+  test("a ticket says which server gave it, at the greatest of 64 bits too", () => {
+    expect(mustMatch(tickets.parse("7"))).toMatchObject({ number: 7n, notes: { server: "odd" } });
+    const greatest = (2n ** 64n - 1n).toString();
+    expect(mustMatch(tickets.parse(greatest))).toMatchObject({ values: { count: 2n ** 63n - 1n, odd: 1 } });
+    expect(tickets.parse((2n ** 64n).toString())).toMatchObject({ matches: false });
+  });
+
+  test("the last ticket of each server is followed by a refusal, and a counter that answers less than 1 is none", () => {
+    const at = (server: number, answer: bigint) => () =>
+      tickets.mint(contextWith({ node: { server }, counter: { next: () => answer } }));
+    expect(at(0, 2n ** 63n - 1n)()).toMatchObject({ text: String(2n ** 64n - 2n) });
+    expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    expect(at(1, 0n)).toThrow(RangeError);
+    expect(at(2, 1n)).toThrow("odd must be a whole number from 0 to 1, not 2");
   });
 });

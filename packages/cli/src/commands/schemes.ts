@@ -1,11 +1,9 @@
-/** `schemes`: the commands of packages/schemes, which print, fail and lock as all others do. */
-import { realPathOf } from "@callnumber/coordinator/machine";
+/** `schemes`: the commands of packages/schemes, which print and fail as all others do. */
 import { escapeLines } from "@callnumber/coordinator/text";
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
 import { running } from "../command-io.js";
 import { NOT_QUICK, pipeLines } from "../input.js";
-import { holderOfLock, makeLockFile } from "../lock-file.js";
 import { jsonLine, paintFor, print, printJson, printPainted } from "../output.js";
 import { terminalTable } from "../table.js";
 
@@ -21,6 +19,5 @@ export function schemesCommand(): Command {
     paint: paintFor(false),
     table: (columns, rows) => terminalTable(columns).linesOf(rows).join("\n"),
     answerLines: (answer) => pipeLines({ quick: () => NOT_QUICK, answer }),
-    files: { realPathOf, makeLockFile, holderOfLock },
   });
 }

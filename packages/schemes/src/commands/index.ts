@@ -9,16 +9,16 @@ import { simulateCommand } from "./simulate.js";
 
 export type { SchemesIo } from "./io.js";
 
-/** `schemes` with its sub-commands, for one call. */
+/** Creates `schemes` with its sub-commands, for one call. */
 export function schemesCommand(io: SchemesIo): Command {
   const command = new Command("schemes")
     .summary("compare, read and mint other numbering schemes (offline)")
     .description(
-      "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/schemes.md says how to " +
-        "read what it prints.",
+      "Works with the numbering schemes that people choose in place of call numbers. Needs no coordinator. docs/schemes.md explains the " +
+        "output.",
     );
-  for (const make of [listCommand, parseCommand, mintCommand, oddsCommand, simulateCommand]) {
-    command.addCommand(make(io));
+  for (const create of [listCommand, parseCommand, mintCommand, oddsCommand, simulateCommand]) {
+    command.addCommand(create(io));
   }
   return command;
 }

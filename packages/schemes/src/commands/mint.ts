@@ -1,13 +1,12 @@
-/** `schemes mint`: makes numbers of any scheme but the call number, with this machine's clock and randomness. */
-import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
+/** `schemes mint`: makes numbers of any scheme but the call number, with this machine's clock and random numbers. */
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { Command, Option } from "commander";
 import { type MintContext, type Minted, SCHEMES, type Scheme } from "../index.js";
-import { spanInWords } from "./figures.js";
-import type { RunningCall, SchemesIo } from "./io.js";
-import { machineContext, type NodeOptions, needsState } from "./machine-context.js";
-import { oneOf, quickOption, wholeNumberIn } from "./options.js";
-import { valuesAsJson } from "./parsed-words.js";
-import { openStateFile, type StateFile } from "./state-file.js";
+import { formatSpan, valuesAsJson } from "./format.js";
+import type { SchemesIo } from "./io.js";
+import { machineContext, type NodeOptions, needsState } from "./machine.js";
+import { integerBetween, oneOf, parsedOption } from "./options.js";
+import { openStateFile } from "./state-file.js";
 
 interface Options extends NodeOptions {
   readonly scheme: Scheme;
@@ -18,173 +17,135 @@ interface Options extends NodeOptions {
 }
 
 const COUNT_MAX = 1_000_000_000;
-const MAC = /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i;
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 export function mintCommand(io: SchemesIo): Command {
   return new Command("mint")
     .summary("make numbers of any scheme but the call number, one a line")
     .description(
-      "Makes numbers of a scheme with this machine's clock, its randomness, process id and MAC addresses, and waits where the scheme waits. " +
-        "What the machine can't know, it must be told. Two processes that are told the same --node can make the same numbers: --state keeps " +
-        "them apart on one machine. Call numbers it does not make: they come from leased runs (callnumber next).",
+      "Makes numbers of a scheme with this machine's clock, random numbers, process id and MAC addresses, and waits where the scheme waits. " +
+        "What the machine does not know, you must state. Two processes with the same --node can make the same numbers: --state keeps them " +
+        "apart on one machine. Call numbers come from leased runs: use callnumber next for them.",
     )
     .addOption(
-      quickOption(
+      parsedOption(
         "--scheme <name>",
         "callnumber schemes list has them",
         oneOf("scheme", SCHEMES),
       ).makeOptionMandatory(),
     )
-    .addOption(quickOption("-n, --count <count>", "how many", wholeNumberIn(1, COUNT_MAX)).default(1))
-    .addOption(quickOption("--node <n>", "the number of this node; no other may have it", wholeNumberIn(0, 2 ** 32)))
+    .addOption(parsedOption("-n, --count <count>", "how many", integerBetween(1, COUNT_MAX)).default(1))
+    .addOption(parsedOption("--node <n>", "the number of this node; no other may have it", integerBetween(0, 2 ** 32)))
     .addOption(
-      quickOption("--server <n>", "the number of this server; no other may have it", wholeNumberIn(0, 2 ** 32)),
+      parsedOption("--server <n>", "the number of this server; no other may have it", integerBetween(0, 2 ** 32)),
     )
-    .addOption(quickOption("--mac <addresses...>", "MAC addresses in place of the machine's own", addMac))
     .addOption(
-      quickOption(
+      new Option(
         "--state <file>",
         "what is remembered from one call to the next: last sequences, the counter of tickets, the last time",
-        (path) => path,
       ),
     )
-    .addOption(new Option("--create", "make the state file when it is not there: numbers begin anew"))
+    .addOption(new Option("--create", "create the state file if it is missing: numbers start at the first"))
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber schemes mint --scheme uuid -n 3\n" +
         "  $ callnumber schemes mint --scheme twitter-snowflake --node 7 -n 5000 > numbers.txt\n" +
         "  $ callnumber schemes mint --scheme tickets --server 1 --state tickets.json --create",
     )
-    .action(async ({ scheme, count, state: path, create = false, json = false, ...node }: Options) => {
-      mustBeMintable(scheme);
-      if (path === undefined && create)
-        throw new TypeError("--create is about a state file: name it with --state FILE");
-      if (path === undefined) mustNeedNoState(scheme);
-      // What can be refused is refused before a file is made.
-      machineContext(scheme, node, undefined);
-      endOnSignals(io.call);
-      const state = path === undefined ? undefined : openStateFile(path, { create, files: io.files });
-      io.call.onEnd(() => state?.close());
-      await mintAndPrint({ scheme, node, count, state, json }, io);
-    });
+    .action((options: Options) => mintAndPrint(options, io));
 }
 
-interface Order {
-  readonly scheme: Scheme;
-  readonly node: NodeOptions;
-  readonly count: number;
-  readonly state: StateFile | undefined;
-  readonly json: boolean;
-}
-
-function mintAndPrint({ scheme, node, count, state, json }: Order, { call, printError }: SchemesIo): Promise<void> {
-  const asText = json
-    ? ({ text, values }: MintedNumber) => JSON.stringify({ text, fields: valuesAsJson(values) })
-    : textOf;
-  return mintNumbers({
+async function mintAndPrint(
+  { scheme, count, state, create = false, json, ...node }: Options,
+  io: SchemesIo,
+): Promise<void> {
+  const { call, printError } = io;
+  assertMintable(scheme);
+  if (state === undefined && create) throw new TypeError("--create needs a state file: pass --state FILE");
+  if (state === undefined && needsState(scheme)) {
+    throw new TypeError(
+      `${scheme.name} counts, and must remember its last number: pass --state FILE, and --create the first time. Without it every call ` +
+        "would make the same numbers",
+    );
+  }
+  // What can be refused is refused before a file is created.
+  machineContext(scheme, node, undefined);
+  // The lock of a state file is removed when the command ends, but not when a signal kills it.
+  for (const [signal, exitCode] of Object.entries(EXIT_CODES)) call.onSignal(signal, () => call.leave(exitCode));
+  const stateFile = state === undefined ? undefined : openStateFile(state, { create });
+  call.onEnd(() => stateFile?.close());
+  const lineOf = ({ text, values }: Minted): string =>
+    json ? JSON.stringify({ text, fields: valuesAsJson(values) }) : text;
+  await mintNumbers({
     scheme,
-    context: machineContext(scheme, node, state),
+    context: machineContext(scheme, node, stateFile),
     count,
-    keep: () => state?.save(),
-    handOver: (numbers) => call.write(`${numbers.map(asText).join("\n")}\n`),
-    onLongWait: (waitMs) =>
-      printError(`callnumber: ${scheme.name} waits for its clock: ${spanInWords(waitMs / 1_000)}`),
+    save: () => stateFile?.save(),
+    write: (numbers) => call.write(`${numbers.map(lineOf).join("\n")}\n`),
+    onLongWait: (waitMs) => printError(`callnumber: ${scheme.name} waits for its clock: ${formatSpan(waitMs / 1_000)}`),
   });
 }
 
-function textOf({ text }: MintedNumber): string {
-  return text;
-}
-
-/** A run that nobody leased would make numbers that a coordinator gives to somebody else. */
-function mustBeMintable({ name, fields }: Scheme): void {
+/** A run that was not leased would make numbers that a coordinator leases to another holder. */
+function assertMintable({ name, fields }: Scheme): void {
   if (!fields.some(({ source }) => source.kind === "counter" && source.asked === "for each run")) return;
   throw new TypeError(
-    `a ${name.replaceAll("-", " ")} comes from a run that a coordinator has leased to somebody: callnumber next makes some. ` +
-      "Minted without a lease they would be the numbers of another message",
+    `a ${name.replaceAll("-", " ")} comes from a run that a coordinator has leased: callnumber next makes some. ` +
+      "Minted without a lease they would be the numbers of other messages",
   );
 }
-
-function mustNeedNoState(scheme: Scheme): void {
-  if (!needsState(scheme)) return;
-  throw new TypeError(
-    `${scheme.name} counts, and must remember how far: --state FILE, and --create the first time. Without it every call would make the same numbers`,
-  );
-}
-
-/** The lock of a state file goes when the command ends, and a signal by itself would not let it. */
-function endOnSignals(call: RunningCall): void {
-  for (const [signal, exitCode] of Object.entries(EXIT_CODES)) call.onSignal(signal, () => call.leave(exitCode));
-}
-
-/** @throws RangeError */
-function addMac(text: string, before: readonly string[] = []): readonly string[] {
-  const macs = text.split(",").filter((mac) => mac !== "");
-  const wrong = macs.find((mac) => !MAC.test(mac));
-  if (wrong !== undefined || macs.length === 0) throw new RangeError("must be as de:ad:be:ef:00:01");
-  return [...before, ...macs.map((mac) => mac.replaceAll("-", ":").toLowerCase())];
-}
-
-export type MintedNumber = Extract<Minted, { readonly outcome: "minted" }>;
 
 export interface Minting {
   readonly scheme: Scheme;
   readonly context: MintContext;
   readonly count: number;
-  /** Puts on the disk what the numbers since the last call have changed. */
-  readonly keep: () => void;
-  readonly handOver: (numbers: readonly MintedNumber[]) => Promise<void>;
-  /** Told when a wait is long enough to be wondered at. */
+  /** Writes to the disk what the numbers since the last call have changed. */
+  readonly save: () => void;
+  readonly write: (numbers: readonly Minted[]) => Promise<void>;
+  /** Called once for a wait that a user would notice. */
   readonly onLongWait: (waitMs: number) => void;
 }
 
-/** As many are kept by one writing. */
+/** So many numbers are saved by one write. */
 const BATCH = 1_000;
 const LONG_WAIT_MS = 3_000;
-/** A clock that is set during a wait is seen after so long. */
+/** A clock that is set during a wait is noticed after so long. */
 const DELAY_MS_MAX = 1_000;
 
 /**
- * Mints number after number: waits where the scheme says so, and keeps what must be kept before a number is out.
- * @throws SchemeError `clock_went_back` or `space_used_up`, when all that was minted before is handed over.
+ * Mints number after number: waits where the scheme waits, and saves the state before a number is written.
+ * @throws SchemeError `clock_went_back` or `space_used_up`, after all that was minted before is written.
  */
-export async function mintNumbers({ scheme, context, count, keep, handOver, onLongWait }: Minting): Promise<void> {
-  let batch: MintedNumber[] = [];
+export async function mintNumbers({ scheme, context, count, save, write, onLongWait }: Minting): Promise<void> {
+  let batch: Minted[] = [];
   const finishBatch = async (): Promise<void> => {
     if (batch.length === 0) return;
-    keep();
-    const kept = batch;
+    save();
+    const saved = batch;
     batch = [];
-    await handOver(kept);
+    await write(saved);
   };
   let isWaiting = false;
-  for (let left = count; left > 0; ) {
-    const step = await orFinish(() => scheme.mint(context), finishBatch);
-    if (step.outcome === "minted") {
-      isWaiting = false;
-      left--;
-      batch.push(step);
-      if (batch.length < BATCH) continue;
-      await finishBatch();
-      // Signals and readers that leave are heard between batches.
-      await turn();
-      continue;
-    }
-    await finishBatch();
-    const waitMs = Math.max(step.untilMs - context.clock.nowMs(), 1);
-    if (!isWaiting && waitMs >= LONG_WAIT_MS) onLongWait(waitMs);
-    isWaiting = true;
-    await delay(Math.min(waitMs, DELAY_MS_MAX));
-  }
-  await finishBatch();
-}
-
-async function orFinish<T>(act: () => T, finish: () => Promise<void>): Promise<T> {
   try {
-    return act();
-  } catch (error) {
-    await finish();
-    throw error;
+    for (let left = count; left > 0; ) {
+      const step = scheme.mint(context);
+      if (step.outcome === "minted") {
+        isWaiting = false;
+        left--;
+        batch.push(step);
+        if (batch.length < BATCH) continue;
+        await finishBatch();
+        // Signals and readers that leave are handled between batches.
+        await nextTurn();
+        continue;
+      }
+      await finishBatch();
+      const waitMs = Math.max(step.untilMs - context.clock.nowMs(), 1);
+      if (!isWaiting && waitMs >= LONG_WAIT_MS) onLongWait(waitMs);
+      isWaiting = true;
+      await delay(Math.min(waitMs, DELAY_MS_MAX));
+    }
+  } finally {
+    await finishBatch();
   }
 }

@@ -1,11 +1,12 @@
-/** Options of these commands, which start at once: no schema library is loaded for them. And the names that they take. */
+/** Parses the options of these commands. They start at once, so no schema library is loaded for them. */
 import { InvalidArgumentError, Option } from "commander";
+import { YEAR_S } from "./format.js";
 
-/** `read` throws a RangeError whose message ends the sentence "is invalid". A flag that may be given again gets what came before. */
-export function quickOption<T>(flags: string, description: string, read: (text: string, before?: T) => T): Option {
+/** `parse` throws a RangeError whose message ends the sentence "is invalid". A repeated option gets the value before. */
+export function parsedOption<T>(flags: string, description: string, parse: (text: string, before?: T) => T): Option {
   return new Option(flags, description).argParser<T>((text, before) => {
     try {
-      return read(text, before);
+      return parse(text, before);
     } catch (error) {
       if (error instanceof RangeError) throw new InvalidArgumentError(error.message);
       throw error;
@@ -14,7 +15,7 @@ export function quickOption<T>(flags: string, description: string, read: (text: 
 }
 
 /** Digits, in groups where that helps: `30000`, `30,000`, `30_000`. @throws RangeError */
-export function wholeNumberIn(min: number, max: number): (text: string) => number {
+export function integerBetween(min: number, max: number): (text: string) => number {
   return (text) => {
     const digits = text.replace(/(?<=\d)[_,](?=\d)/g, "");
     const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
@@ -23,67 +24,77 @@ export function wholeNumberIn(min: number, max: number): (text: string) => numbe
   };
 }
 
-/** The one of `all` with a given name. It throws a RangeError with the names that are near, and with all. */
+/** Finds the one of `all` with a name. @throws RangeError with all names. */
 export function oneOf<T extends { readonly name: string }>(what: string, all: readonly T[]): (name: string) => T {
   return (name) => {
     const found = all.find((one) => one.name === name.toLowerCase());
     if (found !== undefined) return found;
-    const names = all.map((one) => one.name);
-    const near = similarNames(name, names);
-    const meant = near.length === 0 ? "" : `Did you mean ${near.join(" or ")}?\n`;
-    throw new RangeError(`there is no ${what} ${quoted(name)}. ${meant}The ${what}s are ${names.join(", ")}`);
+    throw new RangeError(
+      `there is no ${what} ${quoted(name)}. The ${what}s are ${all.map((one) => one.name).join(", ")}`,
+    );
   };
 }
 
-/** Several names, with spaces or commas between them, each once. It throws what `find` throws, or a RangeError for none. */
-export function nameList<T>(find: (name: string) => T): (text: string, before?: readonly T[]) => readonly T[] {
+/** Finds several by their names, with spaces or commas between them, each once. @throws RangeError for no name, or as `oneOf`. */
+export function someOf<T extends { readonly name: string }>(
+  what: string,
+  all: readonly T[],
+): (text: string, before?: readonly T[]) => readonly T[] {
   return (text, before = []) => {
-    const named = text
-      .split(",")
-      .filter((name) => name !== "")
-      .map(find);
-    if (named.length === 0) throw new RangeError("must be at least one name");
-    return [...new Set([...before, ...named])];
+    const names = text.split(",").filter((name) => name !== "");
+    if (names.length === 0) throw new RangeError("must be at least one name");
+    return [...new Set([...before, ...names.map(oneOf(what, all))])];
   };
 }
 
 const QUOTED_CHARACTERS_MAX = 40;
 
-/** What somebody typed, cut short, for a message. */
+/** Untrusted text, cut short, for a message. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text);
 }
 
-/** So many names are still a suggestion, and not the whole list. */
-const NAMED_MAX = 3;
+const UNITS_S: Readonly<Record<string, number>> = {
+  s: 1,
+  min: 60,
+  h: 3_600,
+  d: 86_400,
+  day: 86_400,
+  w: 604_800,
+  y: YEAR_S,
+  year: YEAR_S,
+};
+const UNIT_NAMES = Object.keys(UNITS_S).join(", ");
+const MULTIPLES: Readonly<Record<string, number>> = { "": 1, k: 1e3, M: 1e6, G: 1e9 };
+const RATE = /^(\d[\d,_]*(?:\.\d+)?(?:e\d{1,2})?)([kMG]?)(?:\/([a-z]+))?$/;
+const SPAN = /^(\d[\d,_]*(?:\.\d+)?(?:e\d{1,2})?)\s*([a-z]+)$/;
+/** Beyond, no figure means anything: the sums are of doubles. */
+const RATE_MAX = 1e15;
+const SPAN_MAX_S = 1e9 * YEAR_S;
 
-/** The nearest of the names, nearest first; none where all are far. */
-function similarNames(typed: string, names: readonly string[]): readonly string[] {
-  const word = typed.toLowerCase();
-  return names
-    .map((name) => ({ name, slips: slipsToNearestPart(word, name) }))
-    .filter(({ slips }) => word.length > 1 && slips <= word.length / 3)
-    .sort((one, other) => one.slips - other.slips)
-    .slice(0, NAMED_MAX)
-    .map(({ name }) => name);
+/** Parses `1000`, `1000/s`, `50k/day`, `2.5M/h` to numbers a second. @throws RangeError */
+export function parseRate(text: string): number {
+  const [, digits = "", multiple = "", unit = "s"] = RATE.exec(text) ?? [];
+  const perSecond = (amountIn(digits) * (MULTIPLES[multiple] ?? 1)) / unitSeconds(unit);
+  if (perSecond > 0 && perSecond <= RATE_MAX) return perSecond;
+  throw new RangeError(
+    `must be above zero and up to 1e15/s, such as 1000/s, 50k/min or 2M/day (a unit of ${UNIT_NAMES}; none is a second)`,
+  );
 }
 
-/** Of a name with hyphens people remember one part. */
-function slipsToNearestPart(word: string, name: string): number {
-  if (name.includes(word) || word.includes(name)) return 0;
-  return Math.min(...[name, ...name.split("-")].map((part) => slipsBetween(word, part)));
+/** Parses `10y`, `36h`, `90d` to seconds. @throws RangeError */
+export function parseSpan(text: string): number {
+  const [, digits = "", unit = ""] = SPAN.exec(text) ?? [];
+  const seconds = amountIn(digits) * unitSeconds(unit);
+  if (seconds > 0 && seconds <= SPAN_MAX_S) return seconds;
+  throw new RangeError(`must be above zero and up to 1e9y, such as 10y, 90d or 36h (a unit of ${UNIT_NAMES})`);
 }
 
-/** How many characters must be put in, taken out or replaced (Levenshtein). */
-function slipsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let place = 1; place <= one.length; place++) {
-    const next = [place];
-    for (let index = 1; index <= other.length; index++) {
-      const replaced = (row[index - 1] as number) + (one[place - 1] === other[index - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[index] as number) + 1, (next[index - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] as number;
+function amountIn(digits: string): number {
+  return Number(digits.replace(/[,_]/g, "") || Number.NaN);
+}
+
+/** NaN for a word that is no unit: whatever is computed with it fails its check. */
+function unitSeconds(unit: string): number {
+  return Object.hasOwn(UNITS_S, unit) ? (UNITS_S[unit] as number) : Number.NaN;
 }

@@ -1,29 +1,40 @@
-/** `schemes parse`: which scheme is a number of, and what does it say? */
+/** `schemes parse`: which scheme is a number of, and what is in it? */
 import { Command } from "commander";
-import { SCHEMES, type Scheme } from "../index.js";
-import { candidatesOf, numberIn, reasonsAgainst } from "./candidates.js";
+import { type Reading, SCHEMES, type Scheme } from "../index.js";
+import { type Candidate, candidatesOf, numberIn } from "./candidates.js";
+import { fieldDigits } from "./describe-fields.js";
+import {
+  encodingsAsJson,
+  formatTime,
+  type LabeledRows,
+  labeledLines,
+  lineWidth,
+  valuesAsJson,
+  wrapped,
+} from "./format.js";
 import type { SchemesIo } from "./io.js";
-import { oneOf, quickOption, quoted } from "./options.js";
-import { candidatesAsJson, candidatesAsLine, candidatesInFull } from "./parsed-words.js";
-import { labelled, lineWidth } from "./sentences.js";
+import { oneOf, parsedOption, quoted } from "./options.js";
 
 interface Options {
   readonly scheme?: Scheme;
   readonly json?: boolean;
 }
 
+/** At least one. */
+type Candidates = readonly [Candidate, ...Candidate[]];
+
 export function parseCommand(io: SchemesIo): Command {
   return new Command("parse")
     .summary("take a number of any scheme apart")
     .description(
-      "Says which numbering schemes a number could be of, likeliest first, and what stands in it. First come those in which all that can " +
-        "be checked is right: the time is one at which numbers were made, a fixed field has its value. Then those in which nothing " +
-        "can be checked, last those in which something is wrong; among equals, those that write their numbers as this one is written. " +
+      "Shows which numbering schemes a number could be of, likeliest first, and its fields. First come those in which all that can be " +
+        "checked is right: the time is one at which numbers were made, a fixed field has its value. Then those in which nothing can be " +
+        "checked, last those in which something is wrong; among equals, those that write their numbers as this one is written. " +
         "The exit code is 1 when a text is a number of none.",
     )
-    .argument("<text...>", "numbers, or addresses that end with one; or - to read them from standard input, one a line")
+    .argument("<text...>", "numbers, or URLs that end with one; or - to read them from standard input, one a line")
     .addOption(
-      quickOption(
+      parsedOption(
         "--scheme <name>",
         "only as a number of this scheme; callnumber schemes list has them",
         oneOf("scheme", SCHEMES),
@@ -37,53 +48,122 @@ export function parseCommand(io: SchemesIo): Command {
     )
     .action(async (texts: readonly string[], { scheme, json }: Options) => {
       const schemes = scheme === undefined ? SCHEMES : [scheme];
-      const isPipe = texts.length === 1 && texts[0] === "-";
-      if (isPipe) return io.answerLines((line) => (json ? answerAsJson(line, schemes, io) : answerLine(line, schemes)));
+      if (texts.length === 1 && texts[0] === "-") {
+        return io.answerLines((line) => (json ? parseAsJson(line, schemes, io) : parseAsLine(line, schemes)));
+      }
       for (const [index, text] of texts.entries()) {
-        const answer = json ? answerAsJson(text, schemes, io) : answerInFull(text, schemes, io);
+        const answer = json ? parseAsJson(text, schemes, io) : parseInFull(text, schemes, io);
         if (answer !== undefined) io.print(`${index === 0 || json ? "" : "\n"}${answer}`);
       }
     });
 }
 
-function answerInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
+function parse(typed: string, schemes: readonly Scheme[]): { text: string; candidates: Candidates | undefined } {
   const text = numberIn(typed, schemes);
-  const candidates = candidatesOf(text, schemes, Date.now());
-  if (candidates.length > 0) return candidatesInFull(text, candidates, lineWidth(io));
+  const [first, ...others] = candidatesOf(text, schemes, Date.now());
+  return { text, candidates: first && [first, ...others] };
+}
+
+function parseInFull(typed: string, schemes: readonly Scheme[], io: SchemesIo): string | undefined {
+  const { text, candidates } = parse(typed, schemes);
+  if (candidates !== undefined) return candidatesInFull(text, candidates, lineWidth(io));
   io.call.exitCode = 1;
-  io.printError(whyNone(text, schemes, lineWidth(io)));
+  const bare = text.trim();
+  const isOnlyPadded = bare !== text && parse(bare, schemes).candidates !== undefined;
+  io.printError(
+    [
+      `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
+      ...labeledLines(reasonsAgainst(text, schemes), lineWidth(io)),
+      ...(isOnlyPadded ? [`Without the white space around it, it is one: ${bare}`] : []),
+    ].join("\n"),
+  );
   return undefined;
 }
 
 /** One line, also for what is no number: a program counts them. */
-function answerAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
-  const text = numberIn(typed, schemes);
-  const candidates = candidatesOf(text, schemes, Date.now());
-  if (candidates.length > 0) return jsonLine(candidatesAsJson(text, candidates));
+function parseAsJson(typed: string, schemes: readonly Scheme[], { call, jsonLine }: SchemesIo): string {
+  const { text, candidates } = parse(typed, schemes);
+  if (candidates !== undefined) return jsonLine({ text, schemes: candidates.map(candidateAsJson) });
   call.exitCode = 1;
-  const reasons = reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const);
-  return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasons) });
+  return jsonLine({ text, schemes: [], reasons: Object.fromEntries(reasonsAgainst(text, schemes)) });
 }
 
-/** @throws Error for a line that is a number of no scheme. */
-function answerLine(typed: string, schemes: readonly Scheme[]): string {
-  const text = numberIn(typed, schemes);
-  const candidates = candidatesOf(text, schemes, Date.now());
-  if (candidates.length > 0) return candidatesAsLine(text, candidates);
-  const [only] = reasonsAgainst(text, schemes);
-  throw new Error(
-    schemes.length === 1 && only !== undefined ? only.reason : `${quoted(text)} is a number of no scheme`,
-  );
+/** Five columns with tabs between them. @throws Error for a line that is a number of no scheme. */
+function parseAsLine(typed: string, schemes: readonly Scheme[]): string {
+  const { text, candidates } = parse(typed, schemes);
+  if (candidates === undefined) {
+    const [[, reason] = ["", ""]] = reasonsAgainst(text, schemes);
+    throw new Error(schemes.length === 1 ? reason : `${quoted(text)} is a number of no scheme`);
+  }
+  const [{ scheme, reading }, ...others] = candidates;
+  const time = reading.timeMs === undefined ? "" : formatTime(reading.timeMs);
+  const names = new Set(others.map((other) => other.scheme.name).filter((name) => name !== scheme.name));
+  return [text, scheme.name, fieldsInLine(scheme, reading), time, [...names].join(" ")].join("\t");
 }
 
-/** What each scheme has against it: the one that was meant is among them. */
-function whyNone(text: string, schemes: readonly Scheme[], width: number): string {
-  const bare = text.trim();
-  const isNearly = bare !== text && candidatesOf(bare, schemes, Date.now()).length > 0;
-  const reasons = reasonsAgainst(text, schemes).map(({ scheme, reason }) => [scheme.name, reason] as const);
+function reasonsAgainst(text: string, schemes: readonly Scheme[]): LabeledRows {
+  return schemes.flatMap((scheme) => {
+    const parsed = scheme.parse(text);
+    return parsed.matches ? [] : [[scheme.name, parsed.reason] as const];
+  });
+}
+
+/** `text`: the number as it was found. */
+export function candidatesInFull(text: string, [likeliest, ...others]: Candidates, width: number): string {
+  const { scheme, reading, doubt } = likeliest;
+  const fields: LabeledRows = scheme.fields.map(({ name }) => [name, String(reading.values[name])]);
+  const time: LabeledRows = reading.timeMs === undefined ? [] : [["made at", formatTime(reading.timeMs)]];
+  const encodings: LabeledRows = scheme.encodings(reading.values).map((encoded) => [encoded.name, encoded.text]);
   return [
-    `${quoted(text)} is no number of ${schemes.length === 1 ? schemes[0]?.name : "any scheme"}:`,
-    ...labelled(reasons, width),
-    ...(isNearly ? [`Without the white space around it, it is one: ${bare}`] : []),
+    `${text}  ${others.length === 0 ? "is a number of" : "is most likely a number of"} ${scheme.name}`,
+    ...wrapped(scheme.title, width - 2).map((line) => `  ${line}`),
+    ...(doubt === "" ? [] : [`  but ${doubt}`]),
+    "",
+    ...labeledLines([...fields, ...time, ...Object.entries(reading.notes)], width),
+    "",
+    ...fieldDigits(scheme, reading.values, width),
+    "",
+    ...labeledLines(encodings, width),
+    ...otherLines(others, width),
   ].join("\n");
+}
+
+/** Unlikely ones are named only: a small number is one of every scheme on its first day. */
+function otherLines(others: readonly Candidate[], width: number): readonly string[] {
+  const likely = others.filter(({ doubt }) => doubt === "");
+  const unlikely = new Set(others.filter(({ doubt }) => doubt !== "").map(({ scheme }) => scheme.name));
+  const lines: string[] = [];
+  if (likely.length > 0) lines.push("", "Could also be a number of", ...labeledLines(likely.map(otherRow), width));
+  if (unlikely.size > 0) {
+    const text = `Unlikely by their time or version: ${[...unlikely].join(", ")} (--scheme NAME shows each)`;
+    lines.push("", ...wrapped(text, width));
+  }
+  return lines;
+}
+
+function otherRow({ scheme, reading, isPlausible, isToday }: Candidate): readonly [string, string] {
+  const notes: string[] = [];
+  if (!isToday) notes.push(`${`as ${reading.encoding}`.replace(/^as as /, "as ")} ${fieldsInLine(scheme, reading)}`);
+  if (reading.timeMs !== undefined) notes.push(`made at ${formatTime(reading.timeMs)}`);
+  if (isPlausible === undefined) notes.push("nothing in it can be checked");
+  return [scheme.name, notes.join("; ") || scheme.title];
+}
+
+function candidateAsJson({ scheme, reading, isPlausible, doubt, isToday }: Candidate): object {
+  return {
+    scheme: scheme.name,
+    plausible: isPlausible ?? null,
+    doubt: doubt === "" ? null : doubt,
+    encoding: reading.encoding,
+    writtenAsToday: isToday,
+    number: String(reading.number),
+    fields: valuesAsJson(reading.values),
+    timeMs: reading.timeMs ?? null,
+    notes: reading.notes,
+    encodings: encodingsAsJson(scheme, reading.values),
+  };
+}
+
+function fieldsInLine({ fields }: Scheme, { values }: Reading): string {
+  return fields.map(({ name }) => `${name}=${values[name]}`).join(" ");
 }

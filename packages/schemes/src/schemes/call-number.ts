@@ -1,4 +1,4 @@
-/** The call number: version, run, sequence, shuffled. Its codec stands in the protocol; here it is one scheme among others. */
+/** The call number: version, run, sequence, shuffled. The codec is in the protocol package. */
 import {
   CALL_NUMBER_BITS,
   CALL_NUMBER_LENGTH,
@@ -14,7 +14,7 @@ import {
   VERSION_BITS,
 } from "@callnumber/protocol/codec";
 import { defineScheme } from "../define-scheme.js";
-import { base62, decimal, type SpellingRule } from "../spelling-rule.js";
+import { base62, decimal, type EncodingRule } from "../encodings.js";
 
 const eightCharacters = base62("call number", CALL_NUMBER_LENGTH);
 
@@ -32,7 +32,7 @@ export const callNumber = defineScheme({
     },
   ],
   shuffle: { shuffled, unshuffled },
-  spellings: [eightCharacters, decimal("number", String(NUMBER_MAX).length), beforeTableChange()],
+  encodings: [eightCharacters, decimal("number", String(NUMBER_MAX).length), beforeTableChange()],
 });
 
 function shuffled(bits: bigint): bigint {
@@ -47,8 +47,8 @@ function unshuffled(number: bigint): bigint {
   return BigInt(version * RUN_COUNT + run) * BigInt(SEQUENCE_COUNT) + BigInt(sequence);
 }
 
-/** The table of before had the entries 0 and 9 the other way round, so these two bits of the number change places. */
-function beforeTableChange(): SpellingRule {
+/** The former table had the entries 0 and 9 swapped, so these two bits of the number change places. */
+function beforeTableChange(): EncodingRule {
   return {
     ...eightCharacters,
     name: "before the table change of 2014-10-20",

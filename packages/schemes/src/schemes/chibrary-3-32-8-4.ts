@@ -1,11 +1,11 @@
-/** Chibrary's second scheme, never deployed: version, seconds, a sequence of 256 in each second, and one of 16 importers beside each other. */
+/** Chibrary's second scheme, never deployed: version, seconds, a sequence of 256 in each second, and one of 16 parallel importers. */
 
 import { defineScheme } from "../define-scheme.js";
+import { base62, decimal } from "../encodings.js";
 import type { Scheme } from "../scheme.js";
-import { base62, decimal } from "../spelling-rule.js";
 
 /**
- * Seconds since `serviceStartMs` (since 1970, UTC): the text that describes the scheme gives no moment, so it is said by who reads or mints.
+ * Counts seconds since `serviceStartMs` (since 1970, UTC). The text that describes the scheme names no moment, so the caller does.
  * @throws RangeError where it is no whole number.
  */
 export function chibrary33284Since(serviceStartMs: number): Scheme {
@@ -23,9 +23,9 @@ export function chibrary33284Since(serviceStartMs: number): Scheme {
       },
       { name: "parallel", width: { bits: 4 }, source: { kind: "node", from: "server" } },
     ],
-    spellings: [base62("base62", 8), decimal("decimal", 15)],
+    encodings: [base62("base62", 8), decimal("decimal", 15)],
   });
 }
 
-/** Since 1970, so that a timestamp says when without being told more. */
+/** Since 1970, so that a timestamp alone shows the time. */
 export const chibrary33284 = chibrary33284Since(0);

@@ -1,6 +1,6 @@
 /** Chibrary's first scheme: server, process, and a sequence whose last value each server keeps for each pid. In three alphabets, one after the other. */
 import { defineScheme } from "../define-scheme.js";
-import { base62, decimal } from "../spelling-rule.js";
+import { base62, decimal } from "../encodings.js";
 
 const LENGTH = 8;
 /** Both had lower case before upper: nothing in a text tells them from the alphabet of today. */
@@ -19,7 +19,7 @@ export const chibrary41620 = defineScheme({
       source: { kind: "sequence", within: "kept", first: 1 },
     },
   ],
-  spellings: [
+  encodings: [
     base62("base62", LENGTH),
     base62("base62_2014feb", LENGTH, DIGITS_2014_FEB),
     base62("base64_2007", LENGTH, DIGITS_2007),

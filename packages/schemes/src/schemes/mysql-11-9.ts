@@ -3,7 +3,7 @@
  * joins texts without padding, so a small second part loses its zeros and the number becomes that of another second.
  */
 import { defineScheme } from "../define-scheme.js";
-import { decimal, paddedDecimal, type SpellingRule } from "../spelling-rule.js";
+import { decimal, type EncodingRule, paddedDecimal } from "../encodings.js";
 
 /** 2011-01-01, midnight of the eastern United States: what the statement subtracts. */
 const EPOCH_MS = 1_293_858_000_000;
@@ -23,7 +23,7 @@ export const mysql119 = defineScheme({
     },
     { name: "uuid", width: { digits: UUID_DIGIT_COUNT }, source: { kind: "remainder", drawnBelow: 2 ** 32 } },
   ],
-  spellings: [
+  encodings: [
     paddedDecimal("fixed20", DIGIT_COUNT),
     decimal("decimal", DIGIT_COUNT),
     asWritten(),
@@ -32,7 +32,7 @@ export const mysql119 = defineScheme({
 });
 
 /** Where the second part has all its digits, as of 42 in 43 UUIDs. */
-function asWritten(): SpellingRule {
+function asWritten(): EncodingRule {
   return {
     name: "as written",
     looksLike: `up to ${SECONDS_DIGIT_COUNT} and exactly ${UUID_DIGIT_COUNT} decimal digits`,
@@ -41,8 +41,8 @@ function asWritten(): SpellingRule {
   };
 }
 
-/** Where the UUID began with hex below 05f5e100: where the seconds end can't be told, so each place is a reading. Longer second parts are likelier. */
-function asWrittenZerosLost(): SpellingRule {
+/** Where the UUID began with hex below 05f5e100: the text does not show where the seconds end, so each place is a reading. Longer second parts are likelier. */
+function asWrittenZerosLost(): EncodingRule {
   return {
     name: "as written, zeros lost",
     looksLike: `up to ${SECONDS_DIGIT_COUNT} and fewer than ${UUID_DIGIT_COUNT} decimal digits`,

@@ -1,6 +1,6 @@
 /** A BIGINT of decimal fields: 13 digits of milliseconds, 6 random, 1 of the server. 20 digits can be more than BIGINT UNSIGNED holds: those are refused. */
 import { defineScheme } from "../define-scheme.js";
-import { decimal, paddedDecimal, type SpellingRule } from "../spelling-rule.js";
+import { decimal, type EncodingRule, paddedDecimal } from "../encodings.js";
 
 /** 2011-01-01 00:00:00 UTC. */
 const EPOCH_MS = 1_293_840_000_000;
@@ -20,12 +20,12 @@ export const mysql1361 = defineScheme({
     { name: "server", width: { digits: 1 }, source: { kind: "node", from: "server" } },
   ],
   greatest: UNSIGNED_BIGINT_MAX,
-  spellings: [decimal("decimal", DIGIT_COUNT), paddedDecimal("as printed", DIGIT_COUNT), asTheCodeMakesIt()],
+  encodings: [decimal("decimal", DIGIT_COUNT), paddedDecimal("as printed", DIGIT_COUNT), asTheCodeMakesIt()],
   notes: (_, number) => ({ "signed BIGINT": number > SIGNED_BIGINT_MAX ? "does not fit" : "fits" }),
 });
 
 /** The published code joins texts and pads all but the first, so a time of 0 leaves a leading zero. */
-function asTheCodeMakesIt(): SpellingRule {
+function asTheCodeMakesIt(): EncodingRule {
   const shape = new RegExp(`^[0-9]{${LOW_DIGIT_COUNT + 1},${DIGIT_COUNT}}$`);
   return {
     name: "as the code makes it",

@@ -1,7 +1,6 @@
 /** MongoDB's ObjectId in its first form: seconds, machine, process, and a counter that begins anywhere and goes round. */
 import { defineScheme } from "../define-scheme.js";
-import { BASE16 } from "../positional.js";
-import { fixedWidth } from "../spelling-rule.js";
+import { BASE16, fixedWidth } from "../encodings.js";
 
 export const objectid = defineScheme({
   name: "objectid",
@@ -17,5 +16,5 @@ export const objectid = defineScheme({
       source: { kind: "sequence", within: "process", first: "random" },
     },
   ],
-  spellings: [fixedWidth("hex", BASE16, 24, "", "24 lower-case hex digits")],
+  encodings: [fixedWidth("hex", BASE16, 24, "", "24 lower-case hex digits")],
 });

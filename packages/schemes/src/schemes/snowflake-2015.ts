@@ -1,6 +1,6 @@
 /** A Snowflake with an epoch of its own, whose nodes take their numbers from their MAC addresses. */
 import { defineScheme } from "../define-scheme.js";
-import { decimal, hex } from "../spelling-rule.js";
+import { decimal, hex } from "../encodings.js";
 
 /** 2015-01-01 00:00:00 UTC. */
 const EPOCH_MS = 1_420_070_400_000;
@@ -18,5 +18,5 @@ export const snowflake2015 = defineScheme({
       source: { kind: "sequence", within: "clock unit", first: 0 },
     },
   ],
-  spellings: [decimal("decimal", 19), hex(64)],
+  encodings: [decimal("decimal", 19), hex(64)],
 });

@@ -1,6 +1,6 @@
 /** Two databases that only count, one in odd numbers and one in even: when one is down, the other goes on. */
 import { defineScheme } from "../define-scheme.js";
-import { decimal } from "../spelling-rule.js";
+import { decimal } from "../encodings.js";
 
 export const tickets = defineScheme({
   name: "tickets",
@@ -12,6 +12,6 @@ export const tickets = defineScheme({
   ],
   // Counters begin at 1: the tickets of the odd server are 1, 3, 5, those of the even one 2, 4, 6.
   adjust: ({ count, odd }) => ({ count: BigInt(count as bigint) - BigInt(odd as number), odd: odd as number }),
-  spellings: [decimal("decimal", 20)],
+  encodings: [decimal("decimal", 20)],
   notes: ({ odd }) => ({ server: odd === 1 ? "odd" : "even" }),
 });

@@ -1,6 +1,6 @@
 /** Twitter's Snowflake of 2010: time, data centre, worker, sequence. The node is one number of ten bits, its upper half the data centre. */
 import { defineScheme } from "../define-scheme.js";
-import { decimal, hex } from "../spelling-rule.js";
+import { decimal, hex } from "../encodings.js";
 
 /** 2010-11-04 01:42:54.657 UTC. */
 const EPOCH_MS = 1_288_834_974_657;
@@ -19,5 +19,5 @@ export const twitterSnowflake = defineScheme({
       source: { kind: "sequence", within: "clock unit", first: 0 },
     },
   ],
-  spellings: [decimal("decimal", 19), hex(64)],
+  encodings: [decimal("decimal", 19), hex(64)],
 });

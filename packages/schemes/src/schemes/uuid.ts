@@ -1,11 +1,10 @@
 /**
- * UUIDs of RFC 4122: those of version 4 are minted, all others read. The fields are those of version 1, whose time stands in three parts; in
+ * UUIDs of RFC 4122: version 4 is minted, all others are only read. The fields are those of version 1, whose time has three parts; in
  * other versions they are only places.
  */
 import { defineScheme } from "../define-scheme.js";
-import { BASE16, fromDigits, inDigits } from "../positional.js";
+import { BASE16, base62, type EncodingRule, fromDigits, inDigits } from "../encodings.js";
 import type { Values } from "../scheme.js";
-import { base62, type SpellingRule } from "../spelling-rule.js";
 
 const RFC_4122 = 2;
 
@@ -21,7 +20,7 @@ export const uuid = defineScheme({
     { name: "clockSequence", width: { bits: 14 }, source: { kind: "random", from: 0, to: 2 ** 14 - 1 } },
     { name: "node", width: { bits: 48 }, source: { kind: "random", from: 0, to: 2 ** 48 - 1 } },
   ],
-  spellings: [hyphenated("lower case", lower), base62("base62", 22), hyphenated("upper case", upper)],
+  encodings: [hyphenated("lower case", lower), base62("base62", 22), hyphenated("upper case", upper)],
   timeMs: (values) => {
     const units = time100ns(values);
     return units === undefined ? undefined : Number(units / UNITS_IN_MS) - GREGORIAN_BEFORE_1970_MS;
@@ -65,7 +64,7 @@ function timeAndNodeOf(values: Values): Record<string, string> {
   return { "time in 100 ns since 1582-10-15": String(units), "MAC address": mac };
 }
 
-function hyphenated(name: string, cased: (text: string) => string): SpellingRule {
+function hyphenated(name: string, cased: (text: string) => string): EncodingRule {
   const shape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
   return {
     name,

@@ -1,0 +1,237 @@
+/** How the client retries: which errors, after which delay, and what its callers learn meanwhile. */
+import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Client, ClientError, createClient } from "../src/index.js";
+import type { ClientOptions } from "../src/options.js";
+import { retryDelayMs } from "../src/requests.js";
+import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
+
+const clients: Client[] = [];
+
+function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
+  const client = createClient({ source, holder: { name: "test" }, ...options });
+  clients.push(client);
+  return client;
+}
+
+/** Time passes for the client when the test says so. */
+const holdTimers = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+const never = () => new Promise(() => {});
+
+/** No pause before a retry, where the coordinator asks for none. */
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  const closings = clients.splice(0).map((client) => client.close());
+  if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(1_000);
+  vi.useRealTimers();
+  await Promise.all(closings);
+});
+
+const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
+const runsOf = (callNumbers: readonly string[]) => [...new Set(callNumbers.map((text) => decodeCallNumber(text).run))];
+
+describe("when the coordinator refuses or is away", () => {
+  test("tries again after a passing refusal, with a new nonce, not before Retry-After", async () => {
+    const source = new ScriptedSource().answer(refusal("store_unavailable", 20), refusal("shutting_down", 20));
+    const away = vi.fn();
+    const started = performance.now();
+    const client = clientOn(source, { hooks: { onCoordinatorAway: away } });
+    expect(await client.next()).toHaveLength(8);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(39);
+    expect(new Set(source.requests.map(({ nonce }) => nonce)).size).toBe(3);
+    expect(away.mock.calls.map(([{ attempt }]) => attempt)).toEqual([1, 2]);
+    expect(runsOf([client.nextSync()])).toEqual([3]);
+  });
+
+  test.each(["rate_limited", "overloaded"])(
+    "waits when it is %s, as long as it is told, and goes on",
+    async (refused) => {
+      const source = new ScriptedSource().answer(refusal(refused, 20));
+      const away = vi.fn();
+      const started = performance.now();
+      expect(await clientOn(source, { hooks: { onCoordinatorAway: away } }).next()).toHaveLength(8);
+      expect(performance.now() - started).toBeGreaterThanOrEqual(19);
+      expect(away).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ error: code(refused), attempt: 1 }));
+    },
+  );
+
+  const FINAL = ["namespace_not_initialised", "run_space_exhausted", "store_corrupt", "invalid_request"];
+  test.each([...FINAL, "unauthorized", "forbidden"])(
+    "tells callers at once of %s, asks no more by itself, and stays usable",
+    async (refused) => {
+      const source = new ScriptedSource().answer(refusal(refused));
+      const client = clientOn(source);
+      const waiting = [client.next(), client.take(5)];
+      for (const caller of waiting) await expect(caller).rejects.toEqual(code(refused));
+      expect(source.requests).toHaveLength(1);
+      expect(await client.next()).toHaveLength(8);
+    },
+  );
+
+  test("gives up after the time budget, with the last reason, and its cause", async () => {
+    const client = clientOn(new ScriptedSource().always(refusal("store_unavailable")), { waitTimeoutMs: 20 });
+    const failure = await client.next().catch((error: unknown) => error);
+    expect(failure).toEqual(code("store_unavailable"));
+    expect((failure as Error).message).toContain("within 20 ms: refused: store_unavailable");
+    expect((failure as Error).cause).toBeInstanceOf(ClientError);
+  });
+
+  test("leaves no timer that keeps a process alive once a run has come", async () => {
+    holdTimers();
+    const client = clientOn(new ScriptedSource());
+    await client.take(2 * SEQUENCE_COUNT + 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("keeps the pause of a refusal only where it is a number", async () => {
+    const source = new ScriptedSource().answer(refusal("store_corrupt", "5" as never), refusal("store_corrupt", 5));
+    const client = clientOn(source);
+    for (const retryAfterMs of [undefined, 5]) await expect(client.next()).rejects.toMatchObject({ retryAfterMs });
+  });
+
+  test.each([
+    ["nothing", undefined, "undefined"],
+    ["a text", "no luck", "no luck"],
+    ["a fault of its own", new TypeError("x is undefined"), "x is undefined"],
+    ["a code of its own", Object.assign(new Error("odd"), { code: "ODD" }), "odd"],
+  ])("a source that throws %s fails the call with internal_error", async (_, thrown, message) => {
+    const source = new ScriptedSource().answer(() => {
+      throw thrown;
+    });
+    const error = await clientOn(source)
+      .next()
+      .catch((failed: unknown) => failed);
+    expect(error).toMatchObject({ name: "ClientError", code: "internal_error", message, cause: thrown });
+  });
+
+  test("gives up with wait_timed_out when nothing was answered at all", async () => {
+    holdTimers();
+    const client = clientOn(new ScriptedSource().always(never), { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
+    const failure = client.next().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await failure).toEqual(code("wait_timed_out"));
+  });
+
+  describe("the warning", () => {
+    const unreachable = () => {
+      throw new ClientError("coordinator_unreachable", "connection refused");
+    };
+    test.each<[string, Answer, object, string[]]>([
+      ["once after two seconds without a response", never, {}, ["the coordinator has not answered yet"]],
+      ["once when each try failed to reach the coordinator", unreachable, {}, ["connection refused"]],
+      ["not when a run came", (lease) => lease, {}, []],
+      ["not when the coordinator answers that the client must wait", refusal("store_silent"), {}, []],
+      ["not when a hook reports it", never, { onCoordinatorAway: () => {} }, []],
+    ])("is emitted %s", async (_, answer, hooks, said) => {
+      holdTimers();
+      const emitted = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      onTestFinished(() => emitted.mockRestore());
+      const client = clientOn(new ScriptedSource().always(answer), { hooks });
+      client.next().catch(() => {});
+      await vi.advanceTimersByTimeAsync(1_999);
+      expect(emitted).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(20_000);
+      const texts = emitted.mock.calls.map(([text]) => text);
+      expect(texts).toEqual(said.map((words) => expect.stringContaining(words)));
+    });
+  });
+
+  test("does not give an old refusal as the reason of a new wait", async () => {
+    holdTimers();
+    const source = new ScriptedSource().answer(refusal("namespace_not_initialised")).always(never);
+    const client = clientOn(source, { waitTimeoutMs: 50 });
+    await expect(client.next()).rejects.toEqual(code("namespace_not_initialised"));
+    const failure = client.next().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    expect(await failure).toEqual(code("wait_timed_out"));
+  });
+
+  test("asks again when an answer takes too long, and burns the late one", async () => {
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let signal: AbortSignal | undefined;
+    const source = new ScriptedSource().answer(async (lease, _, options) => {
+      signal = options?.signal;
+      await held;
+      return lease;
+    });
+    const client = clientOn(source, { requestTimeoutMs: 20 });
+    const made = [await client.next()];
+    expect(signal?.aborted).toBe(true);
+    letGo();
+    made.push(...(await client.take(3 * SEQUENCE_COUNT)));
+    expect(runsOf(made)).not.toContain(1);
+    expect(source.requests[1]?.nonce).not.toBe(source.requests[0]?.nonce);
+  });
+
+  test("an outage in the background keeps no process alive", async () => {
+    const { execFile } = await import("node:child_process");
+    const { promisify } = await import("node:util");
+    const program = `
+      import { createClient } from "@callnumber/client";
+      const source = { lease: async () => { throw Object.assign(new Error("away"), { code: "store_unavailable", retryAfterMs: 600000 }) }, report: async () => {} };
+      const client = createClient({ source, holder: { name: "x" } });
+      try { client.nextSync() } catch (error) { console.log(error.code) }
+      setTimeout(() => console.log("ends"), 50);
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+      cwd: import.meta.dirname,
+    });
+    expect(stdout).toBe("no_run_ready\nends\n");
+  });
+
+  test("callers that give up and ask again make no request of their own", async () => {
+    const source = new ScriptedSource().always(refusal("rate_limited", 60_000));
+    const client = clientOn(source, { waitTimeoutMs: 5 });
+    for (let index = 0; index < 30; index++) await expect(client.next()).rejects.toThrow(/no run came/);
+    expect(source.requests).toHaveLength(1);
+  });
+});
+
+const delays = (attempt: number, retryAfterMs?: number) =>
+  Array.from({ length: 1000 }, () => retryDelayMs(attempt, retryAfterMs));
+
+describe("the delay before the next try", () => {
+  beforeEach(() => void vi.restoreAllMocks());
+
+  test("is spread from nothing to a bound that doubles, up to ten seconds", () => {
+    for (const [attempt, boundMs] of [
+      [1, 100],
+      [2, 200],
+      [5, 1600],
+      [8, 10_000],
+      [1000, 10_000],
+    ] as const) {
+      const drawn = delays(attempt);
+      expect(Math.max(...drawn)).toBeLessThanOrEqual(boundMs);
+      // Full jitter: a thousand draws that all miss the outer tenths would be no chance.
+      expect(Math.max(...drawn)).toBeGreaterThan(0.9 * boundMs);
+      expect(Math.min(...drawn)).toBeLessThan(0.1 * boundMs);
+    }
+  });
+
+  test("comes on top of what the coordinator asked for, but a minute at the most", () => {
+    expect(Math.min(...delays(1, 2_000))).toBeGreaterThanOrEqual(2_000);
+    expect(Math.max(...delays(1, 2_000))).toBeLessThanOrEqual(4_000);
+    expect(Math.min(...delays(1, 2 ** 31))).toBeGreaterThanOrEqual(60_000);
+    expect(Math.max(...delays(1, 2 ** 31))).toBeLessThanOrEqual(70_000);
+  });
+
+  test("is a whole number of milliseconds, never less than the coordinator asked for", () => {
+    for (const delayMs of delays(1, 0.25)) expect(delayMs).toSatisfy((value) => Number.isInteger(value) && value >= 1);
+  });
+
+  test("spreads those who were told to wait over as long again, and over a second at the most: they were all told the same", () => {
+    expect(Math.max(...delays(1, 4_000))).toBeLessThanOrEqual(5_000);
+    const drawn = delays(1, 1_000);
+    for (const fromMs of [1_000, 1_250, 1_500, 1_750]) {
+      const inQuarter = drawn.filter((delayMs) => delayMs >= fromMs && delayMs < fromMs + 250).length;
+      expect(inQuarter).toBeGreaterThan(150);
+      expect(inQuarter).toBeLessThan(350);
+    }
+  });
+});

@@ -1,0 +1,100 @@
+/** The encodings that schemes have in common. A rule may read too much: a scheme accepts only a text that the rule writes the same way. */
+import { DIGITS } from "@callnumber/protocol/codec";
+
+/** Digits by rising value. */
+export const BASE62 = DIGITS;
+export const BASE16 = "0123456789abcdef";
+
+export interface EncodingRule {
+  /** As `decimal`, `base62`, `as printed`. */
+  readonly name: string;
+  /** What such a text looks like, for the reason why one is none: `8 base62 characters`. */
+  readonly looksLike: string;
+  /** Undefined where this encoding cannot write the number. */
+  write(number: bigint): string | undefined;
+  /** Every number that the text may mean, the likeliest first. Must be cheap for a text of any length. */
+  read(text: string): readonly bigint[];
+}
+
+/** No leading zeros, up to `digitCountMax` digits. */
+export function decimal(name: string, digitCountMax: number): EncodingRule {
+  const shape = new RegExp(`^(0|[1-9][0-9]{0,${digitCountMax - 1}})$`);
+  return {
+    name,
+    looksLike: `a whole number of up to ${digitCountMax} digits`,
+    write: String,
+    read: (text) => (shape.test(text) ? [BigInt(text)] : []),
+  };
+}
+
+/** Leading zeros up to exactly `width` digits. */
+export function paddedDecimal(name: string, width: number): EncodingRule {
+  return fixedWidth(name, "0123456789", width, "", `${width} decimal digits`);
+}
+
+/** As a signed BIGINT column shows 64 bits: from 2^63 on, negative. */
+export function signed64(name: string): EncodingRule {
+  const shape = /^(0|-?[1-9][0-9]{0,18})$/;
+  return {
+    name,
+    looksLike: "a signed whole number of 64 bits",
+    write: (number) => String(BigInt.asIntN(64, number)),
+    read: (text) => (shape.test(text) ? [BigInt.asUintN(64, BigInt(text))] : []),
+  };
+}
+
+export function base62(name: string, width: number, alphabet = BASE62): EncodingRule {
+  const base = alphabet.length;
+  return fixedWidth(name, alphabet, width, "", `${width} base${base} characters`);
+}
+
+/** With `0x` before it, so that it is never taken for a decimal. */
+export function hex(bits: number): EncodingRule {
+  return fixedWidth("hex", BASE16, Math.ceil(bits / 4), "0x", `0x and ${Math.ceil(bits / 4)} lower-case hex digits`);
+}
+
+/** With `0b` before it, so that it is never taken for a decimal. */
+export function binary(bits: number): EncodingRule {
+  return fixedWidth("binary", "01", bits, "0b", `0b and ${bits} binary digits`);
+}
+
+/** Exactly `width` digits of `alphabet` behind `prefix`. */
+export function fixedWidth(
+  name: string,
+  alphabet: string,
+  width: number,
+  prefix: string,
+  looksLike: string,
+): EncodingRule {
+  return {
+    name,
+    looksLike,
+    write: (number) => prefix + inDigits(number, alphabet, width),
+    read: (text) => {
+      if (text.length !== prefix.length + width || !text.startsWith(prefix)) return [];
+      const number = fromDigits(text.slice(prefix.length), alphabet);
+      return number === undefined ? [] : [number];
+    },
+  };
+}
+
+/** `number` in the digits of `alphabet`, with leading zeros up to `width` characters; longer where it does not fit. */
+export function inDigits(number: bigint, alphabet: string, width = 1): string {
+  const base = BigInt(alphabet.length);
+  let text = "";
+  for (let rest = number; rest > 0n; rest /= base) text = alphabet.charAt(Number(rest % base)) + text;
+  return text.padStart(width, alphabet.charAt(0));
+}
+
+/** The number that `text` writes; undefined where a character is no digit of `alphabet`, or there is none at all. */
+export function fromDigits(text: string, alphabet: string): bigint | undefined {
+  if (text === "") return undefined;
+  const base = BigInt(alphabet.length);
+  let number = 0n;
+  for (const character of text) {
+    const digit = alphabet.indexOf(character);
+    if (digit < 0) return undefined;
+    number = number * base + BigInt(digit);
+  }
+  return number;
+}

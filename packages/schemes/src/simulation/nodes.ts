@@ -1,0 +1,112 @@
+/** The simulated machines, each with one importer on it, and the central counters that they ask. */
+import { capacityOf, type Field, type NodeSource } from "../field.js";
+import type { CentralCounter, Clock, Memory, NodeIdentity } from "../scheme.js";
+
+/** The day of the examples in the documents that describe the schemes; after every epoch. */
+const START_MS = Date.UTC(2018, 5, 9, 10);
+/** Lower ones are those of the system. */
+const FIRST_PID = 1_000;
+/** As many as 16 bits can tell apart. */
+const PID_COUNT = 2 ** 16 - FIRST_PID;
+
+export class SimulatedNode {
+  /** True time since the start, which no node knows. */
+  trueMs = 0;
+  /** Clock milliseconds in one of true time. */
+  clockRate = 1;
+  /** The last reading of the clock: whole milliseconds since 1970. */
+  readMs = Number.NaN;
+  /** Counts the processes of this node; each starts with an empty memory. */
+  process = 0;
+  /** Counts its disks. */
+  disks = 0;
+  /** The last value that the central counter returned to this node, and the number of that request among all. */
+  counted: { readonly value: bigint; readonly request: number } | undefined;
+  memory: Memory = new Map();
+  disk: Memory = new Map();
+  readonly clock: Clock = { nowMs: () => this.#readClock() };
+  #steppedMs = 0;
+
+  constructor(
+    readonly index: number,
+    public identity: NodeIdentity,
+  ) {}
+
+  /** Forward where `ms` is negative. */
+  stepClockBack(ms: number): void {
+    this.#steppedMs -= ms;
+  }
+
+  /** The memory is lost, the disk stays. `pid` is that of the new process. */
+  restart({ tookMs, pid }: { readonly tookMs: number; readonly pid: number }): void {
+    this.trueMs += tookMs;
+    this.process++;
+    this.memory = new Map();
+    this.identity = { ...this.identity, pid };
+  }
+
+  loseDisk(): void {
+    this.disks++;
+    this.disk = new Map();
+  }
+
+  #readClock(): number {
+    this.readMs = Math.floor(START_MS + this.trueMs * this.clockRate + this.#steppedMs);
+    return this.readMs;
+  }
+}
+
+/** One node for each MAC address, as different as the fields allow: where a field has fewer values than there are nodes, it repeats them. */
+export function createNodes(
+  fields: readonly Field[],
+  macs: readonly string[],
+  newPid: () => number,
+): readonly SimulatedNode[] {
+  return macs.map((mac, index) => {
+    const fitting = (from: NodeSource): number => Number(BigInt(index) % nodeCapacity(fields, from));
+    const identity = { given: fitting("given"), server: fitting("server"), pid: newPid(), macs: [mac] };
+    return new SimulatedNode(index, identity);
+  });
+}
+
+/** Returns process ids, each of them new until all are used. */
+export function pidGenerator(): () => number {
+  let count = 0;
+  return () => FIRST_PID + (count++ % PID_COUNT);
+}
+
+/** How many nodes the fields with this source can tell apart; they share its digits. 1 where no field has it. */
+export function nodeCapacity(fields: readonly Field[], from: NodeSource): bigint {
+  return fields
+    .filter(({ source }) => source.kind === "node" && source.from === from)
+    .reduce((product, field) => product * capacityOf(field), 1n);
+}
+
+/** Central counters without any guard: a restore sets them back to the backup. Callnumber's guard is not simulated here. */
+export class SimulatedCounters {
+  readonly #values = new Map<number, bigint>();
+  #backup: ReadonlyMap<number, bigint> = new Map();
+  #requestCount = 0;
+
+  /** The counter of this node: there is one for each server where a scheme has servers that count. */
+  counterFor(node: SimulatedNode, perServer: boolean): CentralCounter {
+    return {
+      next: () => {
+        const server = perServer ? node.identity.server : 0;
+        const value = (this.#values.get(server) ?? 0n) + 1n;
+        this.#values.set(server, value);
+        node.counted = { value, request: this.#requestCount++ };
+        return value;
+      },
+    };
+  }
+
+  backUp(): void {
+    this.#backup = new Map(this.#values);
+  }
+
+  restore(): void {
+    this.#values.clear();
+    for (const [server, value] of this.#backup) this.#values.set(server, value);
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * How many repeats must or may occur, computed from which process made how many numbers when: from the clocks, counters and processes of the
+ * simulation, never from a number, so that a bug in a scheme can't hide in the theory.
+ */
+import { capacityOf, type Field, type NodeSource, type SequenceScope } from "../field.js";
+import { greatestOf, placeFields } from "../layout.js";
+import { hashOfMacs } from "../minting.js";
+import type { NodeIdentity, Scheme } from "../scheme.js";
+import { shapeOf, type ValueClass } from "../shape.js";
+import { nodeCapacity, type SimulatedNode } from "./nodes.js";
+
+export interface Expectation {
+  /**
+   * `none`: the scheme promises no repeat. `overlap`: every number that two processes counted to is one. `birthday`: only chance decides.
+   */
+  readonly kind: "none" | "overlap" | "birthday";
+  /** Repeats: exact for `none` and `overlap`, the mean for `birthday`. */
+  readonly expected: number;
+  /** So many repeats come together, if one does; 1 where each comes alone. */
+  readonly together: number;
+}
+
+/** What decides between two numbers of one cell: a cell holds the numbers that differ only in what is counted or drawn. */
+type Rule =
+  /** Each process counts from the same first value, so where two have counted, the shorter count is made twice. */
+  | "same start"
+  /** Each process counts from a random value of a ring. */
+  | "random start"
+  | "drawn";
+
+interface Sighting {
+  readonly node: SimulatedNode;
+  /** The identity of the node, as far as the fields of its numbers hold it. */
+  readonly identity: string;
+  /** The unit of the clock of its numbers. */
+  readonly unit: number;
+}
+
+interface Counting {
+  readonly rule: Rule;
+  readonly cellOf: (sighting: Sighting) => string;
+  /** Names what counts: a process, a disk, one request of a counter. */
+  readonly counterOf: (sighting: Sighting) => string;
+}
+
+/** Records which process made a number when, and computes what to expect from all of them. */
+export class RepeatTheory {
+  readonly #fields: readonly Field[];
+  readonly #counting: Counting;
+  readonly #unitOf: (node: SimulatedNode) => number;
+  readonly #identities = new Map<NodeIdentity, string>();
+  /** How many numbers were made, by cell and what counted. Most cells have one counter: a map of maps would be several times as large. */
+  readonly #made = new Map<string, number>();
+
+  constructor({ fields }: Scheme) {
+    this.#fields = fields;
+    this.#counting = COUNTINGS[countedWithin(fields)];
+    this.#unitOf = unitReader(fields);
+  }
+
+  /** One number was made by this node, just now. */
+  add(node: SimulatedNode): void {
+    const identity = this.#identities.get(node.identity) ?? identityIn(this.#fields, node.identity);
+    this.#identities.set(node.identity, identity);
+    const sighting = { node, identity, unit: this.#unitOf(node) };
+    const key = `${this.#counting.cellOf(sighting)}${SEPARATOR}${this.#counting.counterOf(sighting)}`;
+    this.#made.set(key, (this.#made.get(key) ?? 0) + 1);
+  }
+
+  expectation(): Expectation {
+    const cells = this.#countsByCell();
+    if (this.#counting.rule === "same start") {
+      const expected = sum(cells.map(madeAgain));
+      return { kind: expected === 0 ? "none" : "overlap", expected, together: 1 };
+    }
+    if (this.#counting.rule === "random start") return this.#randomStart(cells);
+    const { drawn } = shapeOf(this.#fields, greatestOf(placeFields(this.#fields)));
+    return { kind: "birthday", expected: sum(cells.map((counts) => expectedRepeats(drawn, sum(counts)))), together: 1 };
+  }
+
+  #randomStart(cells: readonly (readonly number[])[]): Expectation {
+    const counted = this.#fields.find(({ source }) => source.kind === "sequence");
+    const pairCount = sum(cells.map((counts) => (sum(counts) ** 2 - sum(counts.map((made) => made ** 2))) / 2));
+    if (counted === undefined || pairCount === 0) return { kind: "none", expected: 0, together: 1 };
+    const together = sum(cells.map(madeAgain));
+    return { kind: "birthday", expected: pairCount / Number(capacityOf(counted)), together };
+  }
+
+  /** For each cell, how many numbers each counter made. */
+  #countsByCell(): readonly (readonly number[])[] {
+    const cells = new Map<string, number[]>();
+    for (const [key, made] of this.#made) {
+      const cell = key.slice(0, key.indexOf(SEPARATOR));
+      const counts = cells.get(cell);
+      if (counts === undefined) cells.set(cell, [made]);
+      else counts.push(made);
+    }
+    return [...cells.values()];
+  }
+}
+
+const SEPARATOR = "|";
+
+const inUnit: Counting["cellOf"] = ({ identity, unit }) => `${identity} ${unit}`;
+const byProcess: Counting["counterOf"] = ({ node: { index, process } }) => `${index} ${process}`;
+
+const COUNTINGS: Readonly<Record<Exclude<SequenceScope, "run"> | "counter" | "nothing", Counting>> = {
+  "clock unit": { rule: "same start", cellOf: inUnit, counterOf: byProcess },
+  process: { rule: "random start", cellOf: inUnit, counterOf: byProcess },
+  kept: {
+    rule: "same start",
+    cellOf: ({ identity }) => identity,
+    counterOf: ({ node: { index, disks } }) => `${index} ${disks}`,
+  },
+  /** A number or a run of the central counter: counted alike if it is the same one, by each request that got it. */
+  counter: {
+    rule: "same start",
+    cellOf: ({ identity, node: { counted } }) => `${identity} ${counted?.value}`,
+    counterOf: ({ node: { counted } }) => `${counted?.request}`,
+  },
+  nothing: { rule: "drawn", cellOf: inUnit, counterOf: () => "" },
+};
+
+function countedWithin(fields: readonly Field[]): keyof typeof COUNTINGS {
+  if (fields.some(({ source }) => source.kind === "counter")) return "counter";
+  for (const { source } of fields) if (source.kind === "sequence" && source.within !== "run") return source.within;
+  return "nothing";
+}
+
+function unitReader(fields: readonly Field[]): (node: SimulatedNode) => number {
+  for (const { source } of fields) {
+    if (source.kind === "clock") return ({ readMs }) => Math.floor((readMs - source.epochMs) / source.unitMs);
+  }
+  return () => 0;
+}
+
+function identityIn(fields: readonly Field[], { given, server, pid, macs }: NodeIdentity): string {
+  const values: Readonly<Record<NodeSource, () => bigint>> = {
+    given: () => BigInt(given),
+    server: () => BigInt(server),
+    pid: () => BigInt(pid),
+    "mac hash": () => hashOfMacs(macs),
+  };
+  const sources = new Set(fields.flatMap(({ source }) => (source.kind === "node" ? [source.from] : [])));
+  return [...sources].map((from) => values[from]() % nodeCapacity(fields, from)).join("/");
+}
+
+/** All but those of the counter that counted furthest. */
+function madeAgain(counts: readonly number[]): number {
+  return sum(counts) - Math.max(...counts);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** The mean of how many of `drawn` values were drawn before: the draws less the different values among them. Exact to the digits of a double. */
+export function expectedRepeats(classes: readonly ValueClass[], drawn: number): number {
+  return sum(classes.map(({ count, share }) => count * repeatsOfOne(share, drawn)));
+}
+
+/** Below, the difference of two nearly equal terms has lost its digits, and their series ends early. */
+const SERIES_BELOW = 0.1;
+const TERM_COUNT = 20;
+
+/** Of one value: how often it is drawn, less the chance that it is drawn at all; np - 1 + (1-p)^n. */
+function repeatsOfOne(share: number, drawn: number): number {
+  const mean = drawn * share;
+  if (mean > SERIES_BELOW) return mean + Math.expm1(drawn * Math.log1p(-share));
+  let result = 0;
+  let term = mean;
+  for (let power = 2; power <= TERM_COUNT && power <= drawn; power++) {
+    term *= (-share * (drawn - power + 1)) / power;
+    result -= term;
+  }
+  return result;
+}
+
+/** Further away is rarer than about one in a million, whatever the mean. */
+const STANDARD_DEVIATIONS_MAX = 5;
+
+/**
+ * Whether so many repeats can occur if the theory is right. Where it is not certain, by Chernoff's bound on how far a count of rare events
+ * strays from its mean, which is e^(-d²/2) for d standard deviations, and right for few events, too.
+ */
+export function isPlausible(repeats: number, { kind, expected, together }: Expectation): boolean {
+  if (kind !== "birthday") return repeats === expected;
+  const seen = repeats / together;
+  const mean = expected / together;
+  const exponent = seen === 0 ? mean : seen * Math.log(seen / mean) - seen + mean;
+  return exponent <= STANDARD_DEVIATIONS_MAX ** 2 / 2;
+}

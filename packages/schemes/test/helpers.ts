@@ -1,0 +1,117 @@
+/** The reference vectors, an outside for minting that a test controls, and what a scheme reads and writes in the shape in which tests compare it. */
+import { readFileSync } from "node:fs";
+import type {
+  Memory,
+  MintContext,
+  Minted,
+  MintStep,
+  NodeIdentity,
+  Parsed,
+  Reading,
+  Scheme,
+  Values,
+} from "../src/index.js";
+
+interface VectorFile {
+  readonly schemes: Readonly<Record<string, unknown>>;
+}
+
+const file = JSON.parse(readFileSync(new URL("../test-vectors/schemes.json", import.meta.url), "utf8")) as VectorFile;
+
+/** One part of the file, in the shape that the caller names. */
+export function vectorsOf<Shape>(part: string): Shape {
+  if (!Object.hasOwn(file.schemes, part)) throw new Error(`there are no vectors of "${part}"`);
+  return file.schemes[part] as Shape;
+}
+
+export class MapMemory implements Memory {
+  readonly kept = new Map<string, bigint>();
+
+  get(name: string): bigint | undefined {
+    return this.kept.get(name);
+  }
+
+  set(name: string, value: bigint): void {
+    this.kept.set(name, value);
+  }
+}
+
+/** One whose so many-th writing fails, and no other. */
+export function memoryFailingAt(failing: number): MapMemory {
+  const memory = new MapMemory();
+  const set = memory.set.bind(memory);
+  let writes = 0;
+  memory.set = (name, value) => {
+    if (++writes === failing) throw new Error("not written");
+    set(name, value);
+  };
+  return memory;
+}
+
+interface Given extends Partial<Omit<MintContext, "node" | "clock">> {
+  readonly nowMs?: number;
+  readonly node?: Partial<NodeIdentity>;
+}
+
+interface TestContext extends MintContext {
+  readonly clock: { at: number; nowMs(): number };
+  readonly memory: MapMemory;
+  readonly disk: MapMemory;
+}
+
+/** A clock that stands until it is set, draws that answer 0, a counter from 1 on, unless given otherwise. */
+export function contextWith({ nowMs = 1_600_000_000_000, node = {}, ...given }: Given = {}): TestContext {
+  let counted = 0n;
+  const clock = { at: nowMs, nowMs: () => clock.at };
+  return {
+    clock,
+    random: { below: () => 0 },
+    counter: { next: () => ++counted },
+    memory: new MapMemory(),
+    disk: new MapMemory(),
+    node: { given: 1, server: 1, pid: 4_711, macs: [], ...node },
+    ...given,
+  } as TestContext;
+}
+
+/** Draws that answer these, one after the other. */
+export function draws(values: readonly number[]): MintContext["random"] {
+  const left = [...values];
+  return {
+    below: (bound) => {
+      const value = left.shift();
+      if (value === undefined || value >= bound) throw new Error(`${value} was drawn below ${bound}`);
+      return value;
+    },
+  };
+}
+
+/** The text of one step, which must mint. */
+export function minted(scheme: Scheme, context: MintContext): string {
+  return mintedStep(scheme.mint(context)).text;
+}
+
+export function mintedStep(step: MintStep): Minted {
+  if (step.outcome === "minted") return step;
+  throw new Error(`it waits until ${step.untilMs}`);
+}
+
+export function encodingsOf(scheme: Scheme, values: Values): Record<string, string> {
+  return Object.fromEntries(scheme.encodings(values).map(({ name, text }) => [name, text]));
+}
+
+/** The values of a text that must match. */
+export function fieldsOf(scheme: Scheme, text: string): Values {
+  return mustMatch(scheme.parse(text)).values;
+}
+
+export function mustMatch(parsed: Parsed): Extract<Parsed, { matches: true }> {
+  if (parsed.matches) return parsed;
+  throw new Error(parsed.reason);
+}
+
+/** All that a text stands for, the first reading first. */
+export function readingsOf(scheme: Scheme, text: string): readonly Reading[] {
+  const parsed = scheme.parse(text);
+  return parsed.matches ? [parsed, ...parsed.otherReadings] : [];
+}

@@ -1,0 +1,342 @@
+/** The simulation: which scheme repeats in which scenario and by how much; and both the count and the theory, checked in other ways. */
+import { describe, expect, test } from "vitest";
+import { defineScheme } from "../src/define-scheme.js";
+import { decimal } from "../src/encodings.js";
+import { type Field, SCHEMES, type Scheme, schemeNamed } from "../src/index.js";
+import { hashOfMacs } from "../src/minting.js";
+import { seededRandom } from "../src/simulation/random.js";
+import { distinctMacs, macsWithOneHash } from "../src/simulation/scenarios.js";
+import { type Outcome, SCENARIOS, type Simulation, simulate } from "../src/simulation/simulate.js";
+import { expectedRepeats, isPlausible } from "../src/simulation/theory.js";
+
+const NODES = 8;
+const NUMBERS = 3_200;
+const PER_NODE = NUMBERS / NODES;
+const LONGER_THAN_A_RUN = 16_400;
+/** So many of each node that some fall into the same millisecond. */
+const PER_SECOND = 800;
+
+/** The schemes whose counted numbers repeat in each scenario. No other that counts repeats. */
+const REPEATING: Readonly<Record<string, readonly string[]>> = {
+  "good-clocks": [],
+  "clocks-apart": [],
+  "clock-back": [],
+  "clock-back-restart": ["chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"],
+  "quick-restart": ["chibrary-3-32-8-4"],
+  "one-hash": ["snowflake-2015"],
+  "one-number": ["chibrary-3-32-8-4", "twitter-snowflake"],
+  cloned: ["chibrary-4-16-20", "chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"],
+  "disk-lost": ["chibrary-4-16-20"],
+  "counter-back": ["call-number", "tickets"],
+  "heavy-rate": [],
+};
+/** In these chance alone decides. */
+const DRAWN = new Set(["mysql-13-6-1", "mysql-11-9", "millis-41-10-13", "uuid", "random-base62-5", "objectid"]);
+
+const named = (...names: readonly string[]) => SCENARIOS.filter(({ name }) => names.includes(name));
+
+function run(given: Partial<Simulation> = {}): readonly Outcome[] {
+  const usual = { nodes: NODES, numbers: NUMBERS, perSecond: PER_SECOND, seed: 1 };
+  return [...simulate({ schemes: SCHEMES, scenarios: SCENARIOS, ...usual, ...given })];
+}
+
+const outcomes = run();
+function outcomeOf(scenario: string, scheme: string): Outcome {
+  const found = outcomes.find((outcome) => outcome.scenario.name === scenario && outcome.scheme.name === scheme);
+  return found ?? expect.fail(`there is no outcome of ${scheme} in ${scenario}`);
+}
+
+describe("every scheme in every scenario", () => {
+  test("makes or refuses each number that is requested, and its repeats are plausible", () => {
+    expect(outcomes).toHaveLength(SCENARIOS.length * SCHEMES.length);
+    expect(SCENARIOS.map(({ name }) => name)).toEqual(Object.keys(REPEATING));
+    expect(outcomes.filter(({ plausible }) => !plausible)).toEqual([]);
+    for (const { scenario, minted, refused } of outcomes) {
+      expect(minted + refused.clock_went_back + refused.space_used_up).toBe(NUMBERS * scenario.times.asMany);
+    }
+  });
+
+  test.each(Object.entries(REPEATING))("%s repeats the numbers of %j, and of no other that counts", (name, schemes) => {
+    const repeated = outcomes.filter(({ scenario, scheme, repeats }) => {
+      return scenario.name === name && repeats > 0 && !DRAWN.has(scheme.name);
+    });
+    expect(repeated.map(({ scheme }) => scheme.name)).toEqual(schemes);
+  });
+
+  test("a call number never repeats where no run is leased twice, and never waits", () => {
+    const safe = SCENARIOS.filter(({ name }) => name !== "counter-back");
+    const schemes = [schemeNamed("call-number")];
+    for (const outcome of run({ schemes, scenarios: safe, nodes: 2, numbers: 2 * LONGER_THAN_A_RUN, perSecond: 1e5 })) {
+      expect(outcome).toMatchObject({ repeats: 0, waited: 0, theory: { kind: "none" } });
+      expect(outcome.minted).toBeGreaterThanOrEqual(2 * LONGER_THAN_A_RUN);
+    }
+  });
+
+  test("schemes that count alike repeat as many as the scenario causes", () => {
+    expect(outcomeOf("counter-back", "call-number")).toMatchObject({
+      repeats: NUMBERS / 4,
+      theory: { kind: "overlap" },
+    });
+    expect(outcomeOf("counter-back", "tickets").repeats).toBe(NUMBERS / 4);
+    expect(outcomeOf("disk-lost", "chibrary-4-16-20").repeats).toBe(PER_NODE / 2);
+    expect(outcomeOf("cloned", "chibrary-4-16-20").repeats).toBe(PER_NODE);
+    // A unit of a second holds more than one of a millisecond.
+    const ofSeconds = outcomeOf("clock-back-restart", "chibrary-3-32-8-4").repeats;
+    expect(ofSeconds).toBeGreaterThan(3 * outcomeOf("clock-back-restart", "twitter-snowflake").repeats);
+  });
+
+  test("a clock that is set back while the process runs makes three schemes refuse for as long, and no other", () => {
+    const refusing = outcomes.filter(({ refused }) => refused.clock_went_back > 0);
+    expect(refusing.map(({ scenario, scheme }) => `${scenario.name} ${scheme.name}`)).toEqual(
+      ["chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"].map((name) => `clock-back ${name}`),
+    );
+    for (const { scheme, refused } of refusing) {
+      // A quarter of the time of one node, less up to one unit of the clock; requests come at random moments.
+      const most = PER_NODE / 4;
+      const least = scheme.name === "chibrary-3-32-8-4" ? 0 : most;
+      expect(refused.clock_went_back).toBeGreaterThan(least - 5 * Math.sqrt(least));
+      expect(refused.clock_went_back).toBeLessThan(most + 5 * Math.sqrt(most));
+    }
+  });
+
+  test("a scheme with too few numbers in a second waits after every 256 of a node, and twins of it still repeat", () => {
+    const { scenario, waited } = outcomeOf("heavy-rate", "chibrary-3-32-8-4");
+    expect(waited).toBe(NODES * (Math.ceil((PER_NODE * scenario.times.asMany) / 256) - 1));
+    const schemes = [schemeNamed("chibrary-3-32-8-4")];
+    const [twins] = run({ schemes, scenarios: named("one-number"), numbers: 8_000, perSecond: 1e6 });
+    expect(twins).toMatchObject({ repeats: 8_000 / NODES, plausible: true });
+    expect(twins?.waited).toBeGreaterThan(0);
+  });
+
+  test("the same seed gives the same, whichever others are simulated, and another one another", () => {
+    const text = (seed: number) => JSON.stringify(run({ seed, numbers: 200 }));
+    expect(text(5)).toEqual(text(5));
+    expect(text(5)).not.toEqual(text(6));
+    const alone = run({ schemes: [schemeNamed("twitter-snowflake")], scenarios: named("one-number") });
+    expect(alone).toEqual([outcomeOf("one-number", "twitter-snowflake")]);
+  });
+
+  test.each([
+    { nodes: 1 },
+    { nodes: 1_001 },
+    { nodes: 2.5 },
+    { numbers: 0 },
+    { numbers: Number.NaN },
+    { perSecond: 0 },
+    { perSecond: Number.NaN },
+    { perSecond: Number.POSITIVE_INFINITY },
+    { perSecond: 1e-5 },
+  ])("simulate() rejects %j before anything is simulated", (given) => {
+    const usual = { nodes: NODES, numbers: NUMBERS, perSecond: PER_SECOND, seed: 1 };
+    expect(() => simulate({ schemes: SCHEMES, scenarios: SCENARIOS, ...usual, ...given })).toThrow(RangeError);
+  });
+
+  test("any number of nodes, of numbers and any rate are plausible", () => {
+    for (const given of [
+      { numbers: 1, perSecond: 1e-6 },
+      { numbers: 30, perSecond: 1e300 },
+      { nodes: 2 },
+      { nodes: 1_000 },
+    ]) {
+      expect(run({ numbers: 1_000, ...given }).filter(({ plausible }) => !plausible)).toEqual([]);
+    }
+  });
+});
+
+const seconds: Field = { name: "seconds", width: { bits: 32 }, source: { kind: "clock", unitMs: 1_000, epochMs: 0 } };
+const pid: Field = { name: "pid", width: { bits: 16 }, source: { kind: "node", from: "pid" } };
+
+function schemeOf(...fields: readonly Field[]): Scheme {
+  return defineScheme({ name: "tiny", title: "Tiny", fields, encodings: [decimal("decimal", 20)] });
+}
+
+/** Twenty values a second and node. */
+const narrow = schemeOf(seconds, pid, {
+  name: "random",
+  width: { bits: 5 },
+  source: { kind: "random", from: 3, to: 22 },
+});
+/** One of a million, of no node. */
+const wide = schemeOf({ name: "random", width: { bits: 20 }, source: { kind: "random", from: 0, to: 2 ** 20 - 1 } });
+/** Of a hundred values, half come twice as often as the others. */
+const uneven = schemeOf(seconds, {
+  name: "digits",
+  width: { digits: 2 },
+  source: { kind: "remainder", drawnBelow: 150 },
+});
+/** An ObjectId whose counter wraps around after 256. */
+const shortRing = schemeOf(seconds, pid, {
+  name: "counter",
+  width: { bits: 8 },
+  source: { kind: "sequence", within: "process", first: "random" },
+});
+
+/** Changes the texts that a scheme mints. */
+function changed(scheme: Scheme, textOf: (text: string) => string): Scheme {
+  return {
+    ...scheme,
+    mint: (context) => {
+      const step = scheme.mint(context);
+      return step.outcome === "minted" ? { ...step, text: textOf(step.text) } : step;
+    },
+  };
+}
+
+describe("the count of repeats", () => {
+  test("is that of a plain comparison of all numbers with those before", () => {
+    let repeatCount = 0;
+    for (const original of [...SCHEMES, narrow, shortRing]) {
+      for (const scenario of SCENARIOS) {
+        const texts: string[] = [];
+        const scheme = changed(original, (text) => {
+          texts.push(text);
+          return text;
+        });
+        const [outcome] = run({ schemes: [scheme], scenarios: [scenario], nodes: 4, numbers: 300, perSecond: 20 });
+        const repeats = texts.filter((text, index) => texts.indexOf(text) < index).length;
+        expect({ minted: outcome?.minted, repeats: outcome?.repeats }).toEqual({ minted: texts.length, repeats });
+        repeatCount += repeats;
+      }
+    }
+    expect(repeatCount).toBeGreaterThan(1_000);
+  });
+
+  test("is implausible for a scheme that repeats one number in a thousand, repeats none, or draws unevenly", () => {
+    const snowflake = schemeNamed("twitter-snowflake");
+    let count = 0;
+    let before = "";
+    const stutters = changed(snowflake, (text) => {
+      const given = ++count % 1_000 === 0 ? before : text;
+      before = text;
+      return given;
+    });
+    const usual = { nodes: 4, numbers: 1_000, perSecond: 200 };
+    expect(run({ ...usual, schemes: [stutters], scenarios: named("good-clocks") })).toMatchObject([
+      { repeats: 1, plausible: false },
+    ]);
+    const unique = changed(snowflake, () => String(count++));
+    expect(run({ ...usual, schemes: [unique], scenarios: named("one-number") })).toMatchObject([
+      { repeats: 0, plausible: false },
+    ]);
+    const lopsided: Scheme = {
+      ...narrow,
+      mint: (context) =>
+        narrow.mint({ ...context, random: { below: (bound) => Math.floor(context.random.below(bound) / 2) } }),
+    };
+    const drawing = { ...usual, numbers: 4_000, scenarios: named("good-clocks") };
+    expect(run({ ...drawing, schemes: [narrow] })).toMatchObject([{ plausible: true }]);
+    expect(run({ ...drawing, schemes: [lopsided] })).toMatchObject([{ plausible: false }]);
+  });
+});
+
+describe("the expected repeats", () => {
+  test("are the mean over all ways to draw", () => {
+    // All 4^5 ways to draw five of four values, and those in which the first value has half of the chance.
+    for (const shares of [
+      [0.25, 0.25, 0.25, 0.25],
+      [0.5, 1 / 6, 1 / 6, 1 / 6],
+    ]) {
+      let mean = 0;
+      for (let way = 0; way < 4 ** 5; way++) {
+        const values = Array.from({ length: 5 }, (_, place) => Math.floor(way / 4 ** place) % 4);
+        const chance = values.reduce((product, value) => product * (shares[value] as number), 1);
+        mean += chance * (values.length - new Set(values).size);
+      }
+      const classes = shares.map((share) => ({ count: 1, share }));
+      expect(expectedRepeats(classes, 5)).toBeCloseTo(mean, 12);
+    }
+  });
+
+  test("keep their digits where a difference loses them, on both sides of the series", () => {
+    const space = 2 ** 122;
+    const ofSpace = expectedRepeats([{ count: space, share: 1 / space }], 20_000);
+    expect(ofSpace / ((20_000 * 19_999) / 2 / space)).toBeCloseTo(1, 12);
+    for (const drawn of [99, 100, 101, 1_000, 100_000]) {
+      const exact = drawn - 1_000 * (1 - 0.999 ** drawn);
+      expect(expectedRepeats([{ count: 1_000, share: 1 / 1_000 }], drawn) / exact).toBeCloseTo(1, 9);
+    }
+    expect(expectedRepeats([{ count: 10, share: 0.1 }], 0)).toBe(0);
+    expect(expectedRepeats([{ count: 1, share: 1 }], 7)).toBe(6);
+  });
+
+  test.each([
+    { name: "wide", scheme: wide, scenario: "good-clocks", numbers: 2_000, seeds: 20 },
+    { name: "millis", scheme: schemeNamed("millis-41-10-13"), scenario: "heavy-rate", numbers: 2_000, seeds: 3 },
+    { name: "uneven", scheme: uneven, scenario: "clock-back-restart", numbers: 300, seeds: 20 },
+    { name: "narrow", scheme: narrow, scenario: "clock-back", numbers: 300, seeds: 20 },
+  ])("are met over many seeds: $name in $scenario", ({ scheme, scenario, numbers, seeds }) => {
+    const usual = { schemes: [scheme], scenarios: named(scenario), nodes: 4, numbers, perSecond: 200 };
+    const all = Array.from({ length: seeds }, (_, seed) => run({ ...usual, seed })).flat();
+    const seen = all.reduce((sum, { repeats }) => sum + repeats, 0);
+    const expected = all.reduce((sum, { theory }) => sum + theory.expected, 0);
+    expect(expected).toBeGreaterThan(7);
+    expect(Math.abs(seen - expected)).toBeLessThan(4 * Math.sqrt(expected));
+  });
+
+  test("are met where two count from random values, although repeats come many together", () => {
+    const usual = { schemes: [shortRing], scenarios: named("cloned"), nodes: 2, numbers: 64, perSecond: 8 };
+    const all = Array.from({ length: 1_500 }, (_, seed) => run({ ...usual, seed })).flat();
+    const seen = all.reduce((sum, { repeats }) => sum + repeats, 0);
+    const expected = all.reduce((sum, { theory }) => sum + theory.expected, 0);
+    expect(expected).toBeGreaterThan(500);
+    expect(seen / expected).toBeGreaterThan(0.7);
+    expect(seen / expected).toBeLessThan(1.3);
+  });
+
+  test("leave room for five standard deviations, and for none where the theory is certain", () => {
+    const birthday = (expected: number, together = 1) => ({ kind: "birthday", expected, together }) as const;
+    for (const [repeats, theory, plausible] of [
+      [10_480, birthday(10_000), true],
+      [9_520, birthday(10_000), true],
+      [10_520, birthday(10_000), false],
+      [9_480, birthday(10_000), false],
+      [1, birthday(0.01), true],
+      [0, birthday(5), true],
+      [0, birthday(13), false],
+      [1, birthday(1e-29), false],
+      [100, birthday(0.01, 100), true],
+      [1, { kind: "none", expected: 0, together: 1 }, false],
+      [17, { kind: "overlap", expected: 17, together: 1 }, true],
+      [18, { kind: "overlap", expected: 17, together: 1 }, false],
+    ] as const) {
+      expect(isPlausible(repeats, theory), `${repeats} of ${JSON.stringify(theory)}`).toBe(plausible);
+    }
+  });
+});
+
+describe("the randomness of a simulation", () => {
+  test("MAC addresses have one hash in all 32 bits, or differ in the lowest ten", () => {
+    const [one, other] = macsWithOneHash(seededRandom("macs"));
+    expect(one).not.toBe(other);
+    expect(hashOfMacs([one])).toBe(hashOfMacs([other]));
+    const macs = distinctMacs(1_000, seededRandom("macs"));
+    expect(new Set(macs.map((mac) => BigInt.asUintN(10, hashOfMacs([mac])))).size).toBe(1_000);
+  });
+
+  test("each value is drawn as often as others, for bounds on both sides of a word", () => {
+    const random = seededRandom("even");
+    for (const bound of [3, 10, 3 * 2 ** 30, 3 * 2 ** 51]) {
+      const counts = [0, 0, 0];
+      for (let draw = 0; draw < 30_000; draw++) {
+        const third = Math.floor((3 * random.below(bound)) / bound);
+        counts[third] = (counts[third] as number) + 1;
+      }
+      const expected = bound === 10 ? [12_000, 9_000, 9_000] : [10_000, 10_000, 10_000];
+      counts.forEach((count, third) => {
+        expect(Math.abs(count - (expected[third] as number))).toBeLessThan(5 * Math.sqrt(10_000));
+      });
+    }
+  });
+
+  test("similar seeds give very different draws, and gaps have the mean and deviation of random moments", () => {
+    const drawn = Array.from({ length: 1_000 }, (_, seed) => seededRandom(`${seed} one-hash`).below(2 ** 53 - 1));
+    expect(new Set(drawn).size).toBe(1_000);
+    expect(Math.abs(drawn.filter((value) => value < 2 ** 52).length - 500)).toBeLessThan(100);
+    const random = seededRandom("gaps");
+    const gaps = Array.from({ length: 20_000 }, () => random.gap(40));
+    const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+    const deviation = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / gaps.length);
+    expect(Math.abs(mean - 40)).toBeLessThan(1.5);
+    expect(Math.abs(deviation - 40)).toBeLessThan(2.5);
+  });
+});

@@ -1,0 +1,143 @@
+/** Every reference vector, of each scheme: its fields are encoded as it says in every encoding, and each text is parsed back. */
+import { describe, expect, test } from "vitest";
+import { schemeNamed, type Values } from "../src/index.js";
+import { encodingsOf, fieldsOf, readingsOf, vectorsOf } from "./helpers.js";
+
+/** A vector has the fields under `in`; the rest is text or numbers by names of its own. */
+type Vector = Readonly<Record<string, string>> & { readonly in: Readonly<Record<string, number>> };
+
+interface Expected {
+  readonly values: Values;
+  readonly number: string | undefined;
+  /** That of today first. */
+  readonly encodings: Readonly<Record<string, string | undefined>>;
+  readonly timeMs?: number;
+}
+
+const TABLE: readonly (readonly [scheme: string, part: string, count: number, (vector: Vector) => Expected])[] = [
+  [
+    "call-number",
+    "chibrary_3_30_14_final",
+    34,
+    ({ in: values, number, callNumber, beforeTable20141020 }) => ({
+      values,
+      number,
+      encodings: { "call number": callNumber, number, "before the table change of 2014-10-20": beforeTable20141020 },
+    }),
+  ],
+  [
+    "chibrary-4-16-20",
+    "chibrary_4_16_20",
+    37,
+    ({ in: values, id, base62, base62_2014feb, base64_2007 }) => ({
+      values,
+      number: id,
+      encodings: { base62, base62_2014feb, base64_2007, decimal: id },
+    }),
+  ],
+  [
+    "chibrary-3-32-8-4",
+    "chibrary_3_32_8_4",
+    34,
+    ({ in: values, id, base62 }) => ({ values, number: id, encodings: { base62, decimal: id } }),
+  ],
+  [
+    "mysql-13-6-1",
+    "mysql_bigint_13_6_1",
+    26,
+    ({ in: { timeMs, random = 0, server = 0 }, id, padded20, javaString }) => ({
+      values: { time: Number(timeMs), random, server },
+      number: id,
+      encodings: { decimal: id, "as printed": padded20, "as the code makes it": javaString },
+      timeMs: Date.UTC(2011, 0, 1) + Number(timeMs),
+    }),
+  ],
+  [
+    "mysql-11-9",
+    "mysql_sql_11_9",
+    27,
+    ({ in: { seconds = 0 }, id, right9 = "", asWritten, fixed20 }) => ({
+      values: { seconds, uuid: Number(right9) },
+      number: id,
+      encodings: {
+        fixed20,
+        decimal: id,
+        "as written": `${seconds}${right9.padStart(9, "0")}`,
+        ...(Number(right9) < 1e8 && { "as written, zeros lost": `${seconds}${Number(right9)}` }),
+        [right9.length < 9 ? "as written, zeros lost" : "as written"]: asWritten,
+      },
+      timeMs: 1_293_858_000_000 + seconds * 1_000,
+    }),
+  ],
+  [
+    "millis-41-10-13",
+    "nonsequential_41_10_13",
+    27,
+    ({ in: { unixMs, generator = 0, random = 0 }, id, hex, binary = "", signed64 }) => ({
+      values: { time: Number(unixMs), generator, random },
+      number: id,
+      encodings: { decimal: id, signed: signed64, hex: `0x${hex}`, binary: `0b${binary.padStart(64, "0")}` },
+      timeMs: Number(unixMs),
+    }),
+  ],
+  [
+    "snowflake-2015",
+    "snowflake_1_41_10_12_epoch2015",
+    27,
+    ({ in: { unixMs, node = 0, sequence = 0 }, sinceEpoch, id, hex }) => ({
+      values: { sign: 0, time: Number(sinceEpoch), node, sequence },
+      number: id,
+      encodings: { decimal: id, hex: `0x${hex}` },
+      timeMs: Number(unixMs),
+    }),
+  ],
+  [
+    "twitter-snowflake",
+    "twitter_snowflake_epoch_1288834974657",
+    27,
+    ({ in: { unixMs, sequence = 0 }, sinceEpoch, datacenter, worker, id, hex }) => ({
+      values: { sign: 0, time: Number(sinceEpoch), datacenter: Number(datacenter), worker: Number(worker), sequence },
+      number: id,
+      encodings: { decimal: id, hex: `0x${hex}` },
+      timeMs: Number(unixMs),
+    }),
+  ],
+  [
+    "objectid",
+    "objectid_4_3_2_3",
+    20,
+    ({ in: values, id, int, time }) => ({
+      values,
+      number: int,
+      encodings: { hex: id },
+      timeMs: Date.parse(time ?? ""),
+    }),
+  ],
+  [
+    "random-base62-5",
+    "random_base62_5",
+    20,
+    ({ int, key }) => ({ values: { random: Number(int) }, number: int, encodings: { base62: key } }),
+  ],
+];
+
+describe("the vectors", () => {
+  test.each(TABLE)("of %s are encoded and parsed", (name, part, count, expectedOf) => {
+    const scheme = schemeNamed(name);
+    // One number of mysql-13-6-1 is beyond BIGINT UNSIGNED: `mysql.test.ts` has it.
+    const vectors = vectorsOf<{ vectors: readonly Vector[] }>(part).vectors.filter(
+      ({ fitsUnsignedBigint }) => String(fitsUnsignedBigint) !== "false",
+    );
+    expect(vectors).toHaveLength(count);
+    for (const { values, number, encodings, timeMs } of vectors.map(expectedOf)) {
+      const [today] = Object.values(encodings) as [string];
+      expect(scheme.format(values)).toBe(today);
+      expect(encodingsOf(scheme, values)).toEqual(encodings);
+      expect(fieldsOf(scheme, today)).toEqual(values);
+      const reading = { values, number: BigInt(number ?? -1), ...(timeMs !== undefined && { timeMs }) };
+      for (const text of Object.values(encodings) as string[]) {
+        expect(readingsOf(scheme, text)).toContainEqual(expect.objectContaining(reading));
+      }
+    }
+  });
+});
