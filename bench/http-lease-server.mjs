@@ -7,7 +7,7 @@ import { createServer as createBareServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.js";
+import { openWitness } from "../packages/coordinator/dist/guard/checkpoint-file.js";
 import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 

@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
-import { NO_WITNESS } from "../../packages/coordinator/src/guard/witness.js";
+import { NO_WITNESS } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { openGuard } from "../../packages/coordinator/src/operator/open-guard.js";
 import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis-scripts.js";
 import { initBackdated } from "../backdated.js";

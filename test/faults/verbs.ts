@@ -1,7 +1,7 @@
 /** What an operator types: the operations behind the verbs of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Witness } from "../../packages/coordinator/src/guard/witness.js";
-import { openWitness } from "../../packages/coordinator/src/guard/witness-folder.js";
+import type { Witness } from "../../packages/coordinator/src/guard/checkpoint.js";
+import { openWitness } from "../../packages/coordinator/src/guard/checkpoint-file.js";
 import {
   refusalOf as advanceRefusalOf,
   advanceVersion,

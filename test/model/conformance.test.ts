@@ -6,8 +6,8 @@
  */
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { decide } from "../../packages/coordinator/src/guard/decisions.js";
-import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/judge.js";
+import { decide } from "../../packages/coordinator/src/guard/decide.js";
+import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/verify-outcome.js";
 import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusal.js";
 import type { LeaseStep, Outcome, StepCommand } from "../../packages/coordinator/src/store.js";
 import { handOut, lease as leaseOf } from "./coordinator-steps.js";

@@ -5,7 +5,7 @@
 
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS, RELEASED_AT_MS } from "../../packages/coordinator/src/guard/bounds.js";
-import type { Situation } from "../../packages/coordinator/src/guard/doubts.js";
+import type { Situation } from "../../packages/coordinator/src/guard/checks.js";
 import type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
 import { type GuardRecord, type KeptFields, keptFields, NO_SEAL } from "../../packages/coordinator/src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../../packages/coordinator/src/store-id.js";

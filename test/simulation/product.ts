@@ -7,8 +7,8 @@ export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
 export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
-export { decide, type Written } from "../../packages/coordinator/src/guard/decisions.js";
-export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/doubts.js";
+export { decide, type Written } from "../../packages/coordinator/src/guard/decide.js";
+export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/checks.js";
 export type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
 export { lineAt } from "../../packages/coordinator/src/guard/line.js";
 export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
@@ -20,11 +20,11 @@ export {
   readRecord,
 } from "../../packages/coordinator/src/guard/record.js";
 export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
-export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
+export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/checkpoint.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
-export { refused } from "../../packages/coordinator/src/refusals.js";
+export { refused } from "../../packages/coordinator/src/guard/refusals.js";
 export type {
   ConfirmStep,
   NamespaceRecord,

@@ -5,7 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-identity.js";
+import { lastLedgerIdOf } from "./ledger/lease-identity.js";
 import type { LedgerReader } from "./store.js";
 
 /** What a look may cost at the most. */

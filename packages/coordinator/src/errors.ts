@@ -1,6 +1,6 @@
 /** The one error class of this package: what the outside world, not the caller's program, did wrong. */
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { MESSAGE_LENGTH_MAX, shown } from "./shown-text.js";
+import { MESSAGE_LENGTH_MAX, shown } from "./safe-text.js";
 
 /**
  * The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. What a store or a server

@@ -2,7 +2,7 @@
  * Passes the first events of a kind in each second, and one sum of the others. A client can cause some events as often as it sends
  * requests: without a bound, they would fill the log and push what the guard did out of the recent events.
  */
-import type { CoordinatorEvent, EventLevel, EventListener } from "./events.js";
+import type { CoordinatorEvent, EventLevel, EventListener } from "./events/events.js";
 
 /** Events that one client can cause as often as it sends requests. The first ones matter to an operator, so they pass. */
 export const CALLER_EVENTS: ReadonlySet<string> = new Set([

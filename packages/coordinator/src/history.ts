@@ -5,7 +5,7 @@
 import { HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import { type CapacityLedger, lookBack } from "./capacity-look.js";
-import { lastLedgerIdOf } from "./lease-identity.js";
+import { lastLedgerIdOf } from "./ledger/lease-identity.js";
 
 /** The steps of `windowMs` that end with the one under way; each begins at a multiple of its length, so that it stays the same when asked again. */
 export async function historyOf(

@@ -1,10 +1,10 @@
 export { Coordinator, type CoordinatorOptions } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
-export { EventHub } from "./events.js";
+export { EventHub } from "./events/events.js";
 export type { Door } from "./http/access.js";
 export { createServer, type Server, type ServerOptions } from "./http/server.js";
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
-export type { LedgerQuery } from "./ledger-page.js";
+export type { LedgerQuery } from "./ledger/read-ledger.js";
 export type { Log } from "./log.js";
 export { LedgerFiles } from "./retention/ledger-files.js";
 export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";

@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-identity.js";
+import { lastLedgerIdOf } from "./ledger/lease-identity.js";
 import { isBeyond, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
 import type { LedgerReader } from "./store.js";
 

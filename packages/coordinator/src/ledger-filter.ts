@@ -1,6 +1,6 @@
 /** Which leases of a ledger are asked for, and where in it they can stand. Pure, but for one look for the first lease of a time. */
 import { type KnownRunState, type LedgerEntry, labelIn, ledgerIdOf } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-identity.js";
+import { lastLedgerIdOf } from "./ledger/lease-identity.js";
 import type { LedgerReader } from "./store.js";
 
 /** A lease must pass all that are given. */

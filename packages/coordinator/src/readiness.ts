@@ -3,7 +3,7 @@ import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
 import type { NamespaceGuards } from "./guard/namespace-guards.js";
-import type { PreflightWatch } from "./guard/preflight-watch.js";
+import type { PreflightWatch } from "./guard/preflight.js";
 
 type Guards = Pick<NamespaceGuards, "names" | "ifMade">;
 type Preflight = Pick<PreflightWatch, "mustPass">;

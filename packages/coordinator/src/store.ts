@@ -205,7 +205,7 @@ export interface Store {
   /**
    * Does one step of the guard, atomically; what is written is durable when it resolves, as far as the store can.
    * A run is never granted twice. When this rejects without a refusal of its own, runs may be burnt.
-   * @throws CoordinatorError for a refusal of guard/decisions.ts: nothing is changed. `store_unavailable`: not known whether
+   * @throws CoordinatorError for a refusal of guard/decide.ts: nothing is changed. `store_unavailable`: not known whether
    *   the step was done.
    */
   step(namespace: string, command: StepCommand): Promise<Outcome>;

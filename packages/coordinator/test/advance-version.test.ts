@@ -10,7 +10,7 @@ import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
+import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/checkpoint.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";

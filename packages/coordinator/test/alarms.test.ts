@@ -13,7 +13,7 @@ import {
   UNUSED_RUNS_FACTOR,
   UNUSED_RUNS_MIN,
   USED_SHARES,
-} from "../src/alarms.js";
+} from "../src/status/alarms.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";
 import { DAY_MS, HOUR_MS, type LeaseWords, leasesInARow, MINUTE_MS, NOW_MS, recordOf } from "./ledger-for-capacity.js";
 

@@ -8,7 +8,7 @@ import {
   EventSuppressor,
   SUMS_PER_SECOND_MAX,
 } from "../src/event-suppressor.js";
-import type { EventLevel } from "../src/events.js";
+import type { EventLevel } from "../src/events/events.js";
 
 let passed: [level: string, event: string, fields: object][];
 let suppressor: EventSuppressor;

@@ -6,8 +6,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { DAMAGED, type Witness } from "../src/guard/witness.js";
-import { openWitness } from "../src/guard/witness-folder.js";
+import { DAMAGED, type Witness } from "../src/guard/checkpoint.js";
+import { openWitness } from "../src/guard/checkpoint-file.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";

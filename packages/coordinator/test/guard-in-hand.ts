@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { lineAt } from "../src/guard/line.js";
 import { type GuardedLease, NamespaceGuard } from "../src/guard/namespace-guard.js";
-import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
+import { NO_WITNESS, type Witness } from "../src/guard/checkpoint.js";
 import type { Log } from "../src/log.js";
 import { SILENT_LOG } from "../src/log.js";
 import { parseStoreId } from "../src/store-id.js";

@@ -2,7 +2,7 @@
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../test/faults/seeded-random.js";
-import { slipsOf } from "../src/inspect-slips.js";
+import { slipsOf } from "../src/inspect/corrections.js";
 
 /** Run 99. */
 const NUMBER = "2VznWE2i";

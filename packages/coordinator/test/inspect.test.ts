@@ -8,7 +8,7 @@ import type { Holder, Lease } from "@callnumber/protocol/wire";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { canExist as isPossible } from "../src/inspection.js";
+import { canExist as isPossible } from "../src/inspect/verdicts.js";
 import type { Store } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";

@@ -5,7 +5,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { NO_WITNESS } from "../src/guard/checkpoint.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";

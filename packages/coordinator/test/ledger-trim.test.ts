@@ -8,7 +8,7 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";

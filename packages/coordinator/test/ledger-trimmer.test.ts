@@ -9,7 +9,7 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { LedgerFiles } from "../src/retention/ledger-files.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";

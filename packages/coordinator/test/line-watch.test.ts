@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { LineWatch } from "../src/guard/line-watch.js";
+import { LineWatch } from "../src/guard/ceiling.js";
 import { RecoveryReport } from "../src/guard/recovery-report.js";
 import type { Log } from "../src/log.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";

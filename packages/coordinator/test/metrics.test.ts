@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { SpareRuns } from "../src/metrics/spare-runs.js";

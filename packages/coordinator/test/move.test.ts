@@ -13,8 +13,8 @@ import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../te
 import { sized } from "../../../test/size-of-run.js";
 import { movedSeal } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { NO_WITNESS, type Witness } from "../src/guard/checkpoint.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";

@@ -4,7 +4,7 @@
  * Argument: { sourceUrl, targetUrl, place, bounds, pageLeaseCount, kill?: { at, when: "before" | "after" } } as JSON.
  */
 import { writeSync } from "node:fs";
-import { NO_WITNESS } from "../dist/guard/witness.js";
+import { NO_WITNESS } from "../dist/guard/checkpoint.js";
 import { moveNamespace } from "../dist/operator/move.js";
 import { RedisStore } from "../dist/stores/redis-store.js";
 import { SqliteStore } from "../dist/stores/sqlite-store.js";

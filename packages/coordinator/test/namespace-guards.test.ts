@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { NamespaceGuards } from "../src/guard/namespace-guards.js";
-import type { Witness } from "../src/guard/witness.js";
+import type { Witness } from "../src/guard/checkpoint.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";

@@ -1,7 +1,7 @@
 /** What the watch over a store's servers refuses, and when it tells of it. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
-import { PreflightWatch } from "../src/guard/preflight-watch.js";
+import { PreflightWatch } from "../src/guard/preflight.js";
 import type { Log } from "../src/log.js";
 import type { Finding } from "../src/store.js";
 

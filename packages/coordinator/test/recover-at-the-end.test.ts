@@ -8,7 +8,7 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
 import { whenLineReaches } from "../src/guard/line.js";
 import { FORKED_SEAL, type KeptFields } from "../src/guard/record.js";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { NO_WITNESS } from "../src/guard/checkpoint.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
 import { planRecovery, type RecoverOptions, recoverNamespace } from "../src/operator/recover.js";
 import { refusalOf } from "../src/operator/recover-refusals.js";

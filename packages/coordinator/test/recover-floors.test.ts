@@ -3,7 +3,7 @@
  * passed it. It matters where the line itself was wrong: after a clock that was ahead, or for the id of another store.
  */
 import { describe, expect, test } from "vitest";
-import { DAMAGED, NO_WITNESS } from "../src/guard/witness.js";
+import { DAMAGED, NO_WITNESS } from "../src/guard/checkpoint.js";
 import { planRecovery, type RecoverOptions, recoverNamespace } from "../src/operator/recover.js";
 import type { Floor } from "../src/operator/recover-plan.js";
 import { refusalOf } from "../src/operator/recover-refusals.js";

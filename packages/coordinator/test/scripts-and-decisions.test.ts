@@ -20,11 +20,11 @@ import {
 import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { decide, isOfAnyStore } from "../src/guard/decisions.js";
+import { decide, isOfAnyStore } from "../src/guard/decide.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { keptFields, readRecord } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
-import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/refusals.js";
+import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter } from "../src/store.js";
 import { holderJsonOf } from "../src/stores/ledger-entry.js";
 import { recordAfter } from "../src/stores/namespace-record.js";

@@ -2,11 +2,11 @@
  * A store in memory whose server, clock and past are set by hand: for what a guard does when a store forgets, is restarted,
  * answers for another, or is not alone. It decides as every store does; reports and the ledger are not its business.
  */
-import { decide } from "../src/guard/decisions.js";
+import { decide } from "../src/guard/decide.js";
 import type { FoundServer } from "../src/guard/found.js";
 import { type KeptFields, keptFields } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
-import { notInitialised, refused } from "../src/refusals.js";
+import { notInitialised, refused } from "../src/guard/refusals.js";
 import type { Finding, NamespaceRecord, Outcome, Retention, StepCommand, Store } from "../src/store.js";
 import { namespaceRecordIn, recordAfter } from "../src/stores/namespace-record.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";

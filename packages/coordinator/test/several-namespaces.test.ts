@@ -16,7 +16,7 @@ import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
 import { type FoundFields, keptFields, RECORD_FIELDS, readRecord } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusal.js";
-import { openWitness, rememberedNamespaces } from "../src/guard/witness-folder.js";
+import { openWitness, rememberedNamespaces } from "../src/guard/checkpoint-file.js";
 import { createServer } from "../src/http/server.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import type { Store } from "../src/store.js";

@@ -5,7 +5,7 @@ import { anyCharacter } from "../../../test/any-character.js";
 import { labelsInWords } from "../src/cli/print.js";
 import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
-import { shown, visible, visibleJson, visibleLines } from "../src/shown-text.js";
+import { shown, visible, visibleJson, visibleLines } from "../src/safe-text.js";
 import { asStoreError } from "../src/stores/redis-errors.js";
 import { factsOf } from "../src/stores/redis-facts.js";
 

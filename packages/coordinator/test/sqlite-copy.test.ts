@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { NO_WITNESS } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { backupSqliteFile } from "../src/stores/sqlite-backup.js";
 import { isSameFile, steadyBirthNs } from "../src/stores/sqlite-file-identity.js";

@@ -10,7 +10,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { openWitness } from "../src/guard/witness-folder.js";
+import { openWitness } from "../src/guard/checkpoint-file.js";
 import { offsetBetween, thisMachine } from "../src/stores/sqlite-machine.js";
 import { SqliteStore } from "../src/stores/sqlite-store.js";
 import { NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";

@@ -6,7 +6,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { IS_MUTATION } from "../../../test/size-of-run.js";
-import { ledgerPage } from "../src/ledger-page.js";
+import { ledgerPage } from "../src/ledger/read-ledger.js";
 import type { Finding } from "../src/store.js";
 import type { SqliteStore } from "../src/stores/sqlite-store.js";
 import { commandsFor, holder, LEASE_NONCE, NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";

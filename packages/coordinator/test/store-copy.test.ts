@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import type { Store } from "../src/store.js";
 import { keysOf } from "../src/stores/redis-ledger.js";
 import { RedisStore } from "../src/stores/redis-store.js";

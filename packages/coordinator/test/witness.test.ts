@@ -18,14 +18,14 @@ import {
   NO_WITNESS,
   type Remembrance,
   type Witness,
-} from "../src/guard/witness.js";
+} from "../src/guard/checkpoint.js";
 import {
   makeWitnessFolder,
   openWitness,
   rememberedAt,
   rememberedNamespaces,
   type StorePlace,
-} from "../src/guard/witness-folder.js";
+} from "../src/guard/checkpoint-file.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";

@@ -1,6 +1,6 @@
 /** What a command line gives the commands of schemes, as plain as it can be: no terminal, no colors, tables without a width. */
 import { holderOfLock, makeLockFile } from "../../coordinator/dist/lock-file.js";
-import { realPathOf } from "../../coordinator/dist/real-path.js";
+import { realPathOf } from "../../coordinator/dist/platform/real-path.js";
 import type { Column, LockedFiles, SchemesIo } from "../src/commands/io.js";
 
 export const FILES: LockedFiles = { realPathOf, makeLockFile, holderOfLock };

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED } from "../guard/witness.js";
+import { DAMAGED } from "../guard/checkpoint.js";
 import { type AdvancePlan, advanceVersion, planAdvance, refusalOf } from "../operator/advance-version.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";

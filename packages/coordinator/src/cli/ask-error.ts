@@ -1,5 +1,5 @@
 /** A question that got no answer, with the code that says why. Both may be what another machine said. */
-import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
+import { MESSAGE_LENGTH_MAX, shown } from "../safe-text.js";
 
 export class AskError extends Error {
   override readonly name = "AskError";

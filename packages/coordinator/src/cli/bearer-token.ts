@@ -4,7 +4,7 @@
  */
 import type { Option } from "commander";
 import { z } from "zod";
-import { readPrivateFile } from "../private-file.js";
+import { readPrivateFile } from "../platform/private-file.js";
 import { AskError } from "./ask-error.js";
 import { commandIo } from "./command-io.js";
 import { checkedOption, setting } from "./options.js";

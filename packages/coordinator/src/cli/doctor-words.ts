@@ -1,7 +1,7 @@
 /** What `doctor` says for people. Pure. */
 import type { Setting, SettingsAnswer } from "@callnumber/protocol/operator";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
-import { shown } from "../shown-text.js";
+import { shown } from "../safe-text.js";
 import type { Finding } from "../store.js";
 import type { AskError } from "./ask-error.js";
 import { instant } from "./print.js";

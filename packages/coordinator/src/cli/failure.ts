@@ -2,7 +2,7 @@
  * How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. A token that was given where it
  * does not belong, such as where a file is named, is not repeated.
  */
-import { visibleLines } from "../shown-text.js";
+import { visibleLines } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { filled } from "./filled-commands.js";
 import { jsonLine } from "./print.js";

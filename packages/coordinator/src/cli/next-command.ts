@@ -1,7 +1,7 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
-import { shown } from "../shown-text.js";
+import { shown } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { AskError } from "./ask-error.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";

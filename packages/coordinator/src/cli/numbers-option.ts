@@ -5,7 +5,7 @@ import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
 import type { Floor } from "../operator/recover-plan.js";
-import { visible } from "../shown-text.js";
+import { visible } from "../safe-text.js";
 import { inputLines, linesOf } from "./input-lines.js";
 import { checkedOption } from "./options.js";
 import { grouped } from "./print.js";

@@ -2,7 +2,7 @@
  * Standard input to standard output, a line for a line, as fast as a pipe takes it: bytes come and bytes go, one write for all
  * lines of a chunk. A bad line is answered on standard error with its number; the rest goes on, and the exit code tells.
  */
-import { visibleLines } from "../shown-text.js";
+import { visibleLines } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { running } from "./command-io.js";
 

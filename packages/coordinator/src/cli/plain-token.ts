@@ -1,5 +1,5 @@
 /** A token that leaves the machine in plain text is told of: whoever is on the way can read it, and use it until it is revoked. */
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import { running } from "./command-io.js";
 
 /** Says it on standard error, where people look and no program reads. `coordinator`: the address that a token goes to. */

@@ -1,6 +1,6 @@
 /** Words and JSON on standard output. Whatever others chose and stands in them does not act on the terminal. */
 import type { Holder } from "@callnumber/protocol/wire";
-import { visibleJson, visibleLines } from "../shown-text.js";
+import { visibleJson, visibleLines } from "../safe-text.js";
 import { commandIo } from "./command-io.js";
 import { filled } from "./filled-commands.js";
 

@@ -1,7 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is told and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
 import { Command, CommanderError, type OutputConfiguration } from "commander";
-import { visibleLines } from "../shown-text.js";
+import { visibleLines } from "../safe-text.js";
 import { type CommandIo, running } from "./command-io.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { misuseWithoutPasswords, secretsIn } from "./hidden-passwords.js";

@@ -5,7 +5,7 @@ import type { CommandOptions } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
-import { NO_WITNESS } from "../guard/witness.js";
+import { NO_WITNESS } from "../guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../operator/recover.js";
 import type { Floor } from "../operator/recover-plan.js";
 import { refusalOf } from "../operator/recover-refusals.js";

@@ -11,7 +11,7 @@ import {
   type TrimmedLeases,
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { stateOf } from "../ledger-filter.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";

@@ -2,8 +2,8 @@
 import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
 import { holderOfLock, makeLockFile } from "../lock-file.js";
-import { realPathOf } from "../real-path.js";
-import { visibleLines } from "../shown-text.js";
+import { realPathOf } from "../platform/real-path.js";
+import { visibleLines } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 import { paintFor } from "./colours.js";
 import { running } from "./command-io.js";

@@ -5,7 +5,7 @@ import { CONNECTIONS_DEFAULT } from "../http/node-servers.js";
 import type { Allowance } from "../limits/buckets.js";
 import { LEASES_AT_ONCE_DEFAULT } from "../limits/concurrency-limits.js";
 import { HOLDER_ALLOWANCE, LeaseLimits, TOKEN_ALLOWANCE } from "../limits/lease-limits.js";
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import { checkedOption, wholeNumber } from "./options.js";
 
 /** `NONE`: as many as are asked for. */

@@ -5,7 +5,7 @@ import { endInWords, nearEnd } from "../http/certificate-end.js";
 import { readTlsMaterial, type TlsMaterial, type TlsPaths } from "../http/tls-files.js";
 import { TlsReload } from "../http/tls-reload.js";
 import type { Log } from "../log.js";
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import { running } from "./command-io.js";
 import { checkedOption, switchOption } from "./options.js";
 

@@ -5,7 +5,7 @@ import { type Door, OPEN_DOOR } from "../http/access.js";
 import type { HostNames } from "../http/host-names.js";
 import type { SignInTokens } from "../http/sessions.js";
 import type { Log } from "../log.js";
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import { readTokensFile } from "../tokens/read-tokens-file.js";
 import { TokenDoor } from "../tokens/token-door.js";
 import type { TokenRecord } from "../tokens/token-record.js";

@@ -10,14 +10,14 @@ import {
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
 import { CALLER_EVENTS, EventSuppressor } from "../event-suppressor.js";
-import { EventHub } from "../events.js";
-import { filledLine } from "../filled-json.js";
+import { EventHub } from "../events/events.js";
+import { filledLine } from "../http/filled-json.js";
 import { createServer } from "../http/server.js";
 import { SILENT_LOG } from "../log.js";
-import { RecentEvents } from "../recent-events.js";
+import { RecentEvents } from "../events/recent-events.js";
 import { LedgerFiles } from "../retention/ledger-files.js";
 import { LedgerTrimmer } from "../retention/ledger-trimmer.js";
-import { visibleJson, visibleLines } from "../shown-text.js";
+import { visibleJson, visibleLines } from "../safe-text.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
 import { running } from "./command-io.js";

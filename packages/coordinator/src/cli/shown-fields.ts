@@ -1,5 +1,5 @@
 /** An answer of a coordinator, as people may be shown it: each text of it in one line, and without what acts on a terminal. */
-import { visible } from "../shown-text.js";
+import { visible } from "../safe-text.js";
 
 /** For words; programs are given it as it came. Names of fields are ours, those of labels were checked. */
 export function shownFields<T>(value: T): T {

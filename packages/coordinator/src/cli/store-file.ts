@@ -1,7 +1,7 @@
 /** `--store-file`, and `--to-file` of `move`: a store's URL out of a file, which keeps its password off the command line. */
 import type { Command, Option } from "commander";
 import { z } from "zod";
-import { readPrivateFile } from "../private-file.js";
+import { readPrivateFile } from "../platform/private-file.js";
 import { areSamePlace, hasNoLogin, parseStoreUrl } from "../stores/store-url.js";
 import { commandIo } from "./command-io.js";
 import { checkedOption, setting } from "./options.js";

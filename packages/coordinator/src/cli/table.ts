@@ -3,7 +3,7 @@
  * important columns are left out. Without a terminal nothing is. Knows nothing of what stands in a table.
  */
 
-import { visible } from "../shown-text.js";
+import { visible } from "../safe-text.js";
 import { type Paint, plain, type Style } from "./colours.js";
 import { shortened, widthOf } from "./text-width.js";
 

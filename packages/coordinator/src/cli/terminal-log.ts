@@ -1,8 +1,8 @@
 /** The log of `serve` for a person at a terminal: warnings and errors as a line of text each. */
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
-import { isDoubt } from "../guard/state.js";
+import { isDoubt } from "../guard/guard-state.js";
 import type { Log } from "../log.js";
-import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
+import { MESSAGE_LENGTH_MAX, shown } from "../safe-text.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 

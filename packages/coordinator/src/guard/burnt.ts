@@ -7,7 +7,7 @@ import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Outcome, StepCommand, Store } from "../store.js";
 import type { Bounds } from "./bounds.js";
-import { mustBeAskedFor, mustBeFresh, mustCount } from "./judge.js";
+import { mustBeAskedFor, mustBeFresh, mustCount } from "./verify-outcome.js";
 
 interface Place {
   readonly store: Store;

@@ -14,17 +14,17 @@ import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
-import { refused } from "../refusals.js";
+import { refused } from "./refusals.js";
 import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
 import type { Bounds } from "./bounds.js";
 import { mustCountOrBurn } from "./burnt.js";
-import { LineWatch } from "./line-watch.js";
+import { LineWatch } from "./ceiling.js";
 import { ReceiptKey } from "./receipt.js";
 import { FORKED_SEAL } from "./record.js";
 import { RecoveryReport } from "./recovery-report.js";
 import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
+import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./guard-state.js";
+import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./checkpoint.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;

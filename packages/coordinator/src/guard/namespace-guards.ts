@@ -5,8 +5,8 @@
 import { msSince } from "../elapsed.js";
 import { CoordinatorError } from "../errors.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
-import { type GuardState, openSince, stateAfter } from "./state.js";
-import type { Witness } from "./witness.js";
+import { type GuardState, openSince, stateAfter } from "./guard-state.js";
+import type { Witness } from "./checkpoint.js";
 
 type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness"> & {
   /** Names that a witness remembers, and that the store may have lost. */

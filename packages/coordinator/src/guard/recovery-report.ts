@@ -2,7 +2,7 @@
 import type { ErrorCode, RecoveryAnswer } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
 import type { RecordAfter } from "../store.js";
-import type { LineWatch } from "./line-watch.js";
+import type { LineWatch } from "./ceiling.js";
 
 export interface RecoveryReportOptions {
   readonly namespace: string;

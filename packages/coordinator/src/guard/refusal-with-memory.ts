@@ -2,9 +2,9 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { STOP_AND_RUN } from "../refusals.js";
-import type { GuardState } from "./state.js";
-import { DAMAGED, type Remembrance } from "./witness.js";
+import { STOP_AND_RUN } from "./refusals.js";
+import type { GuardState } from "./guard-state.js";
+import { DAMAGED, type Remembrance } from "./checkpoint.js";
 
 /** Of a store that is gone, or holds the namespace no more. */
 function recoverLost(namespace: string, { storeId, ledgerId }: Pick<Remembrance, "storeId" | "ledgerId">): string {

@@ -2,7 +2,7 @@
  * A refusal as a step gives it: one leading word and what stands behind it. The words are the same in the decisions here and in
  * the scripts of lua/; what each means for a caller stands in refusals.ts.
  */
-import type { ScriptWord } from "../refusals.js";
+import type { ScriptWord } from "./refusals.js";
 
 export interface Refusal {
   readonly word: ScriptWord;

@@ -7,9 +7,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
+import { MESSAGE_LENGTH_MAX, shown } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
-import { withinTrace } from "../trace-context.js";
+import { withinTrace } from "../events/trace-context.js";
 import { refusedCaller } from "./refused-caller.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;

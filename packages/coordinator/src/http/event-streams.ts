@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
-import type { RecentEvents } from "../recent-events.js";
+import type { RecentEvents } from "../events/recent-events.js";
 import { type Caller, maySee } from "./caller.js";
 import { whenClosed } from "./when-closed.js";
 

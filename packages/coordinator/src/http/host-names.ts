@@ -4,7 +4,7 @@
  * address, which nobody can give a page, and names that are known here are answered.
  */
 import { isIP } from "node:net";
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import type { TypedApp } from "./app.js";
 import type { Refusals } from "./error-answer.js";
 

@@ -1,5 +1,5 @@
 /** Where a server may listen that lets everybody in, or encrypts nothing: on this machine, unless whoever starts it says otherwise. Pure. */
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import { type Door, OPEN_DOOR } from "./access.js";
 import type { HostNames } from "./host-names.js";
 

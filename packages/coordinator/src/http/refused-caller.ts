@@ -2,7 +2,7 @@
 import { HOLDER_NAME_LENGTH_MAX, HOST_LENGTH_MAX } from "@callnumber/protocol/wire";
 import type { FastifyRequest } from "fastify";
 import type { RefusedCaller } from "../event-suppressor.js";
-import { shown } from "../shown-text.js";
+import { shown } from "../safe-text.js";
 import { withoutTokens } from "../tokens-in-text.js";
 
 interface NamedCaller extends RefusedCaller {

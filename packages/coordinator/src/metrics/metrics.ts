@@ -4,7 +4,7 @@
  */
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { EventHub } from "../events.js";
+import type { EventHub } from "../events/events.js";
 import { type Certified, certificateGauge } from "./certificate-gauge.js";
 import { EventCounts } from "./event-counts.js";
 import { NamespaceGauges, type Observable } from "./namespace-gauges.js";

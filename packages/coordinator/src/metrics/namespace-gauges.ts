@@ -1,6 +1,6 @@
 /** How each namespace stands, set anew at each scrape. */
 import { Gauge } from "prom-client";
-import type { Observation, ObservedNamespace } from "../observation.js";
+import type { Observation, ObservedNamespace } from "../status/readiness.js";
 
 /** The part of a coordinator that is looked at. */
 export interface Observable {

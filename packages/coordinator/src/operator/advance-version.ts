@@ -7,13 +7,13 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { USED_SHARES } from "../alarms.js";
+import { USED_SHARES } from "../status/alarms.js";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
-import { mustCount } from "../guard/judge.js";
+import { mustCount } from "../guard/verify-outcome.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED, type Remembrance } from "../guard/witness.js";
-import { refused } from "../refusals.js";
+import { DAMAGED, type Remembrance } from "../guard/checkpoint.js";
+import { refused } from "../guard/refusals.js";
 import { runSpaceOf } from "../run-space.js";
 import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
 import type { VerbOptions } from "./open-guard.js";

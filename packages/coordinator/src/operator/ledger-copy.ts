@@ -1,7 +1,7 @@
 /** The ledger of a namespace, carried over from one store to another, and compared. Knows stores only as a port. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
+import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Store } from "../store.js";
 
 export interface LedgerPair {

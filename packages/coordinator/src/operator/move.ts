@@ -13,7 +13,7 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { freshNonce } from "../fresh-nonce.js";
-import { mustCount } from "../guard/judge.js";
+import { mustCount } from "../guard/verify-outcome.js";
 import { movedSeal } from "../guard/moved-seal.js";
 import type { NamespaceRecord, RecoverStep } from "../store.js";
 import { compareLedgers, copyLedger, copyRetention } from "./ledger-copy.js";

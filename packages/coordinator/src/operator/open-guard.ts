@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { NamespaceGuard } from "../guard/namespace-guard.js";
-import type { Witness } from "../guard/witness.js";
+import type { Witness } from "../guard/checkpoint.js";
 import { type Log, SILENT_LOG } from "../log.js";
 import type { Store } from "../store.js";
 

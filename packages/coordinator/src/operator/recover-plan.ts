@@ -1,7 +1,7 @@
 /** What a recovery goes by: what is known of the runs that were leased, and what was planned from it. */
 import type { CommandOptions } from "@callnumber/protocol/operator";
 import type { CoordinatorError } from "../errors.js";
-import type { Remembrance } from "../guard/witness.js";
+import type { Remembrance } from "../guard/checkpoint.js";
 import type { NamespaceRecord } from "../store.js";
 
 /** A run that is known to be leased, and where that is known from. */

@@ -8,7 +8,7 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../store.js";
 import type { LedgerFiles } from "./ledger-files.js";

@@ -3,7 +3,7 @@
  * holder as JSON, which stands once for many leases. Pure.
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { LedgerRange } from "../lease-identity.js";
+import type { LedgerRange } from "../ledger/lease-identity.js";
 
 /** Who got a lease, by which token, and who granted it. */
 type Grantee = Pick<LedgerEntry, "holder" | "coordinator" | "tokenId">;

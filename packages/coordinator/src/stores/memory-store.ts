@@ -5,11 +5,11 @@
 import { randomUUID } from "node:crypto";
 import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { decide } from "../guard/decisions.js";
+import { decide } from "../guard/decide.js";
 import { type KeptFields, keptFields } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
-import { notInitialised, notLeased, refused } from "../refusals.js";
+import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { notInitialised, notLeased, refused } from "../guard/refusals.js";
 import type {
   Finding,
   LeaseStep,

@@ -1,7 +1,7 @@
 /** From a kept record to what the rules above see of it, and to the outcome of a step. The same in every store. */
 import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { refused } from "../refusals.js";
+import { refused } from "../guard/refusals.js";
 import type { NamespaceRecord, RecordAfter } from "../store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */

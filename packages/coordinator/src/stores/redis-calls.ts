@@ -6,7 +6,7 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../guard/bounds.js";
 import { type Refusal, refusal } from "../guard/refusal.js";
-import { isScriptWord } from "../refusals.js";
+import { isScriptWord } from "../guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "./ledger-entry.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";

@@ -3,8 +3,8 @@
  * the detail behind it is read.
  */
 import { CoordinatorError } from "../errors.js";
-import { isScriptWord, refused, type ScriptWord } from "../refusals.js";
-import { shown } from "../shown-text.js";
+import { isScriptWord, refused, type ScriptWord } from "../guard/refusals.js";
+import { shown } from "../safe-text.js";
 import { withoutRepeatedWords } from "./redis-words.js";
 
 /** What the command was about, for the message. */

@@ -1,5 +1,5 @@
 /** What is known of a Redis server: its own words, and what it is to us. */
-import { shown } from "../shown-text.js";
+import { shown } from "../safe-text.js";
 
 /** What a server says of itself, as far as the user may ask. */
 export interface ServerTexts {

@@ -4,7 +4,7 @@
  */
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { LedgerTrim, Retention } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";

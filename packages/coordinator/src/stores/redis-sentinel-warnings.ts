@@ -2,7 +2,7 @@
  * What an operator should know of the way to a master that Sentinels name. Pure. Who answers in the place of one says where the password of the
  * data servers is sent; a Sentinel's own password does not prevent that, as it proves us to the Sentinel and not the Sentinel to us.
  */
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import type { Finding } from "../store.js";
 import type { RedisLogin, SentinelPlace } from "./redis-address.js";
 

@@ -9,7 +9,7 @@ import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { Bounds } from "../guard/bounds.js";
 import { quorumOf } from "../guard/quorum.js";
 import { isRefusal } from "../guard/refusal.js";
-import { refused } from "../refusals.js";
+import { refused } from "../guard/refusals.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";
 import { answersIn, callsOf, parametersOf, type StepAnswer } from "./redis-calls.js";

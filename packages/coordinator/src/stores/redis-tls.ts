@@ -4,7 +4,7 @@
  */
 import type { ConnectionOptions } from "node:tls";
 import { CoordinatorError } from "../errors.js";
-import { readPrivateFile, readPublicFile } from "../private-file.js";
+import { readPrivateFile, readPublicFile } from "../platform/private-file.js";
 import type { RedisTlsFiles } from "./redis-address.js";
 
 const UNKNOWN =

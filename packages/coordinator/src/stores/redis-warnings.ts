@@ -1,5 +1,5 @@
 /** What an operator should know of a Redis server, although leasing goes on: each with the line that ends it. Pure. */
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import type { Finding } from "../store.js";
 import { type CONFIG_NAMES, evictingPolicy, type Facts, hasMemoryLimit } from "./redis-facts.js";
 

@@ -1,6 +1,6 @@
 /** What a store keeps of a report, as a pure function; lua/report.lua says the same for Redis. */
 import type { Progress } from "@callnumber/protocol/wire";
-import { notTheHolder } from "../refusals.js";
+import { notTheHolder } from "../guard/refusals.js";
 import type { ReportCommand } from "../store.js";
 
 /** What stands in the ledger of the lease that a report is about. */

@@ -5,7 +5,7 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { isLink } from "../real-path.js";
+import { isLink } from "../platform/real-path.js";
 import { unusable } from "./sqlite-faults.js";
 import { missing } from "./sqlite-file.js";
 import { MARK_AS_BACKUP } from "./sqlite-file-identity.js";

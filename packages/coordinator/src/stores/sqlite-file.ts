@@ -11,7 +11,7 @@ import { shellWord } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CoordinatorError } from "../errors.js";
-import { makePrivateFolder } from "../private-file.js";
+import { makePrivateFolder } from "../platform/private-file.js";
 import { isBusy, unusable } from "./sqlite-faults.js";
 import { faultOfIdentity } from "./sqlite-file-identity.js";
 import {

@@ -1,7 +1,7 @@
 /** The ledger of the embedded store: a row for each lease, its holder once for many. Reads and writes within the caller's transaction. */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
+import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { LedgerTrim, Retention, TrimmableLease } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "./ledger-entry.js";
 import { preparedAll } from "./sqlite-turns.js";

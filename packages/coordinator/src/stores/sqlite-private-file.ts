@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { shellWord } from "@callnumber/protocol/operator";
 import { octalOf } from "../private-mode.js";
-import { isLink, LinkLeadsNowhere } from "../real-path.js";
+import { isLink, LinkLeadsNowhere } from "../platform/real-path.js";
 
 const ROOT_UID = 0;
 const OTHERS_MAY_WRITE = 0o002;

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { CoordinatorError } from "../errors.js";
-import { LinkLeadsNowhere, realPathOf } from "../real-path.js";
+import { LinkLeadsNowhere, realPathOf } from "../platform/real-path.js";
 
 /** The store's file, SQLite's files and the lock. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock"];

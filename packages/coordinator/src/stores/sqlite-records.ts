@@ -4,7 +4,7 @@
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
-import { notInitialised } from "../refusals.js";
+import { notInitialised } from "../guard/refusals.js";
 import { preparedAll } from "./sqlite-turns.js";
 
 /** All fields are empty while the ledger is taken over from another store: the record comes last. */

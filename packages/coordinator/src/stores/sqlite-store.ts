@@ -8,11 +8,11 @@ import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@calln
 import type { CoordinatorError } from "../errors.js";
 import type { Restart } from "../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { decide } from "../guard/decisions.js";
+import { decide } from "../guard/decide.js";
 import type { FoundKeys } from "../guard/found.js";
 import type { GuardRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { notLeased, refused } from "../refusals.js";
+import { notLeased, refused } from "../guard/refusals.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,

@@ -2,7 +2,7 @@
 import { isMovedSeal, textOfMove } from "../guard/moved-seal.js";
 import { type FoundFields, PHASES, readRecord } from "../guard/record.js";
 import { isRefusal } from "../guard/refusal.js";
-import { refused } from "../refusals.js";
+import { refused } from "../guard/refusals.js";
 import { LEDGER_TRIM_LEASES_MAX, type LedgerTrim, type TrimmableLease } from "../store.js";
 
 /** What the store holds. */

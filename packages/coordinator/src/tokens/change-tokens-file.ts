@@ -7,7 +7,7 @@ import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { holderOfLock, makeLockFile } from "../lock-file.js";
-import { LinkLeadsNowhere, realPathOf } from "../real-path.js";
+import { LinkLeadsNowhere, realPathOf } from "../platform/real-path.js";
 import { readIfThere, type TokensFile } from "./read-tokens-file.js";
 import { lineOf, TOKEN_COUNT_MAX, type TokenRecord } from "./token-record.js";
 import { TokensFileError } from "./tokens-file-error.js";

@@ -5,12 +5,12 @@
 import type { Alarm, CapacityAnswer, HistoryAnswer } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { ALARM_WINDOW_MS, alarmsOf, type ObservedStartLoop } from "./alarms.js";
-import { AlarmsWatch } from "./alarms-watch.js";
+import { AlarmsWatch } from "../alarms-watch.js";
 import { capacityOf } from "./capacity.js";
-import { type CapacityLedger, type Look, lookBack, lookSince } from "./capacity-look.js";
-import { historyOf } from "./history.js";
-import type { Log } from "./log.js";
-import type { NamespaceRecord } from "./store.js";
+import { type CapacityLedger, type Look, lookBack, lookSince } from "../capacity-look.js";
+import { historyOf } from "../history.js";
+import type { Log } from "../log.js";
+import type { NamespaceRecord } from "../store.js";
 
 export interface CapacityReaderOptions {
   readonly ledger: CapacityLedger;

@@ -3,6 +3,7 @@
  * text, and where it says so not long. What was made fit once stays as it is when it comes by again. Pure.
  */
 
+
 const SHOWN_LENGTH_MAX = 512;
 /** Of a whole message: the longest of our own, with what a store said in it, has half of it. */
 export const MESSAGE_LENGTH_MAX = 2_048;

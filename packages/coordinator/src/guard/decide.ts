@@ -29,7 +29,7 @@ import {
   ours,
   type Situation,
   undoubted,
-} from "./doubts.js";
+} from "./checks.js";
 import { lineAt, whenLineReaches } from "./line.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./moved-seal.js";
 import { type FoundFields, GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";

@@ -5,11 +5,11 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityAnswer } from "@callnumber/protocol/operator";
 import { INSTANT_MAX_MS, type UseRate } from "@callnumber/protocol/wire";
-import { holderUses } from "./capacity-holders.js";
-import { LOOK_LEASES_MAX, type Look, lookSince, runCountOf } from "./capacity-look.js";
-import { runSpaceOf } from "./run-space.js";
-import type { NamespaceRecord } from "./store.js";
-import { parseStoreId } from "./store-id.js";
+import { holderUses } from "../capacity-holders.js";
+import { LOOK_LEASES_MAX, type Look, lookSince, runCountOf } from "../capacity-look.js";
+import { runSpaceOf } from "../run-space.js";
+import type { NamespaceRecord } from "../store.js";
+import { parseStoreId } from "../store-id.js";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -4,9 +4,9 @@
  */
 import { CallNumberError } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
-import type { NamespaceGuard } from "./guard/namespace-guard.js";
-import { neighboursOf } from "./inspect-neighbours.js";
-import { type Slip, slipsOf } from "./inspect-slips.js";
+import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { neighboursOf } from "./neighbors.js";
+import { type Slip, slipsOf } from "./corrections.js";
 import {
   callNumberFieldsIn,
   canExist,
@@ -15,9 +15,9 @@ import {
   inspectNeverLeased,
   inspectOtherVersion,
   inspectTrimmed,
-} from "./inspection.js";
-import { isTrimmed } from "./retention/trimmed-leases.js";
-import type { NamespaceRecord, RecordedLedger } from "./store.js";
+} from "./verdicts.js";
+import { isTrimmed } from "../retention/trimmed-leases.js";
+import type { NamespaceRecord, RecordedLedger } from "../store.js";
 
 export interface InspectOptions {
   /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */

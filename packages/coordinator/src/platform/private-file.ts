@@ -1,7 +1,7 @@
 /** Files that hold a secret: read only when the system's other users can't read them too. And directories for this user alone. */
 import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { faultOfMode } from "./private-mode.js";
+import { faultOfMode } from "../private-mode.js";
 
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
 const SIZE_MAX_BYTES = 1_048_576;

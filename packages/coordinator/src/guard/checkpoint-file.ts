@@ -21,8 +21,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
-import { makePrivateFolder } from "../private-file.js";
-import { DAMAGED, merged, type Remembrance, type Witness } from "./witness.js";
+import { makePrivateFolder } from "../platform/private-file.js";
+import { DAMAGED, merged, type Remembrance, type Witness } from "./checkpoint.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are taken over and removed. */

@@ -5,11 +5,11 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { CoordinatorError } from "./errors.js";
-import { movedToIn } from "./guard/moved-seal.js";
-import { shown } from "./shown-text.js";
+import { CoordinatorError } from "../errors.js";
+import { movedToIn } from "./moved-seal.js";
+import { shown } from "../safe-text.js";
 
-/** Every word that guard/decisions.ts and the scripts of lua/ refuse with. */
+/** Every word that guard/decide.ts and the scripts of lua/ refuse with. */
 export type ScriptWord =
   | "EMPTY"
   | "CORRUPT"

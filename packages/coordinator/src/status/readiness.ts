@@ -3,14 +3,14 @@
  * touches keep fresh, without asking the store for any of it. Only whether the store answers is asked, and not waited for long.
  */
 import { runOfLedgerId } from "@callnumber/protocol/wire";
-import { lineAt } from "./guard/line.js";
-import type { NamespaceGuard } from "./guard/namespace-guard.js";
-import type { NamespaceGuards, RefusedNamespace } from "./guard/namespace-guards.js";
-import type { PreflightWatch } from "./guard/preflight-watch.js";
-import type { GuardState } from "./guard/state.js";
-import { runUseOf } from "./run-space.js";
-import type { Store } from "./store.js";
-import { parseStoreId } from "./store-id.js";
+import { lineAt } from "../guard/line.js";
+import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guards.js";
+import type { PreflightWatch } from "../guard/preflight.js";
+import type { GuardState } from "../guard/guard-state.js";
+import { runUseOf } from "../run-space.js";
+import type { Store } from "../store.js";
+import { parseStoreId } from "../store-id.js";
 
 export interface ObservedNamespace {
   readonly namespace: string;

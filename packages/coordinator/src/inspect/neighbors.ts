@@ -4,8 +4,8 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import type { Holder, LeaseNeighbours, LedgerEntry } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-identity.js";
-import type { LedgerReader } from "./store.js";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
+import type { LedgerReader } from "../store.js";
 
 /** Leases looked at on each side at the most. */
 const NEIGHBOUR_SCAN_MAX = 1_000;

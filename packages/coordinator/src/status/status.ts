@@ -3,11 +3,11 @@
  * with its guard's words.
  */
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import { CoordinatorError } from "./errors.js";
-import type { NamespaceGuard } from "./guard/namespace-guard.js";
-import { type GuardState, openSince, stateAfter } from "./guard/state.js";
-import { firstRunOfVersion, runSpaceOf } from "./run-space.js";
-import type { NamespaceRecord, Store } from "./store.js";
+import { CoordinatorError } from "../errors.js";
+import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { type GuardState, openSince, stateAfter } from "../guard/guard-state.js";
+import { firstRunOfVersion, runSpaceOf } from "../run-space.js";
+import type { NamespaceRecord, Store } from "../store.js";
 
 interface Described {
   readonly namespace: string;

@@ -5,10 +5,10 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ALARM_SEVERITIES, type Alarm, type AlarmName, commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { unusedRunCounts } from "./capacity-holders.js";
-import { type Look, runCountOf } from "./capacity-look.js";
-import { type RunSpace, runSpaceOf } from "./run-space.js";
-import type { NamespaceRecord } from "./store.js";
+import { unusedRunCounts } from "../capacity-holders.js";
+import { type Look, runCountOf } from "../capacity-look.js";
+import { type RunSpace, runSpaceOf } from "../run-space.js";
+import type { NamespaceRecord } from "../store.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

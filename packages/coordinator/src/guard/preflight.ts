@@ -6,7 +6,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Finding, Store } from "../store.js";
-import { type GuardState, openSince, stateAfter } from "./state.js";
+import { type GuardState, openSince, stateAfter } from "./guard-state.js";
 
 export const PREFLIGHT_EVERY_MS = 60_000;
 

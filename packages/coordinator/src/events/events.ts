@@ -2,7 +2,7 @@
  * Everything that happens in a coordinator, told once: a log that passes each event on to whoever listens (metrics, the event
  * stream), and then to the log itself. The names and fields of events are those of docs/monitoring.md.
  */
-import type { Log } from "./log.js";
+import type { Log } from "../log.js";
 import { withTraceFields } from "./trace-context.js";
 
 export type EventLevel = keyof Log;

@@ -6,9 +6,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "./lease-identity.js";
-import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "./ledger-filter.js";
-import { trimmedIn } from "./retention/trimmed-leases.js";
-import type { LedgerReader, Retention } from "./store.js";
+import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "../ledger-filter.js";
+import { trimmedIn } from "../retention/trimmed-leases.js";
+import type { LedgerReader, Retention } from "../store.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;

@@ -11,9 +11,9 @@ import {
   type LedgerEntry,
   ledgerIdOf,
 } from "@callnumber/protocol/wire";
-import { trimmedIn } from "./retention/trimmed-leases.js";
-import { runStateIn } from "./run-state.js";
-import type { NamespaceRecord, Retention } from "./store.js";
+import { trimmedIn } from "../retention/trimmed-leases.js";
+import { runStateIn } from "../run-state.js";
+import type { NamespaceRecord, Retention } from "../store.js";
 
 interface Subject {
   readonly namespace: string;

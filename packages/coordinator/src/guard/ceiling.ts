@@ -3,7 +3,7 @@
  * when waiting does not help. Decides nothing that a store does not refuse already.
  */
 import { CoordinatorError } from "../errors.js";
-import { refused } from "../refusals.js";
+import { refused } from "./refusals.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
 import { lineAt, whenLineReaches } from "./line.js";
