@@ -7,7 +7,7 @@ import { createServer as createBareServer } from "node:http";
 import { createRequire } from "node:module";
 import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { openWitness } from "../packages/coordinator/dist/guard/checkpoint-file.js";
+import { openCheckpointFile } from "../packages/coordinator/dist/guard/checkpoint-file.js";
 import { SqliteStore } from "../packages/coordinator/dist/stores/sqlite-store.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
@@ -69,9 +69,9 @@ async function listenCoordinator() {
   const place = placeOf(address);
   const store = await open(address);
   const log = new EventHub(newLog());
-  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place, namespace });
-  const coordinator = new Coordinator({ store, name: NAME, log, witnessOf });
-  coordinator.startTouching();
+  const checkpointFileOf = (namespace) => openCheckpointFile({ folder: witnessFolder, place, namespace });
+  const coordinator = new Coordinator({ store, name: NAME, log, checkpointFileOf });
+  coordinator.startHeartbeat();
   return await listen(coordinator, log);
 }
 

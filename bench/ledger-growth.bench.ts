@@ -38,8 +38,7 @@ interface Question {
 const QUESTIONS: readonly Question[] = [
   {
     name: "inspect, a random call number",
-    ask: ({ coordinator, namespace, size }) =>
-      coordinator.inspect(namespace, callNumberWithin(size), { withNeighbours: false }),
+    ask: ({ coordinator, namespace, size }) => coordinator.inspect(namespace, callNumberWithin(size)),
   },
   { name: "run, a random one", ask: ({ coordinator, namespace, size }) => coordinator.run(namespace, runWithin(size)) },
   {

@@ -62,7 +62,7 @@ const RULES: readonly Rule[] = [
   {
     because: "the coordinator's rules know ports only: no HTTP, no store, no command",
     // What stands together in index.ts is put together by whoever uses the package.
-    files: /^packages\/coordinator\/src\/(?!index\.ts$)[a-z-]+\.ts$/,
+    files: /^packages\/coordinator\/src\/((?!index\.ts$)[a-z-]+\.ts$|(events|inspect|ledger|status)\/)/,
     forbidden:
       /^(packages\/coordinator\/src\/(http|stores|cli)\/(?!server$|open-store$|store-url$)|fastify|ioredis|@photostructure|commander|pino)/,
   },
@@ -74,10 +74,10 @@ const RULES: readonly Rule[] = [
   },
   {
     because:
-      "stores know the port, the store id, errors, refusals, texts that are shown, loopback, paths, private files and the guard's decisions: the rules above them may change without them",
+      "stores know the port, the store id, errors, safe texts, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|lease-identity|errors|refusals|shown-text|loopback|private-file|private-mode|real-path|guard\/(adopt|bounds|decisions|doubts|found|moved-seal|quorum|record|refusal))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|store|store-id|ledger\/lease-identity|errors|text|platform\/.*|guard\/(adopt|bounds|checks|decide|record|refusals|seals|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:
@@ -88,20 +88,20 @@ const RULES: readonly Rule[] = [
   {
     because: "the guard's decisions are pure: the same in a store, in a script, in a simulation",
     files:
-      /^packages\/coordinator\/src\/guard\/(adopt|bounds|decisions|doubts|found|judge|line|quorum|record|refusal|state)\./,
+      /^packages\/coordinator\/src\/guard\/(adopt|bounds|ceiling|checkpoint|checks|decide|guard-state|record|refusals|seals|verify-outcome)\./,
     forbidden: /^node:(?!crypto$)/,
   },
   {
     because: "a token says who asks: what it is kept in and compared with knows no store, no lease and no command",
     files: /^packages\/coordinator\/src\/tokens\//,
     allowed:
-      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|private-mode|real-path)|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
+      /^(packages\/coordinator\/src\/(tokens\/.*|http\/(access|caller)|lock-file|platform\/(private-file|real-path))|@callnumber\/protocol\/(operator|schemas|wire)|node:.*|fastify|zod)$/,
   },
   {
     because: "metrics are what the coordinator tells of itself: they never reach past it",
     files: /^packages\/coordinator\/src\/metrics\//,
     allowed:
-      /^(packages\/coordinator\/src\/(metrics\/.*|events|observation)|@callnumber\/protocol\/(operator|wire)|node:process|prom-client)$/,
+      /^(packages\/coordinator\/src\/(metrics\/.*|events\/events|status\/readiness)|@callnumber\/protocol\/(operator|wire)|node:process|prom-client)$/,
   },
   {
     because: "only the Redis adapter knows the Redis client",
@@ -125,15 +125,15 @@ const RULES: readonly Rule[] = [
     files:
       /^packages\/coordinator\/src\/cli\/(encode-command|decode-command|pipe-lines|ascii-bytes|parts-as-json|print|filled-commands|command-io|failure|release|hidden-passwords|run|main)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|command-io|filled-commands|release|hidden-passwords|program|run)|shown-text|tokens-in-text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(async_hooks|events|module|process|stream|tty))$/,
+      /^(packages\/coordinator\/src\/(cli\/(pipe-lines|ascii-bytes|parts-as-json|print|command-io|filled-commands|release|hidden-passwords|program|run)|text)|@callnumber\/protocol\/(codec|operator|wire)|commander|node:(async_hooks|events|module|process|stream|tty))$/,
   },
   {
     because:
       "what mounts the commands about numbering schemes, and what it gives them, starts at once too: no store, no server, no client, no schema library",
     files:
-      /^packages\/coordinator\/src\/cli\/(schemes-command|colours|table|terminal-table|text-width)\.|^packages\/coordinator\/src\/(lock-file|real-path)\./,
+      /^packages\/coordinator\/src\/cli\/(schemes-command|colours|table|terminal-table|text-width)\.|^packages\/coordinator\/src\/(lock-file|platform\/real-path)\./,
     allowed:
-      /^(packages\/coordinator\/src\/(cli\/(colours|command-io|hidden-passwords|pipe-lines|print|table|terminal-table|text-width)|lock-file|real-path|shown-text|tokens-in-text)|@callnumber\/schemes\/commands|commander|node:(fs|path|process|util))$/,
+      /^(packages\/coordinator\/src\/(cli\/(colours|command-io|hidden-passwords|pipe-lines|print|table|terminal-table|text-width)|lock-file|platform\/real-path|text)|@callnumber\/schemes\/commands|commander|node:(fs|path|process|util))$/,
   },
   {
     because: "nothing depends on the command line: it stands on top",

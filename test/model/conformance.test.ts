@@ -7,8 +7,8 @@
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { decide } from "../../packages/coordinator/src/guard/decide.js";
-import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/verify-outcome.js";
-import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusal.js";
+import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusals.js";
+import { verifyAboveHighWaterMark, verifyOutcome } from "../../packages/coordinator/src/guard/verify-outcome.js";
 import type { LeaseStep, Outcome, StepCommand } from "../../packages/coordinator/src/store.js";
 import { handOut, lease as leaseOf } from "./coordinator-steps.js";
 import { changed } from "./coordinators.js";
@@ -223,8 +223,8 @@ test("a range is handed out in the model exactly when the guard's judge lets it 
       };
       const command = { storeId, nonce: "nonce" } as StepCommand;
       const passes = () => {
-        mustCount(outcome, command);
-        mustBeFresh(outcome, guard.runOf(given, floor), guard.timeOf(0), given.eps);
+        verifyOutcome(outcome, command);
+        verifyAboveHighWaterMark(outcome, guard.runOf(given, floor), guard.timeOf(0), given.eps);
       };
       verdicts.add(isHandedOut);
       if (isHandedOut) expect(passes).not.toThrow();

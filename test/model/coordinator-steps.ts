@@ -12,7 +12,7 @@ import {
   type Answer,
   claimScript,
   confirmScript,
-  isDoubt,
+  isRecoverable,
   isRefusal,
   leaseScript,
   type Rules,
@@ -97,7 +97,7 @@ export function lease(world: World, rules: Rules, index: number, asked: number):
   const node = at(world.nodes, coordinator.at);
   const answer = leaseScript(rules, node, world.now + node.clockAhead, callerOf(world, index), asked);
   const old = node.record;
-  if (isDoubt(answer) && old) {
+  if (isRecoverable(answer) && old) {
     return { world: changed(world, index, { ...coordinator, phase: "doubt", g: old.g }), says: answer };
   }
   if (isRefusal(answer) || !old) return { world, says: String(answer) };

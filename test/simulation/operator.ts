@@ -4,6 +4,7 @@
  */
 import {
   advanceVersion,
+  type CheckpointFile,
   CoordinatorError,
   ledgerIdOf,
   moveNamespace,
@@ -11,7 +12,6 @@ import {
   planRecovery,
   recoverNamespace,
   type Store,
-  type Witness,
 } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
@@ -31,7 +31,7 @@ export interface OperatorOptions {
 }
 
 /** The operator's witness folder is empty: the verbs must be safe without one. */
-const BLANK: Witness = { read: () => undefined, note: () => {}, close: () => {} };
+const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
 
 export class Operator {
   readonly #options: OperatorOptions;

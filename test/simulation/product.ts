@@ -7,24 +7,28 @@ export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
 export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
+export { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
+export {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  merged,
+} from "../../packages/coordinator/src/guard/checkpoint.js";
+export type { ObservedServer } from "../../packages/coordinator/src/guard/checks.js";
+export { markIdOf, type StepContext } from "../../packages/coordinator/src/guard/checks.js";
 export { decide, type Written } from "../../packages/coordinator/src/guard/decide.js";
-export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/checks.js";
-export type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
-export { lineAt } from "../../packages/coordinator/src/guard/line.js";
-export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
 export {
   checksumOf,
-  type FoundFields,
-  keptFields,
+  type ObservedFields,
   PHASES,
   readRecord,
+  storedFields,
 } from "../../packages/coordinator/src/guard/record.js";
-export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
-export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/checkpoint.js";
+export { isRefusal, type Refusal, refused } from "../../packages/coordinator/src/guard/refusals.js";
+export { quorumOf } from "../../packages/coordinator/src/guard/verify-outcome.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
-export { refused } from "../../packages/coordinator/src/guard/refusals.js";
 export type {
   ConfirmStep,
   NamespaceRecord,

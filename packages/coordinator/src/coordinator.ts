@@ -9,45 +9,45 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import type {
-  Holder,
-  InspectAnswer,
-  Lease,
-  LeaseRequest,
-  ReportRequest,
-  RunAnswer,
-  RunsAnswer,
-  StatusAnswer,
+import {
+  type Holder,
+  type InspectAnswer,
+  LEASE_RUN_COUNT_MAX,
+  type Lease,
+  type LeaseRequest,
+  type ReportRequest,
+  type RunAnswer,
+  type RunsAnswer,
+  runOfLedgerId,
+  type StatusAnswer,
 } from "@callnumber/protocol/wire";
-import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { ObservedStartLoop } from "./status/alarms.js";
-import { CapacityReader } from "./status/capacity-reader.js";
-import { msSince } from "./elapsed.js";
 import { CoordinatorError } from "./errors.js";
-import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
-import { noteBurnt } from "./guard/burnt.js";
-import { mustCount } from "./guard/verify-outcome.js";
+import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+import { namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { emptied } from "./guard/refusal-with-memory.js";
-import { NO_WITNESS, type Witness } from "./guard/checkpoint.js";
-import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
-import { type ExportStep, exportedSteps } from "./ledger-export.js";
-import type { LedgerFilter } from "./ledger-filter.js";
-import { type LedgerQuery, ledgerPage } from "./ledger/read-ledger.js";
-import { type Log, SILENT_LOG } from "./log.js";
-import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./validate.js";
-import { describedNamespace } from "./status/status.js";
-import { type Observation, observe, StoreProbe } from "./status/readiness.js";
-import { type Readiness, readinessOf } from "./readiness.js";
 import { notInitialised } from "./guard/refusals.js";
+import { freshNonce, recordDiscarded, verifyOutcome } from "./guard/verify-outcome.js";
+import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
+import { runStateIn } from "./inspect/verdicts.js";
+import {
+  type ExportStep,
+  exportedSteps,
+  type LedgerFilter,
+  type LedgerQuery,
+  ledgerPage,
+} from "./ledger/read-ledger.js";
+import { type Log, msSince, SILENT_LOG } from "./log.js";
 import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
-import { runStateIn } from "./run-state.js";
-import { statusOf } from "./status.js";
+import type { ObservedStartLoop } from "./status/alarms.js";
+import { CapacityReader } from "./status/capacity-reader.js";
+import { type Observation, observe, type Readiness, readinessOf, StoreProbe } from "./status/readiness.js";
+import { describedNamespace, statusOf } from "./status/status.js";
 import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
+import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
 
 export interface CoordinatorOptions {
   readonly store: Store;
@@ -61,7 +61,7 @@ export interface CoordinatorOptions {
   /** The bounds of the guard; others than the default are for tests. */
   readonly bounds?: Bounds;
   /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
-  readonly witnessOf?: (namespace: string) => Witness;
+  readonly checkpointFileOf?: (namespace: string) => CheckpointFile;
   /** Namespaces that are remembered there, also those that the store has lost: they are reported. Default: none. */
   readonly remembered?: ReadonlySet<string>;
   /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
@@ -99,7 +99,7 @@ export class Coordinator {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #bounds: Bounds;
-  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   readonly #probe: StoreProbe;
@@ -113,7 +113,7 @@ export class Coordinator {
     startLoops = () => [],
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
-    witnessOf = () => NO_WITNESS,
+    checkpointFileOf = () => NO_CHECKPOINT_FILE,
     remembered = new Set(),
     overrides = [],
     preflightEveryMs = PREFLIGHT_EVERY_MS,
@@ -124,9 +124,9 @@ export class Coordinator {
     this.#store = store;
     this.#log = log;
     this.#now = now;
-    this.#witnessOf = witnessOf;
+    this.#checkpointFileOf = checkpointFileOf;
     this.#bounds = bounds;
-    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random, remembered }, witnessOf);
+    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random, remembered }, checkpointFileOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
     const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
@@ -158,10 +158,10 @@ export class Coordinator {
     namespace: string,
     { firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 }: InitOptions = {},
   ): Promise<NamespaceRecord> {
-    mustBeNamespace(namespace);
-    mustBeWithin("firstRun", firstRun, 1, RUN_MAX);
-    mustBeWithin("rate", rate, 1, RATE_MAX);
-    mustBeWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
+    assertNamespace(namespace);
+    assertWithin("firstRun", firstRun, 1, RUN_MAX);
+    assertWithin("rate", rate, 1, RATE_MAX);
+    assertWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
     this.#mustNotBeRemembered(namespace);
     const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
     const command = {
@@ -172,7 +172,7 @@ export class Coordinator {
       nodeCount,
       receiptKey: randomBytes(32).toString("hex"),
     } as const;
-    mustCount(await this.#store.step(namespace, command), command);
+    verifyOutcome(await this.#store.step(namespace, command), command);
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
@@ -184,10 +184,10 @@ export class Coordinator {
    */
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();
-    mustBeNamespace(namespace);
-    mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
+    assertNamespace(namespace);
+    assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
     const { runCount, nonce, holder, lastRun, receipt, sentAtMs, spareRunCount } = request;
-    mustBeNonce(nonce);
+    assertNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
     this.#mustBeOurTime(namespace, sentAtMs, request);
@@ -206,18 +206,18 @@ export class Coordinator {
    * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
    * store's servers, too, before it leases anything, and each minute.
    */
-  startTouching(): void {
+  startHeartbeat(): void {
     this.#preflight.start();
     this.capacity.start();
     const touch = () => {
-      this.#touched = this.#guards.touchAll();
+      this.#touched = this.#guards.heartbeatAll();
     };
     this.#touching ??= setInterval(touch, this.#bounds.touchEveryMs);
     touch();
   }
 
   /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
-  async stopTouching(): Promise<void> {
+  async stopHeartbeat(): Promise<void> {
     clearInterval(this.#touching);
     this.#touching = undefined;
     await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
@@ -226,7 +226,7 @@ export class Coordinator {
 
   /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
   burn({ namespace, ...lease }: Lease, reason: string): void {
-    noteBurnt({ store: this.#store, log: this.#log, namespace }, lease, reason);
+    recordDiscarded({ store: this.#store, log: this.#log, namespace }, lease, reason);
   }
 
   /**
@@ -234,10 +234,10 @@ export class Coordinator {
    * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
-    mustBeLedgerId(ledgerId);
-    mustBeNamespace(namespace);
-    mustBeNonce(nonce);
-    if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
+    assertLedgerId(ledgerId);
+    assertNamespace(namespace);
+    assertNonce(nonce);
+    if (lastSequence !== null) assertWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
     await reportInTime(this.#store, namespace, ledgerId, { nonce, lastSequence, state });
@@ -246,8 +246,8 @@ export class Coordinator {
 
   /** What is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
-    mustBeLedgerId(ledgerId);
-    mustBeNamespace(namespace);
+    assertLedgerId(ledgerId);
+    assertNamespace(namespace);
     const lease = await this.#store.findLease(namespace, ledgerId);
     if (lease === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
@@ -256,26 +256,26 @@ export class Coordinator {
 
   /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
 
   /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     await this.#store.readNamespace(namespace);
     return exportedSteps(this.#store, namespace, filter);
   }
 
   /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return await inspectCallNumber(this.#store, namespace, text, options);
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
   }
 
@@ -288,7 +288,7 @@ export class Coordinator {
 
   /** Gives a namespace its labels, instead of those it had. @throws CoordinatorError `namespace_not_initialised`. */
   async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     await this.#store.describeNamespace(namespace, labels);
     this.#log.info({ namespace, labels }, "labels");
     const described = await this.#described(namespace);
@@ -338,23 +338,23 @@ export class Coordinator {
   }
 
   async #look(namespace: string) {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
     return { guard, record, code: guard.state.code, shortageMs: guard.line.shortageMs };
   }
 
   #mustNotBeRemembered(namespace: string): void {
-    const witness = this.#witnessOf(namespace);
+    const witness = this.#checkpointFileOf(namespace);
     const remembered = witness.read();
     witness.close();
     if (remembered === undefined) return;
-    throw emptied(namespace, remembered);
+    throw namespaceLost(namespace, remembered);
   }
 
   /** On one host there is only one clock, and somebody must notice that it lies. */
   #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
-    mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+    assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
     if (aheadMs <= this.#bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");

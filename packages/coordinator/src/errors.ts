@@ -1,6 +1,6 @@
 /** The one error class of this package: what the outside world, not the caller's program, did wrong. */
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { MESSAGE_LENGTH_MAX, shown } from "./safe-text.js";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
 
 /**
  * The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. What a store or a server
@@ -24,7 +24,7 @@ export class CoordinatorError extends Error {
       readonly fault?: string;
     } = {},
   ) {
-    super(shown(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
+    super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
     this.fault = options.fault;

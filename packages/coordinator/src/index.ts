@@ -6,8 +6,7 @@ export { createServer, type Server, type ServerOptions } from "./http/server.js"
 export { readTlsMaterial, type TlsMaterial, type TlsPaths } from "./http/tls-files.js";
 export type { LedgerQuery } from "./ledger/read-ledger.js";
 export type { Log } from "./log.js";
-export { LedgerFiles } from "./retention/ledger-files.js";
-export { LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
+export { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "./retention/ledger-trimmer.js";
 export type {
   Finding,
   LedgerTrim,

@@ -2,7 +2,7 @@
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
 
-export function mustBeNamespace(namespace: string): void {
+export function assertNamespace(namespace: string): void {
   if (!NAMESPACE_PATTERN.test(namespace)) {
     throw new TypeError(
       `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
@@ -10,7 +10,7 @@ export function mustBeNamespace(namespace: string): void {
   }
 }
 
-export function mustBeNonce(nonce: string): void {
+export function assertNonce(nonce: string): void {
   if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
     throw new TypeError(
       `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
@@ -18,11 +18,11 @@ export function mustBeNonce(nonce: string): void {
   }
 }
 
-export function mustBeLedgerId(ledgerId: number): void {
-  mustBeWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
+export function assertLedgerId(ledgerId: number): void {
+  assertWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
 }
 
-export function mustBeWithin(name: string, value: number, min: number, max: number): void {
+export function assertWithin(name: string, value: number, min: number, max: number): void {
   if (!(Number.isInteger(value) && value >= min && value <= max)) {
     throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
   }

@@ -8,9 +8,9 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/checkpoint.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
@@ -22,7 +22,7 @@ const PAST_THE_END = RUN_MAX - BURST_RUNS;
 const LATER_MS = 60_000;
 
 function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): AdvanceOptions {
-  const common = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, bounds: SHORT_BOUNDS };
+  const common = { store, namespace: NAMESPACE, witness: NO_CHECKPOINT_FILE, now: clock.now, bounds: SHORT_BOUNDS };
   return { ...common, isBeforeItsEnd: false, isClockChecked: false, ...own };
 }
 
@@ -43,7 +43,7 @@ async function endedWorld(leaseCount = 3): Promise<World> {
   return world;
 }
 
-function memory(): Witness & { kept: Remembrance | typeof DAMAGED | undefined } {
+function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefined } {
   return {
     kept: undefined,
     read() {
@@ -146,7 +146,7 @@ describe("advance-version", () => {
 
 describe("a store that is put back to before the advance", () => {
   /** Version 1 was leased from; then the store forgot that it had begun. Answers the runs that went out. */
-  async function forgetful(witness: Witness = NO_WITNESS) {
+  async function forgetful(witness: CheckpointFile = NO_CHECKPOINT_FILE) {
     const world = await endedWorld();
     const backup = world.store.backup();
     await advance(world, { witness });
@@ -201,7 +201,7 @@ describe("a store that is put back to before the advance", () => {
   test("and whose witness can't be read any more is doubted", async () => {
     const world = await endedWorld();
     const witness = memory();
-    witness.kept = DAMAGED;
+    witness.kept = CORRUPT;
     await advance(world, { witness });
     expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
   });
@@ -212,7 +212,7 @@ describe("a store that is put back to before the advance", () => {
     store.restore(new Map());
     const { now, pause } = clock;
     const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-    const options = { ...common, witness: NO_WITNESS, nodeCount: undefined, isClockChecked: false };
+    const options = { ...common, witness: NO_CHECKPOINT_FILE, nodeCount: undefined, isClockChecked: false };
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",

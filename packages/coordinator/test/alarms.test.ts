@@ -3,6 +3,7 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { AlarmName } from "@callnumber/protocol/operator";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
+import { BURST_RUNS } from "../src/guard/bounds.js";
 import {
   ALARM_WINDOW_MS,
   type AlarmSubject,
@@ -14,7 +15,6 @@ import {
   UNUSED_RUNS_MIN,
   USED_SHARES,
 } from "../src/status/alarms.js";
-import { BURST_RUNS } from "../src/guard/bounds.js";
 import { DAY_MS, HOUR_MS, type LeaseWords, leasesInARow, MINUTE_MS, NOW_MS, recordOf } from "./ledger-for-capacity.js";
 
 const YEAR_MS = 365 * DAY_MS;

@@ -3,15 +3,21 @@ import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
 import type { AlarmSeverity } from "@callnumber/protocol/operator";
 import type { ErrorCode, LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { AlarmsWatch } from "../src/alarms-watch.js";
-import { capacityOf } from "../src/status/capacity.js";
-import { holderUses, LIVE_MS, WASTED_BELOW_NUMBERS } from "../src/capacity-holders.js";
-import { LOOK_LEASES_MAX, type Look, lookBack } from "../src/capacity-look.js";
-import { CapacityReader, KEPT_MS } from "../src/status/capacity-reader.js";
 import { CoordinatorError } from "../src/errors.js";
-import { lineAt, whenLineReaches } from "../src/guard/line.js";
+import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { Log } from "../src/log.js";
-import { runSpaceOf } from "../src/run-space.js";
+import { AlarmsWatch } from "../src/status/alarms.js";
+import {
+  capacityOf,
+  holderUses,
+  LIVE_MS,
+  type Look,
+  recentLeases,
+  WASTED_BELOW_NUMBERS,
+  WINDOW_LEASES_MAX,
+} from "../src/status/capacity.js";
+import { CapacityReader, KEPT_MS } from "../src/status/capacity-reader.js";
+import { runSpaceOf } from "../src/status/status.js";
 import { parseStoreId } from "../src/store-id.js";
 import {
   DAY_MS,
@@ -39,9 +45,9 @@ describe("the run space", () => {
       runsLeft: RUN_MAX - 300,
       usedShare: 200 / (RUN_MAX - 100),
       callNumbersLeft: (RUN_MAX - 300) * 16_384,
-      roomRuns: lineAt(id, 0, NOW_MS) - 300,
+      roomRuns: ceilingAt(id, 0, NOW_MS) - 300,
       lineRunsPerSecond: 2,
-      lineEndsAtMs: whenLineReaches(id, 0, RUN_MAX),
+      lineEndsAtMs: whenCeilingReaches(id, 0, RUN_MAX),
     });
     expect(runSpaceOf({ ...record, version: 1, highWaterMark: 0 }, NOW_MS)).toMatchObject({
       runsUsed: 0,
@@ -76,13 +82,13 @@ describe("rates", () => {
   });
 
   test("leave out windows with more leases than a look takes, and measure the hour over those that it took", async () => {
-    const [old, fresh] = [50, LOOK_LEASES_MAX];
+    const [old, fresh] = [50, WINDOW_LEASES_MAX];
     const leases = leasesInARow([
       ...Array.from({ length: old }, (): LeaseWords => ({ agoMs: 2 * HOUR_MS })),
       ...Array.from({ length: fresh }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
     ]);
     const { rates, lookedAt } = await capacityFrom(leases);
-    expect(lookedAt).toEqual({ leaseCount: LOOK_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
+    expect(lookedAt).toEqual({ leaseCount: WINDOW_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
     expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: fresh, runsPerDay: fresh * 1_440 }]);
   });
 
@@ -108,7 +114,7 @@ describe("rates", () => {
       leaseOf({ agoMs: MINUTE_MS, version: 1, firstRun: 1, runCount: 7 }),
     ];
     const record = recordOf({ version: 1, highWaterMark: 7, lifeMs: 30 * DAY_MS });
-    const look = await lookBack(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
+    const look = await recentLeases(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
     expect(capacityOf(record, look, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
   });
 
@@ -238,7 +244,7 @@ describe("asking", () => {
       firstLeaseSince: async () => leaseOf({ firstRun: 1 }),
     };
     await readerOf([], { ledger }).capacity("main");
-    expect(asked).toBe(LOOK_LEASES_MAX);
+    expect(asked).toBe(WINDOW_LEASES_MAX);
   });
 });
 

@@ -4,11 +4,11 @@ import type { FastifyInstance } from "fastify";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events/events.js";
+import { RecentEvents } from "../src/events/recent-events.js";
 import { OPEN_DOOR } from "../src/http/access.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { FAILURES } from "../src/http/session-routes.js";
 import { SILENT_LOG } from "../src/log.js";
-import { RecentEvents } from "../src/events/recent-events.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { TokensInHand } from "./tokens-in-hand.js";
 

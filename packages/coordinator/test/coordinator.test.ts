@@ -192,7 +192,7 @@ describe("a coordinator that touches", () => {
     const bounds = { ...SHORT_BOUNDS, touchEveryMs: 5 };
     const coordinator = new Coordinator({ store, name: "test", now, pause, bounds });
     await coordinator.initNamespace(NAMESPACE);
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     return { clock, store, coordinator };
   }
 
@@ -202,7 +202,7 @@ describe("a coordinator that touches", () => {
     await until(async () => (await store.readNamespace(NAMESPACE)).changedAtMs === clock.timeMs);
     store.server.epoch = "second:life:0";
     await until(async () => (await store.readNamespace(NAMESPACE)).highWaterMark > 0);
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     expect(store.stepNames()).toEqual(expect.arrayContaining(["touch", "claim", "confirm"]));
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
   });
@@ -210,7 +210,7 @@ describe("a coordinator that touches", () => {
   test("touches no more when it is told to stop", async () => {
     const { store, coordinator } = await touching();
     await until(async () => store.steps.length > 2);
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     const stepCount = store.steps.length;
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(store.steps.length).toBe(stepCount);
@@ -229,7 +229,7 @@ describe("a coordinator that touches", () => {
     };
     await until(async () => isUnderWay);
     let hasStopped = false;
-    const stopped = coordinator.stopTouching().then(() => {
+    const stopped = coordinator.stopHeartbeat().then(() => {
       hasStopped = true;
     });
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -254,7 +254,7 @@ describe("a coordinator that touches", () => {
     const { storeId } = await store.readNamespace(NAMESPACE);
     await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
     await untilRefused("store_forked");
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
 
     async function untilRefused(code: string): Promise<void> {
       await until(

@@ -7,22 +7,21 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
+import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import type { ObservedKeys, ObservedServer, StepContext } from "../src/guard/checks.js";
 import { decide, isOfAnyStore, type Written } from "../src/guard/decide.js";
-import type { Situation } from "../src/guard/checks.js";
-import type { FoundKeys, FoundServer } from "../src/guard/found.js";
-import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { movedSeal } from "../src/guard/moved-seal.js";
 import {
   checksumOf,
   FORKED_SEAL,
-  type FoundFields,
   GENERATION_MAX,
-  type GuardRecord,
-  keptFields,
+  type NamespaceState,
+  type ObservedFields,
   PHASES,
   readRecord,
+  storedFields,
 } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusal.js";
+import { isRefusal } from "../src/guard/refusals.js";
+import { movedSeal } from "../src/guard/seals.js";
 import type { StepCommand } from "../src/store.js";
 import { newStoreId, parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
@@ -33,7 +32,7 @@ const storeId = storeIdFrom(1, { initialisedAtMs: NOW_MS, rate: 16 });
 const id = parseStoreId(storeId) as StoreIdFields;
 const commands = commandsFor(storeId);
 const EPOCH = "process:replication:0";
-const record: GuardRecord = {
+const record: NamespaceState = {
   namespace: NAMESPACE,
   storeId,
   id,
@@ -49,15 +48,15 @@ const record: GuardRecord = {
 };
 
 interface Odd {
-  readonly record?: Partial<GuardRecord>;
-  readonly keys?: Partial<FoundKeys>;
-  readonly server?: Partial<FoundServer>;
+  readonly record?: Partial<NamespaceState>;
+  readonly keys?: Partial<ObservedKeys>;
+  readonly server?: Partial<ObservedServer>;
   readonly nowMs?: number;
 }
 
-function situationOf(odd: Odd): Situation {
+function situationOf(odd: Odd): StepContext {
   const { nowMs = NOW_MS } = odd;
-  const fields = keptFields({ ...record, ...odd.record });
+  const fields = storedFields({ ...record, ...odd.record });
   const keys = { record: "hash", fields, expires: false, ledger: "stream", ledgerMark: 0, holders: "hash" } as const;
   const server = { timeMs: nowMs, role: "master", epoch: EPOCH, connectedReplicas: 0 };
   return {
@@ -75,7 +74,7 @@ function decided(step: StepCommand, odd: Odd = {}): string | Written {
   return isRefusal(answer) ? `${answer.word} ${answer.detail}` : answer;
 }
 
-function written(step: StepCommand, odd: Odd = {}): GuardRecord {
+function written(step: StepCommand, odd: Odd = {}): NamespaceState {
   const answer = decided(step, odd);
   if (typeof answer === "string") expect.fail(answer);
   return answer.record;
@@ -167,7 +166,7 @@ describe("a lease", () => {
   });
 
   test("gets one run where the share is less, and none at the line, with the time to wait", () => {
-    const line = lineAt(id, 0, NOW_MS);
+    const line = ceilingAt(id, 0, NOW_MS);
     expect(decided(commands.lease({ runCount: 3 }), { record: { mark: line - 1 } })).toMatchObject({ runCount: 1 });
     expect(decided(commands.lease(), { record: { mark: line } })).toBe("AHEAD 63");
     expect(decided(commands.lease(), { record: { mark: line }, server: { timeMs: NOW_MS - 5 } })).toBe("AHEAD 68");
@@ -188,7 +187,7 @@ describe("a lease", () => {
 });
 
 describe("a jump", () => {
-  const target = lineAt(id, 0, NOW_MS + 2 * epsMs);
+  const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
   const claimed = { phase: PHASES.claimed };
 
   test("begins with a claim on the generation that was seen, above all that are known, in the server's epoch", () => {
@@ -211,7 +210,7 @@ describe("a jump", () => {
   });
 
   test("is refused onto the last run, behind which nothing could be leased", () => {
-    const endMs = whenLineReaches(id, 0, RUN_MAX) - 2 * epsMs;
+    const endMs = whenCeilingReaches(id, 0, RUN_MAX) - 2 * epsMs;
     const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
     expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
     expect(written(commands.confirm(3), at(endMs - 1)).mark).toBe(RUN_MAX - 1);
@@ -239,7 +238,7 @@ describe("a move", () => {
 });
 
 describe("a recovery", () => {
-  const target = lineAt(id, 0, NOW_MS + 2 * epsMs);
+  const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
 
   test("keeps the record of its store, on the line, claimed, in a generation above all that are known", () => {
     const recovered = { ...record, mark: target, generation: NOW_MS, phase: PHASES.claimed };
@@ -265,7 +264,7 @@ describe("a recovery", () => {
     const other = storeIdFrom(2);
     expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
     expect(decided(commandsFor(other).recover())).toBe(`FOREIGN ${storeId}`);
-    const damaged = { ...keptFields(record), k: "0" };
+    const damaged = { ...storedFields(record), k: "0" };
     expect(decided(commandsFor(other).recover(), { keys: { fields: damaged } })).toBe(`FOREIGN ${storeId}`);
     expect(decided(commands.recover(), { keys: { fields: damaged } })).toBeTypeOf("object");
     expect(decided(commands.recover(), { keys: { fields: { ...damaged, v: "3" } } })).toBe("VERSION 3");
@@ -289,7 +288,7 @@ describe("a recovery", () => {
   test("goes on in the greatest version that is known, and not beyond the last", () => {
     const later = { nowMs: NOW_MS + 1e11 };
     const floor = ledgerIdOf(1, 5);
-    const line = lineAt(id, 1, later.nowMs + 2 * epsMs);
+    const line = ceilingAt(id, 1, later.nowMs + 2 * epsMs);
     const changed = { record: { changedAtMs: later.nowMs } };
     expect(written(commands.recover({ floor }), { ...later, ...changed })).toMatchObject({ version: 1, mark: line });
     const gone = { ...later, keys: { record: "none", ledgerMark: floor } } as const;
@@ -302,7 +301,7 @@ describe("a recovery", () => {
     const gone = { keys: { record: "none" } } as const;
     expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
       version: 1,
-      mark: lineAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
+      mark: ceilingAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
     });
   });
 });
@@ -361,12 +360,12 @@ describe("the next version", () => {
 });
 
 describe("a record", () => {
-  const good = keptFields(record);
-  const wordOf = (fields: FoundFields, namespace = NAMESPACE) => {
+  const good = storedFields(record);
+  const wordOf = (fields: ObservedFields, namespace = NAMESPACE) => {
     const read = readRecord(fields, namespace);
     return isRefusal(read) ? `${read.word} ${read.detail}` : read;
   };
-  const changed = (own: FoundFields) => {
+  const changed = (own: ObservedFields) => {
     const { k: _, ...fields } = { ...good, ...own };
     return wordOf({ ...fields, k: checksumOf(fields) });
   };

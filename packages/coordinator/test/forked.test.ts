@@ -3,7 +3,7 @@
  * Guarantees: G7 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
-import { receiptOf } from "../src/guard/receipt.js";
+import { receiptOf } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";

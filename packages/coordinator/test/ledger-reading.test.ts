@@ -4,9 +4,8 @@ import { type KnownRunState, type LedgerEntry, ledgerIdOf } from "@callnumber/pr
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
-import { exportedSteps } from "../src/ledger-export.js";
-import type { LedgerFilter } from "../src/ledger-filter.js";
-import { ledgerPage } from "../src/ledger/read-ledger.js";
+import type { LedgerFilter } from "../src/ledger/read-ledger.js";
+import { exportedSteps, ledgerPage } from "../src/ledger/read-ledger.js";
 import type { LedgerReader, Retention } from "../src/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";

@@ -10,7 +10,7 @@ import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
-import { LedgerFiles } from "../src/retention/ledger-files.js";
+import { LedgerFiles } from "../src/retention/ledger-trimmer.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/store.js";
 import { MemoryStore } from "../src/stores/memory-store.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";

@@ -4,9 +4,8 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { LineWatch } from "../src/guard/ceiling.js";
-import { RecoveryReport } from "../src/guard/recovery-report.js";
+import { CeilingMonitor, ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import { RecoveryReport } from "../src/guard/guard-state.js";
 import type { Log } from "../src/log.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { storeIdFrom } from "./commands-for-test.js";
@@ -15,8 +14,8 @@ const BEGIN_MS = 1_795_000_000_000;
 const storeId = storeIdFrom(100, { initialisedAtMs: BEGIN_MS, rate: 4 });
 const id = parseStoreId(storeId) as StoreIdFields;
 
-function watchAt(clock: { nowMs: number }): LineWatch {
-  return new LineWatch({ namespace: "main", bounds: DEFAULT_BOUNDS, now: () => clock.nowMs });
+function watchAt(clock: { nowMs: number }): CeilingMonitor {
+  return new CeilingMonitor({ namespace: "main", bounds: DEFAULT_BOUNDS, now: () => clock.nowMs });
 }
 
 const atLine = (retryAfterMs?: number) =>
@@ -24,18 +23,20 @@ const atLine = (retryAfterMs?: number) =>
 
 describe("the clock line", () => {
   test("begins a burst above the first run, rises by the rate, and each instant is the first of its run", () => {
-    expect(lineAt(id, 0, BEGIN_MS)).toBe(100 + BURST_RUNS);
-    expect([249, 250, 1_000].map((ms) => lineAt(id, 0, BEGIN_MS + ms) - lineAt(id, 0, BEGIN_MS))).toEqual([0, 1, 4]);
+    expect(ceilingAt(id, 0, BEGIN_MS)).toBe(100 + BURST_RUNS);
+    expect([249, 250, 1_000].map((ms) => ceilingAt(id, 0, BEGIN_MS + ms) - ceilingAt(id, 0, BEGIN_MS))).toEqual([
+      0, 1, 4,
+    ]);
     for (const run of [100 + BURST_RUNS, 70_000, RUN_MAX]) {
-      const ms = whenLineReaches(id, 0, run);
-      expect([lineAt(id, 0, ms), lineAt(id, 0, ms - 1)]).toEqual([run, run - 1]);
+      const ms = whenCeilingReaches(id, 0, run);
+      expect([ceilingAt(id, 0, ms), ceilingAt(id, 0, ms - 1)]).toEqual([run, run - 1]);
     }
   });
 
   test("of the next version begins where that of the one before ends, at run 1", () => {
-    const endMs = whenLineReaches(id, 0, RUN_MAX);
-    expect(lineAt(id, 1, endMs)).toBe(1 + BURST_RUNS);
-    expect(whenLineReaches(id, 2, 1 + BURST_RUNS)).toBe(whenLineReaches(id, 1, RUN_MAX));
+    const endMs = whenCeilingReaches(id, 0, RUN_MAX);
+    expect(ceilingAt(id, 1, endMs)).toBe(1 + BURST_RUNS);
+    expect(whenCeilingReaches(id, 2, 1 + BURST_RUNS)).toBe(whenCeilingReaches(id, 1, RUN_MAX));
   });
 });
 

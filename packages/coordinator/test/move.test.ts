@@ -11,12 +11,11 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { startReplicatedRedis, untilCaughtUp } from "../../../test/redis/replicated-redis.js";
 import { ownServerUnavailable, type RedisServer, sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
-import { movedSeal } from "../src/guard/moved-seal.js";
+import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { NO_WITNESS, type Witness } from "../src/guard/checkpoint.js";
+import { movedSeal } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
-import { moveNamespace } from "../src/operator/move.js";
-import { type MoveOptions, planMove } from "../src/operator/move-plan.js";
+import { type MoveOptions, moveNamespace, planMove } from "../src/operator/move.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import type { NamespaceRecord, Store } from "../src/store.js";
 import { newStoreId } from "../src/store-id.js";
@@ -37,15 +36,15 @@ import { init, lease, recentStoreId, recover, seal, sealTo } from "./steps-for-m
 import { leasesInFiles, RETENTION_DAYS, trimmed } from "./trims.js";
 
 interface MovingOptions extends Partial<Omit<MoveOptions, "target">> {
-  readonly targetWitness?: Witness;
+  readonly targetWitness?: CheckpointFile;
 }
 
 function moving(source: Store, { place }: Place, target: Store, options: MovingOptions = {}): MoveOptions {
-  const { targetWitness = NO_WITNESS, ...more } = options;
+  const { targetWitness = NO_CHECKPOINT_FILE, ...more } = options;
   return {
     store: source,
     namespace: NAMESPACE,
-    witness: NO_WITNESS,
+    witness: NO_CHECKPOINT_FILE,
     bounds: SHORT_BOUNDS,
     nodeCount: 1,
     pageLeaseCount: 3,
@@ -195,7 +194,7 @@ describe("a move is refused, with both stores as they were", () => {
   test("when the target's place is remembered for another store", async () => {
     const stores = await pair();
     const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
-    const targetWitness = { ...NO_WITNESS, read: () => remembered };
+    const targetWitness = { ...NO_CHECKPOINT_FILE, read: () => remembered };
     expect(await refusal(stores, { targetWitness })).toMatchObject({
       code: "namespace_already_initialised",
       message: expect.stringContaining(`the witness folder remembers store ${remembered.storeId} there`),
@@ -392,9 +391,12 @@ describe("after a move", () => {
     const { source, to, target } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
-    const emptied = emptyStore();
-    expect(await moveNamespace(moving(source, to, emptied, { bounds }))).toMatchObject({ storeId, leaseCount: 7 });
-    const after = await leaseQuickly(emptied);
+    const namespaceLost = emptyStore();
+    expect(await moveNamespace(moving(source, to, namespaceLost, { bounds }))).toMatchObject({
+      storeId,
+      leaseCount: 7,
+    });
+    const after = await leaseQuickly(namespaceLost);
     expect(runsOf([after])[0]).toBeGreaterThan(runsOf([before])[0] as number);
   });
 
@@ -402,11 +404,11 @@ describe("after a move", () => {
     const { source, to, target, leases } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
-    const emptied = emptyStore();
+    const namespaceLost = emptyStore();
     const options = {
-      store: emptied,
+      store: namespaceLost,
       namespace: NAMESPACE,
-      witness: NO_WITNESS,
+      witness: NO_CHECKPOINT_FILE,
       bounds,
       storeId,
       // Above the clock line of the new store, in the version before.
@@ -419,7 +421,7 @@ describe("after a move", () => {
     const plan = await planRecovery(options);
     expect(plan.possibleAtMs).toBeNull();
     expect((await recoverNamespace(options, plan)).after).toMatchObject({ version: 1, highWaterMark: plan.target });
-    const runs = runsOf([...leases, before, await leaseQuickly(emptied)]);
+    const runs = runsOf([...leases, before, await leaseQuickly(namespaceLost)]);
     expect(new Set(runs).size).toBe(runs.length);
   });
 

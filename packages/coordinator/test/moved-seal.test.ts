@@ -1,5 +1,6 @@
 /** The seal of a store that was moved: it names where to, nothing lifts it, and it may be set again to hear the quorum. */
 import { afterEach, describe, expect, test } from "vitest";
+import { FORKED_SEAL } from "../src/guard/record.js";
 import {
   isMovedSeal,
   MOVED_SEAL,
@@ -7,8 +8,7 @@ import {
   movedSeal,
   movedToIn,
   textOfMove,
-} from "../src/guard/moved-seal.js";
-import { FORKED_SEAL } from "../src/guard/record.js";
+} from "../src/guard/seals.js";
 import { nextStoreId } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";

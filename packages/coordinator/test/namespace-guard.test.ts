@@ -4,9 +4,9 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
+import { MOVED_SEAL } from "../src/guard/seals.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 

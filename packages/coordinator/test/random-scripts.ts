@@ -4,8 +4,8 @@ import { ledgerIdOf, type NotedState, runOfLedgerId } from "@callnumber/protocol
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
-import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
+import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import type { StepCommand, Store } from "../src/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";

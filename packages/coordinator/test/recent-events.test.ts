@@ -1,9 +1,13 @@
 /** The last events, as they are kept for whoever watches: numbered, bounded, without secrets, floods in sums. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CALLER_EVENTS, EVENTS_PER_SECOND_MAX } from "../src/event-suppressor.js";
-import { EventHub } from "../src/events/events.js";
+import { CALLER_EVENTS, EVENTS_PER_SECOND_MAX, EventHub } from "../src/events/events.js";
+import {
+  CALLER_EVENT_COUNT,
+  NOTABLE_EVENT_COUNT,
+  RECENT_EVENT_COUNT,
+  RecentEvents,
+} from "../src/events/recent-events.js";
 import { SILENT_LOG } from "../src/log.js";
-import { CALLER_EVENT_COUNT, NOTABLE_EVENT_COUNT, RECENT_EVENT_COUNT, RecentEvents } from "../src/events/recent-events.js";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());

@@ -318,9 +318,9 @@ describe("a coordinator", () => {
   test("says of a store in memory that it forgets everything", async () => {
     const { log, events } = keptLog();
     const coordinator = new Coordinator({ store: new MemoryStore(), name: "test", log });
-    onTestFinished(() => coordinator.stopTouching());
+    onTestFinished(() => coordinator.stopHeartbeat());
     await coordinator.initNamespace("main");
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     await coordinator.lease("main", request());
     expect(events).toContainEqual({
       event: "preflight_finding",

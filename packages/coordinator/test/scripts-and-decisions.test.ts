@@ -20,11 +20,10 @@ import {
 import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
+import type { ObservedServer } from "../src/guard/checks.js";
 import { decide, isOfAnyStore } from "../src/guard/decide.js";
-import type { FoundServer } from "../src/guard/found.js";
-import { keptFields, readRecord } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusal.js";
-import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/guard/refusals.js";
+import { readRecord, storedFields } from "../src/guard/record.js";
+import { isRefusal, REFUSAL_RULES, type RefusalCode, refused } from "../src/guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter } from "../src/store.js";
 import { holderJsonOf } from "../src/stores/ledger-entry.js";
 import { recordAfter } from "../src/stores/namespace-record.js";
@@ -45,9 +44,9 @@ const STATE_COUNT_OF_ODD_SERVERS = 100;
 /** Each refusal costs a new connection there. */
 const STATE_COUNT_OF_REPLICA = 10;
 
-const WORDS_OF_REPORTS: ReadonlySet<ScriptWord> = new Set(["NOTLEASED", "NOTHOLDER"]);
+const WORDS_OF_REPORTS: ReadonlySet<RefusalCode> = new Set(["NOTLEASED", "NOTHOLDER"]);
 /** These servers have tests of their own. */
-const WORDS_OF_ODD_SERVERS: ReadonlySet<ScriptWord> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
+const WORDS_OF_ODD_SERVERS: ReadonlySet<RefusalCode> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
 
 const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 }];
 
@@ -61,7 +60,7 @@ afterEach(async () => {
 /** A server to play on, with the steps of the Redis store for each set of bounds. */
 interface Table {
   readonly redis: Redis;
-  readonly server: FoundServer;
+  readonly server: ObservedServer;
   readonly keyPrefix: string;
   readonly steps: ReadonlyMap<Bounds, RedisSteps>;
   /** The coordinator's clock, and the server's as it was read last. */
@@ -75,7 +74,7 @@ type OneServer = RedisAddress & { readonly keyPrefix: string };
 
 async function tableAt(
   address: OneServer,
-  { admin = { ...address, ...TESTER_LOGIN }, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
+  { admin = { ...address, ...TESTER_LOGIN }, asked = {} }: { admin?: OneServer; asked?: Partial<ObservedServer> } = {},
 ): Promise<Table> {
   const redis = connected(admin);
   const clock = { nowMs: 0, serverMs: 0 };
@@ -143,7 +142,7 @@ async function answerOf(
 /** What the decision says of the same situation, and a name for it. */
 function decisionOn(
   { state, command, nowMs }: Play,
-  server: FoundServer,
+  server: ObservedServer,
   bounds: Bounds,
   before: LeftState,
   keys: NamespaceKeys,
@@ -156,7 +155,7 @@ function decisionOn(
   const { record, runCount } = written;
   const { nonce, step } = command;
   const after = recordAfter(record, nonce);
-  const fields = keptFields(record);
+  const fields = storedFields(record);
   mustBeReadable(fields);
   const check = { nonce, role: server.role, epoch: server.epoch, generation: after.generation };
   const aside = step === "recover" ? keysMovedAside(state, keys, nonce) : [];
@@ -227,7 +226,7 @@ describe("the scripts decide as the decisions do", () => {
     const table = await tableAt(address, { admin: { ...address, username, password } });
     await playAll(table, STATE_COUNT);
     if (STATE_COUNT < STATE_COUNT_OF_ALL) return;
-    const words = (Object.keys(SCRIPT_WORDS) as ScriptWord[]).filter(
+    const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
       (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
     );
     expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());

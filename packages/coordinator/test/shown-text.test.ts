@@ -5,25 +5,25 @@ import { anyCharacter } from "../../../test/any-character.js";
 import { labelsInWords } from "../src/cli/print.js";
 import { nameCell } from "../src/cli/table.js";
 import { CoordinatorError } from "../src/errors.js";
-import { shown, visible, visibleJson, visibleLines } from "../src/safe-text.js";
 import { asStoreError } from "../src/stores/redis-errors.js";
 import { factsOf } from "../src/stores/redis-facts.js";
+import { escapeAndShorten, escapeForTerminal, escapeJson, escapeLines } from "../src/text.js";
 
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const anyText = fc.string({ unit: anyCharacter, maxLength: 40 });
 const property = fc.property(anyText, (text) => {
-  expect(visible(text)).not.toMatch(UNPRINTABLE);
-  expect(shown(text, 9)).not.toMatch(UNPRINTABLE);
-  expect(visibleLines(text).replace(/[\n\t]/g, "")).not.toMatch(UNPRINTABLE);
-  expect(visible(visible(text))).toBe(visible(text));
+  expect(escapeForTerminal(text)).not.toMatch(UNPRINTABLE);
+  expect(escapeAndShorten(text, 9)).not.toMatch(UNPRINTABLE);
+  expect(escapeLines(text).replace(/[\n\t]/g, "")).not.toMatch(UNPRINTABLE);
+  expect(escapeForTerminal(escapeForTerminal(text))).toBe(escapeForTerminal(text));
 });
 
 test("no text is shown with a character that acts, hides or turns; what is fit stays as it is", () => {
   fc.assert(property);
-  expect(visible("a\u001b[2J\nb\u{e0041}")).toBe("a\\u{1b}[2J\\u{a}b\\u{e0041}");
-  expect(visibleLines("a\tb\nc\r\u2028")).toBe("a\tb\nc\\u{d}\\u{2028}");
-  expect(visible("Grüße 書架 🎈 ~")).toBe("Grüße 書架 🎈 ~");
-  expect(shown("x".repeat(8_000_000))).toHaveLength(513);
+  expect(escapeForTerminal("a\u001b[2J\nb\u{e0041}")).toBe("a\\u{1b}[2J\\u{a}b\\u{e0041}");
+  expect(escapeLines("a\tb\nc\r\u2028")).toBe("a\tb\nc\\u{d}\\u{2028}");
+  expect(escapeForTerminal("Grüße 書架 🎈 ~")).toBe("Grüße 書架 🎈 ~");
+  expect(escapeAndShorten("x".repeat(8_000_000))).toHaveLength(513);
 });
 
 test("what a store or a server said is made fit where it comes in: for logs and callers, too", () => {
@@ -41,7 +41,7 @@ test("JSON means the same", () => {
   const text = fc.string({ unit: anyCharacter });
   const values = [text, fc.integer(), fc.boolean(), fc.constant(null)];
   const both = fc.property(fc.anything({ key: text, values }), (value) => {
-    const json = visibleJson(JSON.stringify(value, null, 2));
+    const json = escapeJson(JSON.stringify(value, null, 2));
     expect(json.replaceAll("\n", "")).not.toMatch(UNPRINTABLE);
     expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)));
   });

@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/adopt.js";
-import { type GuardRecord, keptFields, PHASES } from "../src/guard/record.js";
+import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const EPS_MS = 2_000;
 const storeId = storeIdFrom(5);
-const record: GuardRecord = {
+const record: NamespaceState = {
   namespace: "main",
   storeId,
   id: parseStoreId(storeId) as StoreIdFields,
@@ -24,7 +24,7 @@ const record: GuardRecord = {
   seal: "-",
 };
 const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000 };
-const mark = restartMarkOf(record, keptFields(record).k, present);
+const mark = restartMarkOf(record, storedFields(record).k, present);
 
 describe("a restart", () => {
   test("is unbroken when the mark says of the record all that it says of itself", () => {
@@ -46,7 +46,7 @@ describe("a restart", () => {
     expect(restartOf(mark, record, { ...present, ...changed }, EPS_MS)).toBe(restart);
   });
 
-  test.each<[string, Partial<GuardRecord>]>([
+  test.each<[string, Partial<NamespaceState>]>([
     ["an older mark", { mark: 699 }],
     ["a later mark", { mark: 701 }],
     ["another version", { version: 0 }],
@@ -66,7 +66,7 @@ describe("a restart", () => {
     ["sealed", PHASES.sealed],
   ])("of a record that is %s is one, however well the mark agrees", (_, phase) => {
     const closed = { ...record, phase };
-    expect(restartOf(restartMarkOf(closed, keptFields(closed).k, present), closed, present, EPS_MS)).toBe("not_open");
+    expect(restartOf(restartMarkOf(closed, storedFields(closed).k, present), closed, present, EPS_MS)).toBe("not_open");
   });
 
   test.each(["storeId", "namespace", "version", "mark", "generation", "checksum"] as const)(

@@ -1,7 +1,7 @@
 /** A token where it does not belong: what is written down of it, and which names are taken for one. */
 import { describe, expect, test } from "vitest";
+import { holdsToken, withoutTokens } from "../src/text.js";
 import { newToken } from "../src/tokens/token.js";
-import { holdsToken, withoutTokens } from "../src/tokens-in-text.js";
 
 /** Every character as an address may escape it. */
 const escaped = (text: string) => text.replace(/./g, (one) => `%${one.charCodeAt(0).toString(16)}`);

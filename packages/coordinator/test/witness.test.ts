@@ -1,5 +1,5 @@
 /**
- * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
+ * What is remembered outside the store outlives the coordinator: a store that went back, was namespaceLost or replaced is noticed.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { readdirSync, statSync } from "node:fs";
@@ -9,29 +9,29 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import type { KeptFields } from "../src/guard/record.js";
-import { emptied, withMemory } from "../src/guard/refusal-with-memory.js";
 import {
-  DAMAGED,
-  isSameRemembrance,
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  isSameCheckpoint,
   merged,
-  NO_WITNESS,
-  type Remembrance,
-  type Witness,
+  NO_CHECKPOINT_FILE,
 } from "../src/guard/checkpoint.js";
 import {
-  makeWitnessFolder,
-  openWitness,
-  rememberedAt,
-  rememberedNamespaces,
+  checkpointedNamespaces,
+  checkpointsAt,
+  makeCheckpointDirectory,
+  openCheckpointFile,
   type StorePlace,
 } from "../src/guard/checkpoint-file.js";
+import { namespaceLost, withMemory } from "../src/guard/guard-state.js";
+import type { StoredFields } from "../src/guard/record.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
 let folder: string;
-const open: Witness[] = [];
+const open: CheckpointFile[] = [];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "callnumber-witness-"));
@@ -42,14 +42,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): Witness {
-  const witness = openWitness({ folder, place, namespace: NAMESPACE, now: clock.now });
+function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): CheckpointFile {
+  const witness = openCheckpointFile({ folder, place, namespace: NAMESPACE, now: clock.now });
   open.push(witness);
   return witness;
 }
 
 /** A coordinator has leased runs 1 to 10 and is gone; a backup of the store holds run 5. */
-async function afterCoordinator(witness?: (world: World) => Witness) {
+async function afterCoordinator(witness?: (world: World) => CheckpointFile) {
   const world = await newWorld();
   const guard = await guardOn(world, { witness: (witness ?? witnessIn)(world) });
   await leaseOf(guard, { runCount: 5 });
@@ -72,7 +72,7 @@ describe("a store that was restored while no coordinator ran", () => {
   });
 
   test("repeats its runs where nothing was remembered: that is what the witness is for", async () => {
-    const { world, backup } = await afterCoordinator(() => NO_WITNESS);
+    const { world, backup } = await afterCoordinator(() => NO_CHECKPOINT_FILE);
     world.store.restore(backup);
     expect((await leaseOf(await guardOn(world))).firstRun).toBe(6);
   });
@@ -106,19 +106,22 @@ describe("a store that is not there any more", () => {
   const typed = ({ storeId }: World) =>
     `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --floor 10`;
 
-  test("was emptied: leasing ends, and it is said what to type", async () => {
+  test("was namespaceLost: leasing ends, and it is said what to type", async () => {
     const { world } = await afterCoordinator();
     const guard = await guardOn(world, { witness: witnessIn(world) });
     await leaseOf(guard);
     world.store.restore(new Map());
-    const emptied = { code: "store_emptied", message: expect.stringContaining(typed(world).replace(/10$/, "11")) };
-    await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
-    await expect(guard.touch()).rejects.toMatchObject(emptied);
-    await expect(guard.readRecord()).rejects.toMatchObject(emptied);
+    const namespaceLost = {
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world).replace(/10$/, "11")),
+    };
+    await expect(leaseOf(guard)).rejects.toMatchObject(namespaceLost);
+    await expect(guard.touch()).rejects.toMatchObject(namespaceLost);
+    await expect(guard.readRecord()).rejects.toMatchObject(namespaceLost);
     expect(guard.state).toMatchObject({ state: "fenced", code: "store_emptied" });
   });
 
-  test("was emptied while no coordinator ran: the next one knows", async () => {
+  test("was namespaceLost while no coordinator ran: the next one knows", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
@@ -145,7 +148,12 @@ describe("a store that is not there any more", () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     const { now } = world.clock;
-    const coordinator = new Coordinator({ store: world.store, name: "init", now, witnessOf: () => witnessIn(world) });
+    const coordinator = new Coordinator({
+      store: world.store,
+      name: "init",
+      now,
+      checkpointFileOf: () => witnessIn(world),
+    });
     await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject({
       code: "store_emptied",
       message: expect.stringContaining(typed(world)),
@@ -157,7 +165,7 @@ describe("a store that is not there any more", () => {
 describe("a record that can't be read any more", () => {
   const damaged = (world: World) => {
     const [[namespace, fields] = ["", {}]] = [...world.store.backup()];
-    world.store.restore(new Map([[namespace, { ...fields, c: "7" } as KeptFields]]));
+    world.store.restore(new Map([[namespace, { ...fields, c: "7" } as StoredFields]]));
   };
 
   test("is told to an operator with the state, since when, and what is remembered of it", async () => {
@@ -312,8 +320,8 @@ describe("a group of servers", () => {
 describe("the witness folder", () => {
   const place = { group: "store", addresses: ["here"] };
   const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
-  const noteOf = (namespace: string, noted: Partial<Remembrance> = {}, at: StorePlace = place) => {
-    const witness = openWitness({ folder, place: at, namespace });
+  const noteOf = (namespace: string, noted: Partial<Checkpoint> = {}, at: StorePlace = place) => {
+    const witness = openCheckpointFile({ folder, place: at, namespace });
     open.push(witness);
     witness.note({ ...remembrance, ...noted });
     return witness;
@@ -322,30 +330,30 @@ describe("the witness folder", () => {
   test("keeps namespaces apart when one name begins with another and a dot", () => {
     noteOf("lists.old", { storeId: storeIdFrom(9), ledgerId: 99 });
     expect(noteOf("lists").read()).toBeUndefined();
-    expect(openWitness({ folder, place, namespace: "lists" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "lists" }).read()).toEqual(remembrance);
   });
 
   test("lists what it remembers of a place, and makes nothing", () => {
     noteOf("lists.old", { ledgerId: 99 });
     noteOf("main");
     noteOf("other", {}, { ...place, addresses: ["there"] });
-    expect([...rememberedAt(folder, place)].sort()).toEqual([
+    expect([...checkpointsAt(folder, place)].sort()).toEqual([
       ["lists.old", { ...remembrance, ledgerId: 99 }],
       ["main", remembrance],
     ]);
-    expect(rememberedAt(join(folder, "none"), place).size).toBe(0);
+    expect(checkpointsAt(join(folder, "none"), place).size).toBe(0);
     expect(readdirSync(folder)).not.toContain("none");
-    expect([...rememberedNamespaces(folder, place)].sort()).toEqual(["lists.old", "main"]);
-    expect([...rememberedNamespaces(folder, { ...place, group: "another" })]).toEqual([]);
+    expect([...checkpointedNamespaces(folder, place)].sort()).toEqual(["lists.old", "main"]);
+    expect([...checkpointedNamespaces(folder, { ...place, group: "another" })]).toEqual([]);
   });
 
   test("is made for a new store, and names itself where it can't be", async () => {
-    makeWitnessFolder(join(folder, "new"));
+    makeCheckpointDirectory(join(folder, "new"));
     expect(readdirSync(join(folder, "new"))).toEqual([]);
     await writeFile(join(folder, "file"), "");
     for (const act of [
-      (at: string) => makeWitnessFolder(join(at, "in")),
-      (at: string) => rememberedNamespaces(at, place),
+      (at: string) => makeCheckpointDirectory(join(at, "in")),
+      (at: string) => checkpointedNamespaces(at, place),
     ]) {
       expect(() => act(join(folder, "file"))).toThrow(
         expect.objectContaining({ code: "witness_unusable", message: expect.stringContaining(join(folder, "file")) }),
@@ -359,7 +367,7 @@ describe("the witness folder", () => {
     const { size, mode } = statSync(join(folder, name));
     expect([size, mode & 0o777]).toEqual([1_024, 0o600]);
     for (const other of [`x${name}`, `${name}.new`, "notes"]) await writeFile(join(folder, other), "damaged");
-    expect(openWitness({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
   });
 
   test("holds a file that was cut, or has more before or after its line, for damaged", async () => {
@@ -368,18 +376,18 @@ describe("the witness folder", () => {
     const text = await readFile(path, "utf8");
     for (const damaged of ["", text.trimEnd(), `0${text}`, `${text}0`, text.replace('"ledgerId":7', '"ledgerId":8')]) {
       await writeFile(path, damaged);
-      expect(openWitness({ folder, place, namespace: "main" }).read(), damaged.slice(0, 60)).toBe(DAMAGED);
+      expect(openCheckpointFile({ folder, place, namespace: "main" }).read(), damaged.slice(0, 60)).toBe(CORRUPT);
     }
   });
 
   test("lets a witness that noted nothing end without a file, and one that did write its last note once more", async () => {
-    openWitness({ folder, place, namespace: "none" }).close();
+    openCheckpointFile({ folder, place, namespace: "none" }).close();
     expect(readdirSync(folder)).toEqual([]);
     const witness = noteOf("main");
     const path = join(folder, readdirSync(folder)[0] as string);
     await rm(path);
     witness.close();
-    expect(openWitness({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
     await rm(path);
     witness.close();
     expect(readdirSync(folder)).toEqual([]);
@@ -388,7 +396,7 @@ describe("the witness folder", () => {
   test("loses only files that were abandoned for more than an hour, once another has what they say", () => {
     const nowMs = Date.now();
     noteOf("main");
-    const at = (timeMs: number) => openWitness({ folder, place, namespace: "main", now: () => timeMs });
+    const at = (timeMs: number) => openCheckpointFile({ folder, place, namespace: "main", now: () => timeMs });
     at(nowMs + 3_500_000).note(remembrance);
     expect(readdirSync(folder)).toHaveLength(2);
     const later = at(nowMs + 3_700_000);
@@ -416,9 +424,9 @@ describe("what is known of a store", () => {
   });
 
   test("is the same only when store, run and generation are", () => {
-    expect(isSameRemembrance(known, { ...known, nodeCount: 2 })).toBe(true);
+    expect(isSameCheckpoint(known, { ...known, nodeCount: 2 })).toBe(true);
     for (const other of [{ storeId: "b" }, { ledgerId: 8 }, { generation: 4 }]) {
-      expect(isSameRemembrance(known, { ...known, ...other })).toBe(false);
+      expect(isSameCheckpoint(known, { ...known, ...other })).toBe(false);
     }
   });
 });
@@ -444,8 +452,10 @@ describe("refusals with what is remembered", () => {
   });
 
   test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
-    expect(emptied("main", DAMAGED).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
-    expect(emptied("main", remembered).message).toMatch(/run 1073741831 was leased.* --store-id a --floor 1073741831`/);
+    expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
+    expect(namespaceLost("main", remembered).message).toMatch(
+      /run 1073741831 was leased.* --store-id a --floor 1073741831`/,
+    );
   });
 });
 
@@ -485,17 +495,17 @@ describe("a witness", () => {
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     world.clock.timeMs += 2 * 3_600_000;
     const guard = await guardOn(world, { witness: witnessIn(world) });
-    expect(witnessIn(world).read()).toBe(DAMAGED);
+    expect(witnessIn(world).read()).toBe(CORRUPT);
     await leaseAfterJump(world, guard);
-    expect(witnessIn(world).read()).not.toBe(DAMAGED);
+    expect(witnessIn(world).read()).not.toBe(CORRUPT);
   });
 
   test("doubts the store when its file holds what another namespace's does", async () => {
     const { world } = await afterCoordinator();
     const [name = ""] = await readdir(folder);
     await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
-    const other = openWitness({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
-    expect(other.read()).toBe(DAMAGED);
+    const other = openCheckpointFile({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
+    expect(other.read()).toBe(CORRUPT);
     expect(witnessIn(world).read()).toBeUndefined();
   });
 
@@ -533,7 +543,7 @@ describe("a witness", () => {
     const world = await newWorld();
     const witness = witnessIn(world);
     let isFull = false;
-    const note: Witness["note"] = (remembrance) => {
+    const note: CheckpointFile["note"] = (remembrance) => {
       if (isFull) throw new Error("disk full");
       witness.note(remembrance);
     };
@@ -548,8 +558,8 @@ describe("a witness", () => {
 
 describe("leases of the same moment", () => {
   /** Remembers in memory, and tells what it was given. */
-  function listening(note: (remembrance: Remembrance) => void): Witness {
-    return { ...NO_WITNESS, note };
+  function listening(note: (remembrance: Checkpoint) => void): CheckpointFile {
+    return { ...NO_CHECKPOINT_FILE, note };
   }
 
   test("are on file before the first of them leaves the house, all in one writing", async () => {

@@ -210,8 +210,8 @@ export const runsAnswerSchema = z.object({
 const callNumberFields = { version, run, sequence } satisfies Record<keyof CallNumberFields, z.ZodType>;
 /** Query of the call number route. */
 export const inspectQuerySchema = z.strictObject({
-  /** Whether the leases of the same process before and after are looked for, which costs up to 2,000 entries of the ledger. */
-  neighbours: z.enum(["yes", "no"]).default("yes"),
+  /** Whether to search for the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
+  neighbours: z.enum(["yes", "no"]).default("no"),
 });
 
 const hints = z

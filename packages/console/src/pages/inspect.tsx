@@ -98,7 +98,10 @@ function Malformed({ text, error }: { text: string; error: CallNumberError }) {
 
 /** A malformed text is asked for, too: the coordinator knows which leased number it may have been meant for. */
 function Known({ namespace, callNumber }: { namespace: string; callNumber: string }) {
-  const answer = useAnswer<InspectAnswer>(pathOf("callNumber", { namespace, callNumber }), namespace);
+  const answer = useAnswer<InspectAnswer>(
+    `${pathOf("callNumber", { namespace, callNumber })}?neighbours=yes`,
+    namespace,
+  );
   return (
     <section aria-label="What the coordinator knows" class="known">
       <Answered answer={answer} what="answer of the coordinator">

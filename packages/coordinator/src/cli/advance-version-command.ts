@@ -2,8 +2,8 @@
 import { createInterface } from "node:readline/promises";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { Command } from "commander";
+import { CORRUPT } from "../guard/checkpoint.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED } from "../guard/checkpoint.js";
 import { type AdvancePlan, advanceVersion, planAdvance, refusalOf } from "../operator/advance-version.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl } from "../stores/store-url.js";
@@ -58,9 +58,9 @@ async function advance(options: Options, command: Command): Promise<void> {
   const { namespace, witnessFolder, to, json } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: its version never does");
-  const { witnessOf, mustNotBeLost } = memoryOf(address, witnessFolder);
+  const { checkpointFileOf, mustNotBeLost } = memoryOf(address, witnessFolder);
   const { store } = await openStore(address, { create: false, mustNotBeLost });
-  const witness = witnessOf(namespace);
+  const witness = checkpointFileOf(namespace);
   const asked = {
     store,
     namespace,
@@ -108,7 +108,7 @@ function planInWords({ namespace, storeId, found, witnessed, isInDoubt, ...plan 
     `  version            ${version}, of which ${(plan.usedShare * 100).toFixed(3)} % are used`,
     `  the record         mark ${grouped(highWaterMark)}, generation ${generation}, written ${instant(changedAtMs)}`,
     `  the clock line     reached the last run of version ${version} at ${instant(plan.lineEndsAtMs)}`,
-    ...(witnessed === DAMAGED ? ["  the witness        can't be read any more: the store is doubted"] : []),
+    ...(witnessed === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${grouped(plan.givenUpRunCount)} runs, ${grouped(plan.givenUpCallNumberCount)} call numbers, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",

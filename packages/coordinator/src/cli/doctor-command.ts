@@ -5,9 +5,9 @@ import { namespacesAnswerSchema, settingsAnswerSchema } from "@callnumber/protoc
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { CoordinatorError } from "../errors.js";
-import { isMovedSeal } from "../guard/moved-seal.js";
+import { namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
-import { emptied } from "../guard/refusal-with-memory.js";
+import { isMovedSeal } from "../guard/seals.js";
 import { isLoopback } from "../platform/loopback.js";
 import { realPathOf } from "../platform/real-path.js";
 import type { Finding, Store } from "../store.js";
@@ -178,7 +178,7 @@ async function findingsOfRecords(
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(namespaces.map((namespace) => findingsOf(store, namespace)));
   const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
-  const ofLost = lost.map(([namespace, one]) => findingOfFault(emptied(namespace, one), namespace));
+  const ofLost = lost.map(([namespace, one]) => findingOfFault(namespaceLost(namespace, one), namespace));
   return namespaces.length + lost.length > 0 ? [...findings.flat(), ...ofLost] : [NO_NAMESPACE];
 }
 

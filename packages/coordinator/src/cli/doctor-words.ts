@@ -1,8 +1,8 @@
 /** What `doctor` says for people. Pure. */
 import type { Setting, SettingsAnswer } from "@callnumber/protocol/operator";
 import { endInWords, nearEnd } from "../http/certificate-end.js";
-import { shown } from "../safe-text.js";
 import type { Finding } from "../store.js";
+import { escapeAndShorten } from "../text.js";
 import type { AskError } from "./ask-error.js";
 import { instant } from "./print.js";
 
@@ -34,11 +34,11 @@ export interface Examined {
 }
 
 export function otherStore(url: string, served: string): string {
-  return `The coordinator at ${url} serves another store: ${shown(served)}`;
+  return `The coordinator at ${url} serves another store: ${escapeAndShorten(served)}`;
 }
 
 export function examinedInWords({ store, running, isSeenByCoordinator }: Examined): string {
-  return isSeenByCoordinator ? `${shown(store)}, as the coordinator at ${running.url} sees it` : store;
+  return isSeenByCoordinator ? `${escapeAndShorten(store)}, as the coordinator at ${running.url} sees it` : store;
 }
 
 export function findingsInWords(findings: readonly Finding[]): readonly string[] {
@@ -79,7 +79,7 @@ function runningKnown(url: string, answer: SettingsAnswer): readonly string[] {
   const { release, startedAtMs, settings, certificateEndsAtMs } = answer;
   const own = settings.filter(({ from }) => from !== "default");
   return [
-    `the coordinator at ${url}, release ${shown(release)}, has run since ${instant(startedAtMs)} with ${own.length === 0 ? "the default settings" : "the defaults but for:"}`,
+    `the coordinator at ${url}, release ${escapeAndShorten(release)}, has run since ${instant(startedAtMs)} with ${own.length === 0 ? "the default settings" : "the defaults but for:"}`,
     ...settingsInWords(own),
     ...(certificateEndsAtMs === null ? [] : [`TLS certificate: until ${instant(certificateEndsAtMs)}`]),
   ];
@@ -89,7 +89,8 @@ function runningKnown(url: string, answer: SettingsAnswer): readonly string[] {
 function settingsInWords(settings: readonly Setting[]): readonly string[] {
   const width = Math.max(0, ...settings.map(({ name }) => name.length));
   return settings.map(
-    ({ name, value, from }) => `  ${shown(name).padEnd(width)}  ${shown(value ?? "not set")} (${from})`,
+    ({ name, value, from }) =>
+      `  ${escapeAndShorten(name).padEnd(width)}  ${escapeAndShorten(value ?? "not set")} (${from})`,
   );
 }
 

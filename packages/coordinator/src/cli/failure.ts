@@ -2,8 +2,7 @@
  * How a failure is told at the terminal: what happened and its code; a fault of our own with all we know. A token that was given where it
  * does not belong, such as where a file is named, is not repeated.
  */
-import { visibleLines } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import { escapeLines, withoutTokens } from "../text.js";
 import { filled } from "./filled-commands.js";
 import { jsonLine } from "./print.js";
 
@@ -38,11 +37,11 @@ function toldOf(error: unknown, asJson: boolean): string {
   }
   if (!isForeseen) {
     const all = error instanceof Error ? String(error.stack) : String(error);
-    return `callnumber: a fault of our own: ${visibleLines(all)}\n`;
+    return `callnumber: a fault of our own: ${escapeLines(all)}\n`;
   }
   const advice = typeof code === "string" && Object.hasOwn(ADVICE, code) ? `. ${ADVICE[code]}` : "";
   // The lines are our own: what others said was put into one, where it came in.
-  return visibleLines(
+  return escapeLines(
     `callnumber: ${filled(String(message))}${typeof code === "string" ? ` (${code})` : ""}${advice}\n`,
   );
 }

@@ -1,5 +1,5 @@
 /** Passwords and tokens that were typed on the command line, where every user of the machine can read them. */
-import { withoutTokens } from "../tokens-in-text.js";
+import { withoutTokens } from "../text.js";
 
 /** Each keeps what leads to the secret. A password may hold anything, so it ends at the last @ of its word. */
 const SECRETS: readonly RegExp[] = [/(:\/\/[^:@/]*:).*(?=@)/s, /([?&][A-Za-z]*password=)[^&]*/gi];

@@ -79,7 +79,7 @@ async function init(options: Options, command: Command): Promise<void> {
   const { namespace, label: labels = {}, firstRun, rate, nodes, create } = options;
   const address = parseStoreUrl(options.store);
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: there is nothing to init");
-  const { witnessOf, mustNotBeLost, makeFolder } = memoryOf(address, options.witnessFolder);
+  const { checkpointFileOf, mustNotBeLost, makeFolder } = memoryOf(address, options.witnessFolder);
   const mayMake = create ?? command.getOptionValueSource("store") !== "default";
   const { store } = await openStore(address, {
     create: mayMake,
@@ -89,7 +89,7 @@ async function init(options: Options, command: Command): Promise<void> {
     },
   });
   try {
-    const coordinator = new Coordinator({ store, name: command.name(), witnessOf });
+    const coordinator = new Coordinator({ store, name: command.name(), checkpointFileOf });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     if (Object.keys(labels).length > 0) await store.describeNamespace(namespace, labels);
     if (options.json) printJson({ store: describeStore(address), ...told(record), labels });

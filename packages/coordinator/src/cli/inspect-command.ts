@@ -6,8 +6,7 @@ import { type CallNumberHint, type InspectAnswer, pathOf } from "@callnumber/pro
 import { Command } from "commander";
 import { callNumberFieldsIn, canExist, inspectMalformed } from "../inspect/verdicts.js";
 import { READS_AT_ONCE } from "../limits/concurrency-limits.js";
-import { visible } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import { escapeForTerminal, withoutTokens } from "../text.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";
@@ -22,6 +21,7 @@ interface Options {
   readonly tokenFile?: string | undefined;
   readonly namespace: string;
   readonly json?: boolean;
+  readonly neighbors?: boolean;
 }
 
 /** Lines of standard input that are asked about at the same time: a quarter of what a client may have in flight, so that the same token can read something else meanwhile. */
@@ -38,17 +38,25 @@ export function inspectCommand(): Command {
     .addOption(coordinatorOption())
     .addOption(tokenFileOption())
     .addOption(namespaceOption())
+    .option("--neighbors", "Show the leases that the same process got before and after")
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
         "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
     )
-    .action(async (texts: readonly string[], { coordinator, tokenFile, namespace, json = false }: Options) => {
-      const asking = { coordinator, tokenFile, namespace };
-      const isBatch = texts.length === 1 && texts[0] === "-";
-      const allCanExist = isBatch ? await inspectInput(asking, json) : await inspectEach(asking, texts, json);
-      if (!allCanExist) running().exitCode = 1;
-    });
+    .action(
+      async (
+        texts: readonly string[],
+        { coordinator, tokenFile, namespace, json = false, neighbors = false }: Options,
+      ) => {
+        const asking = { coordinator, tokenFile, namespace };
+        const isBatch = texts.length === 1 && texts[0] === "-";
+        const allCanExist = isBatch
+          ? await inspectInput(asking, json)
+          : await inspectEach({ ...asking, withNeighbours: neighbors }, texts, json);
+        if (!allCanExist) running().exitCode = 1;
+      },
+    );
 }
 
 interface Place {
@@ -63,9 +71,9 @@ interface Asking extends Place {
 }
 
 /** Answers whether all of them can exist. */
-async function inspectEach(place: Place, texts: readonly string[], asJson: boolean): Promise<boolean> {
+async function inspectEach(asking: Asking, texts: readonly string[], asJson: boolean): Promise<boolean> {
   const answers: InspectAnswer[] = [];
-  for (const text of texts) answers.push(await inspectText({ ...place, withNeighbours: true }, text));
+  for (const text of texts) answers.push(await inspectText(asking, text));
   if (asJson) printJson(answers);
   else for (const answer of answers) print(inWords(answer));
   return answers.every(canExist);
@@ -115,7 +123,7 @@ async function inspectText(asking: Asking, text: string): Promise<InspectAnswer>
   // It would go into an address.
   const callNumber = withoutTokens(callNumberIn(text) ?? text);
   const ask = () => {
-    const query = withNeighbours ? "" : "?neighbours=no";
+    const query = withNeighbours ? "?neighbours=yes" : "";
     return askCoordinator(asking, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
   };
   const fields = callNumberFieldsIn(callNumber);
@@ -161,9 +169,11 @@ const SLIPS: Readonly<Record<CallNumberHint["slip"], string>> = {
 /** Several lines. */
 function inWords(given: InspectAnswer): string {
   const answer = shownAnswer(given);
-  const lines = [`${visible(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`];
+  const lines = [
+    `${escapeForTerminal(answer.callNumber)}  ${answer.verdict.replaceAll("_", " ")}: ${answer.explanation}`,
+  ];
   if (answer.verdict === "malformed" && answer.position !== null) {
-    lines.push(`${" ".repeat(visible(answer.callNumber.slice(0, answer.position)).length)}^`);
+    lines.push(`${" ".repeat(escapeForTerminal(answer.callNumber.slice(0, answer.position)).length)}^`);
   }
   if ("run" in answer) lines.push(`  version ${answer.version}, run ${answer.run}, sequence ${answer.sequence}`);
   if ("hints" in answer) lines.push(...answer.hints.map((hint) => `  ${hintInWords(hint)}`));
@@ -188,7 +198,7 @@ function tableRow(given: InspectAnswer, width: number): string {
   const { callNumber, verdict } = answer;
   return row(
     {
-      text: visible(callNumber),
+      text: escapeForTerminal(callNumber),
       verdict: verdict.replaceAll("_", " "),
       run: "run" in answer ? String(answer.run) : "",
       sequence: "sequence" in answer ? String(answer.sequence) : "",

@@ -5,8 +5,7 @@ import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { Command } from "commander";
 import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
-import { type Moved, moveNamespace } from "../operator/move.js";
-import { type MovePlan, planMove } from "../operator/move-plan.js";
+import { type Moved, type MovePlan, moveNamespace, planMove } from "../operator/move.js";
 import type { Finding, Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -141,8 +140,8 @@ async function withMove<T>(
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
-  const witness = memoryOf(from, witnessFolder).witnessOf(namespace);
-  const targetWitness = memoryOf(to, witnessFolder).witnessOf(namespace);
+  const witness = memoryOf(from, witnessFolder).checkpointFileOf(namespace);
+  const targetWitness = memoryOf(to, witnessFolder).checkpointFileOf(namespace);
   try {
     const newPlace = { store: target, place: placeOf(to), witness: targetWitness };
     return await act({ store: source, namespace, witness, target: newPlace, nodeCount: nodes });

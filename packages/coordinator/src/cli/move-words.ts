@@ -1,8 +1,7 @@
 /** What `move` says of what it found, what it will do, and what an operator does next. */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { DEFAULT_BOUNDS } from "../guard/bounds.js";
-import type { Moved } from "../operator/move.js";
-import type { MovePlan } from "../operator/move-plan.js";
+import type { Moved, MovePlan } from "../operator/move.js";
 import type { Finding } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { grouped, instant } from "./print.js";

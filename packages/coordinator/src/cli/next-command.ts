@@ -1,8 +1,7 @@
 /** `next`: makes call numbers at the terminal, as an importer would. */
 import { ClientError, createClient, TAKE_COUNT_MAX } from "@callnumber/client";
 import { Command } from "commander";
-import { shown } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import { escapeAndShorten, withoutTokens } from "../text.js";
 import { AskError } from "./ask-error.js";
 import { bearerToken, tokenFileOption } from "./bearer-token.js";
 import { commandIo } from "./command-io.js";
@@ -46,7 +45,7 @@ export function nextCommand(): Command {
         hooks: {
           onCoordinatorAway({ error, attempt }) {
             if (attempt > 1) return;
-            const reason = shown(withoutTokens(error.message));
+            const reason = escapeAndShorten(withoutTokens(error.message));
             stderr.write(`callnumber: ${reason}; trying for ${WAIT_TIMEOUT_MS / 1000} s\n`);
           },
         },

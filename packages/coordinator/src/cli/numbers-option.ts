@@ -4,8 +4,8 @@ import { CallNumberError, decodeCallNumber } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
-import type { Floor } from "../operator/recover-plan.js";
-import { visible } from "../safe-text.js";
+import type { Floor } from "../operator/recover.js";
+import { escapeForTerminal } from "../text.js";
 import { inputLines, linesOf } from "./input-lines.js";
 import { checkedOption } from "./options.js";
 import { grouped } from "./print.js";
@@ -47,13 +47,13 @@ export function numbersOption(): Option {
  * @throws NumbersError `numbers_invalid` when the list can't be read, is empty, or at the first line that is no call number.
  */
 export async function readNumbers(file: string): Promise<ListedNumbers> {
-  const name = file === STANDARD_INPUT ? "standard input" : visible(file);
+  const name = file === STANDARD_INPUT ? "standard input" : escapeForTerminal(file);
   const lines = file === STANDARD_INPUT ? inputLines() : linesOf(createReadStream(file, "utf8"), name);
   try {
     return await listedIn(lines, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    const why = visible((error as Error).message);
+    const why = escapeForTerminal((error as Error).message);
     throw new NumbersError(`can't read the list of call numbers: ${why}. Correct --numbers`, { cause: error });
   }
 }

@@ -2,8 +2,7 @@
  * Standard input to standard output, a line for a line, as fast as a pipe takes it: bytes come and bytes go, one write for all
  * lines of a chunk. A bad line is answered on standard error with its number; the rest goes on, and the exit code tells.
  */
-import { visibleLines } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import { escapeLines, withoutTokens } from "../text.js";
 import { running } from "./command-io.js";
 
 /** What a `quick` answers when the line is none of its own. */
@@ -48,7 +47,7 @@ export async function pipeLines(how: LineAnswers): Promise<void> {
     lineCount += answered.lineCount;
     if (answered.complaints !== "") {
       command.exitCode = 1;
-      stderr.write(visibleLines(withoutTokens(answered.complaints)));
+      stderr.write(escapeLines(withoutTokens(answered.complaints)));
     }
     if (answered.answers.length > 0) await command.write(answered.answers);
   };

@@ -1,11 +1,11 @@
 /** Words and JSON on standard output. Whatever others chose and stands in them does not act on the terminal. */
 import type { Holder } from "@callnumber/protocol/wire";
-import { visibleJson, visibleLines } from "../safe-text.js";
+import { escapeJson, escapeLines } from "../text.js";
 import { commandIo } from "./command-io.js";
 import { filled } from "./filled-commands.js";
 
 export function print(text: string): void {
-  printPainted(visibleLines(filled(text)));
+  printPainted(escapeLines(filled(text)));
 }
 
 /** For what bears our own colours: what others chose was made visible before they came. */
@@ -14,12 +14,12 @@ export function printPainted(text: string): void {
 }
 
 export function printJson(value: unknown): void {
-  printPainted(visibleJson(JSON.stringify(value, withFilled, 2)));
+  printPainted(escapeJson(JSON.stringify(value, withFilled, 2)));
 }
 
 /** JSON in one line. */
 export function jsonLine(value: unknown): string {
-  return visibleJson(JSON.stringify(value, withFilled));
+  return escapeJson(JSON.stringify(value, withFilled));
 }
 
 function withFilled(_: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
 /** All sub-commands and their help. Decides how a failure is told and which exit code it has; the commands do the work. */
 import type { EventEmitter } from "node:events";
 import { Command, CommanderError, type OutputConfiguration } from "commander";
-import { visibleLines } from "../safe-text.js";
+import { escapeLines } from "../text.js";
 import { type CommandIo, running } from "./command-io.js";
 import { failureOf, misuseAsJson } from "./failure.js";
 import { misuseWithoutPasswords, secretsIn } from "./hidden-passwords.js";
@@ -61,7 +61,7 @@ Every command takes --json; failures are then JSON on standard error. Exit codes
 those of status --check are its own.`,
     );
   const asJson = words.includes("--json");
-  const wordsOf = asJson ? misuseAsJson : visibleLines;
+  const wordsOf = asJson ? misuseAsJson : escapeLines;
   const output: OutputConfiguration = {
     writeOut: (text) => void stdout.write(text),
     writeErr: (text) => void stderr.write(text),

@@ -5,10 +5,9 @@ import type { CommandOptions } from "@callnumber/protocol/operator";
 import { Command } from "commander";
 import { z } from "zod";
 import { TOUCH_EVERY_MS } from "../guard/bounds.js";
-import { NO_WITNESS } from "../guard/checkpoint.js";
-import { planRecovery, recoverNamespace } from "../operator/recover.js";
-import type { Floor } from "../operator/recover-plan.js";
-import { refusalOf } from "../operator/recover-refusals.js";
+import { NO_CHECKPOINT_FILE } from "../guard/checkpoint.js";
+import type { Floor } from "../operator/recover.js";
+import { planRecovery, recoverNamespace, refusalOf } from "../operator/recover.js";
 import type { Store } from "../store.js";
 import { openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
@@ -85,7 +84,7 @@ async function recover(options: Options, command: Command): Promise<void> {
   if (numbers !== undefined && !json) stderr.write("Reading the call numbers …\n");
   const listed = numbers === undefined ? undefined : await readNumbers(numbers);
   const { store, isMissing } = await openedOrEmpty(address);
-  const witness = memoryOf(address, witnessFolder).witnessOf(namespace);
+  const witness = memoryOf(address, witnessFolder).checkpointFileOf(namespace);
   let made: Store | undefined;
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
@@ -121,7 +120,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     }
     if (isMissing) {
       // What can't be done leaves no empty store behind.
-      await recoverNamespace({ ...asked, witness: NO_WITNESS }, plan);
+      await recoverNamespace({ ...asked, witness: NO_CHECKPOINT_FILE }, plan);
       made = (await openStore(address, { create: true })).store;
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...asked, store: made ?? store }, plan);

@@ -1,7 +1,7 @@
 /** What a recovery found, would set and would cost, for people and for programs. */
 import { runOfLedgerId } from "@callnumber/protocol/wire";
-import type { RecoverPlan } from "../operator/recover-plan.js";
-import { refusalOf } from "../operator/recover-refusals.js";
+import type { RecoverPlan } from "../operator/recover.js";
+import { refusalOf } from "../operator/recover.js";
 import { type ListedNumbers, numbersInWords } from "./numbers-option.js";
 import { grouped, instant } from "./print.js";
 

@@ -12,7 +12,7 @@ import {
 } from "@callnumber/protocol/wire";
 import { Command, Option } from "commander";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
-import { stateOf } from "../ledger-filter.js";
+import { stateOf } from "../ledger/read-ledger.js";
 import { askCoordinator } from "./ask-coordinator.js";
 import { AskError } from "./ask-error.js";
 import { tokenFileOption } from "./bearer-token.js";

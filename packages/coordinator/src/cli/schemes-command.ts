@@ -3,8 +3,7 @@ import { schemesCommand as mountedCommand } from "@callnumber/schemes/commands";
 import type { Command } from "commander";
 import { holderOfLock, makeLockFile } from "../lock-file.js";
 import { realPathOf } from "../platform/real-path.js";
-import { visibleLines } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import { escapeLines, withoutTokens } from "../text.js";
 import { paintFor } from "./colours.js";
 import { running } from "./command-io.js";
 import { withoutPasswords } from "./hidden-passwords.js";
@@ -18,7 +17,7 @@ export function schemesCommand(): Command {
     call,
     print,
     printPainted,
-    printError: (text) => void call.io.stderr.write(`${visibleLines(text)}\n`),
+    printError: (text) => void call.io.stderr.write(`${escapeLines(text)}\n`),
     printJson,
     jsonLine,
     paint: paintFor(false),

@@ -4,7 +4,7 @@ import type { Setting } from "@callnumber/protocol/operator";
 import { PRINTABLE_PATTERN } from "@callnumber/protocol/wire";
 import { Command, type Option } from "commander";
 import { z } from "zod";
-import { holdsToken } from "../tokens-in-text.js";
+import { holdsToken } from "../text.js";
 import { commandContextOf } from "./command-context.js";
 import { withoutPasswords } from "./hidden-passwords.js";
 import {

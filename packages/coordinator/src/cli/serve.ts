@@ -9,17 +9,15 @@ import {
 } from "@callnumber/protocol/operator";
 import { pino } from "pino";
 import { Coordinator } from "../coordinator.js";
-import { CALLER_EVENTS, EventSuppressor } from "../event-suppressor.js";
-import { EventHub } from "../events/events.js";
+import { CALLER_EVENTS, EventHub, EventSuppressor } from "../events/events.js";
+import { RecentEvents } from "../events/recent-events.js";
 import { filledLine } from "../http/filled-json.js";
 import { createServer } from "../http/server.js";
 import { SILENT_LOG } from "../log.js";
-import { RecentEvents } from "../events/recent-events.js";
-import { LedgerFiles } from "../retention/ledger-files.js";
-import { LedgerTrimmer } from "../retention/ledger-trimmer.js";
-import { visibleJson, visibleLines } from "../safe-text.js";
+import { LedgerFiles, LedgerTrimmer } from "../retention/ledger-trimmer.js";
 import { type OpenStore, openStore } from "../stores/open-store.js";
 import { describeStore, parseStoreUrl, type StoreAddress } from "../stores/store-url.js";
+import { escapeJson, escapeLines } from "../text.js";
 import { running } from "./command-io.js";
 import { untilHungUp } from "./hang-up.js";
 import { announcement } from "./init-command.js";
@@ -63,9 +61,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   const command = running();
   const { stdout, stderr } = command.io;
   // With --json the log alone speaks: it holds the same events.
-  const say: Say = options.json
-    ? () => {}
-    : (text) => stderr.write(`${visibleLines(filledCommands(text, commands))}\n`);
+  const say: Say = options.json ? () => {} : (text) => stderr.write(`${escapeLines(filledCommands(text, commands))}\n`);
   // A terminal that is gone, a disk that is full: nobody is left to be told, and leasing goes on.
   const ignore = () => {};
   stderr.on("error", ignore);
@@ -86,7 +82,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
   command.onEnd(() => destination?.flush());
   const { logLevel = "info", json = false } = options;
   const isText = stdout.isTTY && options.logLevel === undefined && !json;
-  const hooks = { streamWrite: (line: string) => visibleJson(filledLine(line, commands)) };
+  const hooks = { streamWrite: (line: string) => escapeJson(filledLine(line, commands)) };
   const log = isText
     ? terminalLog(say)
     : pino({ level: logLevel, base: { coordinator: options.name }, hooks }, destination?.stream ?? stdout);
@@ -115,7 +111,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       store: opened.store,
       name: options.name,
       log: events,
-      witnessOf: memory.witnessOf,
+      checkpointFileOf: memory.checkpointFileOf,
       remembered: memory.namespaces(),
       overrides: options.accept,
       startLoops: (name) => limits.startLoops(name),
@@ -147,7 +143,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     const { ledgerDir } = options;
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
     const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
@@ -158,7 +154,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     unfollowTls?.();
     await trimmer.stop();
     recent.close();
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     events.info({ reason }, "stop");
   } finally {
     suppressor.close();

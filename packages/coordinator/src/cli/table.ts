@@ -3,7 +3,7 @@
  * important columns are left out. Without a terminal nothing is. Knows nothing of what stands in a table.
  */
 
-import { visible } from "../safe-text.js";
+import { escapeForTerminal } from "../text.js";
 import { type Paint, plain, type Style } from "./colours.js";
 import { shortened, widthOf } from "./text-width.js";
 
@@ -90,7 +90,7 @@ export class Table<Row> {
 
 /** Others may have chosen it: it does not act on a terminal. */
 function textOf(cell: string | number): string {
-  return visible(String(cell));
+  return escapeForTerminal(String(cell));
 }
 
 function fitted<Row>(natural: readonly Place<Row>[], widthMax: number | undefined): readonly Place<Row>[] {

@@ -1,8 +1,8 @@
 /** The log of `serve` for a person at a terminal: warnings and errors as a line of text each. */
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
-import { isDoubt } from "../guard/guard-state.js";
+import { isRecoverable } from "../guard/guard-state.js";
 import type { Log } from "../log.js";
-import { MESSAGE_LENGTH_MAX, shown } from "../safe-text.js";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "../text.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,12 +21,12 @@ function textOf(severity: string, fields: Fields, event: string): string | undef
   const { namespace, explanation } = fields;
   if (event === "jump") return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
   // The recovery that follows at once is logged as a jump, and what stops it as another code.
-  if (event === "in_doubt" && isDoubt(fields)) return undefined;
+  if (event === "in_doubt" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   const { err } = fields;
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;
   const what = causeOf(fields) ?? fieldsInWords(fields);
-  return what === "" ? undefined : `${severity}${where}: ${shown(what, MESSAGE_LENGTH_MAX)} (${event})`;
+  return what === "" ? undefined : `${severity}${where}: ${escapeAndShorten(what, MESSAGE_LENGTH_MAX)} (${event})`;
 }
 
 function causeOf({ explanation, reason, what, remedy }: Fields): string | undefined {

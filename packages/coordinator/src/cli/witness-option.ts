@@ -5,8 +5,13 @@ import { runOfLedgerId } from "@callnumber/protocol/wire";
 import type { Option } from "commander";
 import { z } from "zod";
 import { CoordinatorError } from "../errors.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../guard/checkpoint.js";
-import { makeWitnessFolder, openWitness, rememberedAt, rememberedNamespaces } from "../guard/checkpoint-file.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../guard/checkpoint.js";
+import {
+  checkpointedNamespaces,
+  checkpointsAt,
+  makeCheckpointDirectory,
+  openCheckpointFile,
+} from "../guard/checkpoint-file.js";
 import { describeStore, placeOf, type StoreAddress } from "../stores/store-url.js";
 import { defaultWitnessFolder } from "./default-store.js";
 import { checkedOption, setting } from "./options.js";
@@ -20,11 +25,11 @@ export function witnessFolderOption(): Option {
 
 /** What is remembered of a store, outside it. */
 export interface Memory {
-  readonly witnessOf: (namespace: string) => Witness;
+  readonly checkpointFileOf: (namespace: string) => CheckpointFile;
   /** The namespaces of which something is remembered, also those that the store has lost. Makes nothing, reads no marks. */
   namespaces(): ReadonlySet<string>;
   /** What is remembered, by namespace. Makes nothing. */
-  remembered(): ReadonlyMap<string, Remembrance | typeof DAMAGED>;
+  remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
   /** For a place where there is no store. @throws CoordinatorError `store_missing` when runs of it are remembered. */
   mustNotBeLost(): void;
   /** Makes the folder: a store whose witness can't be written is better not made. @throws CoordinatorError `witness_unusable`. */
@@ -38,7 +43,7 @@ export interface Memory {
 export function memoryOf(address: StoreAddress, folder: string): Memory {
   if (address.kind === "memory") {
     return {
-      witnessOf: () => NO_WITNESS,
+      checkpointFileOf: () => NO_CHECKPOINT_FILE,
       namespaces: () => new Set(),
       remembered: () => new Map(),
       mustNotBeLost: () => {},
@@ -52,20 +57,20 @@ export function memoryOf(address: StoreAddress, folder: string): Memory {
     );
   }
   const place = placeOf(address);
-  const remembered = () => rememberedAt(absolute, place);
+  const remembered = () => checkpointsAt(absolute, place);
   return {
-    witnessOf: (namespace) => openWitness({ folder: absolute, place, namespace }),
-    namespaces: () => rememberedNamespaces(absolute, place),
+    checkpointFileOf: (namespace) => openCheckpointFile({ folder: absolute, place, namespace }),
+    namespaces: () => checkpointedNamespaces(absolute, place),
     remembered,
-    makeFolder: () => makeWitnessFolder(absolute),
+    makeFolder: () => makeCheckpointDirectory(absolute),
     mustNotBeLost: () => {
       for (const [namespace, one] of remembered()) throw lost(address, namespace, one);
     },
   };
 }
 
-function lost(address: StoreAddress, namespace: string, remembered: Remembrance | typeof DAMAGED): CoordinatorError {
-  const isDamaged = remembered === DAMAGED;
+function lost(address: StoreAddress, namespace: string, remembered: Checkpoint | typeof CORRUPT): CoordinatorError {
+  const isDamaged = remembered === CORRUPT;
   const known = isDamaged ? "a run" : `run ${runOfLedgerId(remembered.ledgerId).run}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(

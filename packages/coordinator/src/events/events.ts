@@ -53,3 +53,149 @@ export class EventHub implements Log {
     this.#log[level](told, event);
   }
 }
+
+/** Events that one client can cause as often as it sends requests. The first ones matter to an operator, so they pass. */
+export const CALLER_EVENTS: ReadonlySet<string> = new Set([
+  "refusal",
+  "clocks_disagree",
+  "run_beyond_mark",
+  "burnt",
+  "internal_error",
+  "sign_in",
+  "sign_out",
+]);
+
+/** Of one event and code at one level: a flood of one suppresses no other. */
+export const EVENTS_PER_SECOND_MAX = 20;
+/** By event, code and namespace. Clients invent namespaces, so further sums have none. */
+export const SUMS_PER_SECOND_MAX = 50;
+/** The callers in a sum: a line of the log stays short. */
+export const CALLERS_SHOWN_MAX = 5;
+/** Later callers count in the total only. */
+export const CALLERS_KEPT_MAX = 1_000;
+
+const SECOND_MS = 1_000;
+const SUMS: ReadonlySet<string> = new Set(["leases", "refusals", "repeated"]);
+
+/** Who caused a refusal, as far as that is known. */
+export interface RefusedCaller {
+  /** Of the token in the request. */
+  readonly tokenId?: string | undefined;
+  /** The other end of the connection: a proxy, where there is one. */
+  readonly remoteAddress?: string | undefined;
+}
+
+interface Fields extends RefusedCaller {
+  readonly namespace?: unknown;
+  readonly code?: unknown;
+  readonly runCount?: unknown;
+}
+
+/** The suppressed events of one kind. */
+interface Suppressed {
+  readonly level: EventLevel;
+  readonly of: string;
+  readonly code: unknown;
+  readonly namespace: unknown;
+  readonly events: RefusalSum;
+  runCount: number;
+}
+
+/** The name of the event that sums up others of this name. */
+export function sumNameOf(event: string): string {
+  if (event === "lease") return "leases";
+  return event === "refusal" ? "refusals" : "repeated";
+}
+
+export function isSum(event: string): boolean {
+  return SUMS.has(event);
+}
+
+export class EventSuppressor {
+  readonly #bounded: ReadonlySet<string>;
+  readonly #pass: EventListener;
+  readonly #passedCounts = new Map<string, number>();
+  readonly #sums = new Map<string, Suppressed>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param bounded names of the events that may be suppressed. All others pass. */
+  constructor(bounded: ReadonlySet<string>, pass: EventListener) {
+    this.#bounded = bounded;
+    this.#pass = pass;
+  }
+
+  readonly take: EventListener = (one) => {
+    const { level, event, fields } = one;
+    if (this.#bounded.has(event)) {
+      this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
+      const kind = `${level} ${event} ${(fields as Fields).code}`;
+      const passedCount = this.#passedCounts.get(kind) ?? 0;
+      if (passedCount >= EVENTS_PER_SECOND_MAX) {
+        this.#suppress(one, kind);
+        return;
+      }
+      this.#passedCounts.set(kind, passedCount + 1);
+    }
+    this.#pass(one);
+  };
+
+  /** Passes the sums that are pending, and leaves no timer. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#endSecond();
+  }
+
+  #suppress(one: CoordinatorEvent, kind: string): void {
+    const fields = one.fields as Fields;
+    const sum = this.#sumOf(one, kind, fields.namespace);
+    sum.events.add(fields);
+    if (typeof fields.runCount === "number") sum.runCount += fields.runCount;
+  }
+
+  #sumOf(one: CoordinatorEvent, kind: string, namespace: unknown): Suppressed {
+    const key = `${kind} ${namespace}`;
+    const known = this.#sums.get(key);
+    if (known !== undefined) return known;
+    // Kinds are few.
+    if (namespace !== undefined && this.#sums.size >= SUMS_PER_SECOND_MAX) return this.#sumOf(one, kind, undefined);
+    const { level, event, fields } = one;
+    const { code } = fields as Fields;
+    const sum: Suppressed = { level, of: event, code, namespace, events: new RefusalSum(), runCount: 0 };
+    this.#sums.set(key, sum);
+    return sum;
+  }
+
+  #endSecond(): void {
+    this.#timer = undefined;
+    this.#passedCounts.clear();
+    const sums = [...this.#sums.values()];
+    this.#sums.clear();
+    for (const sum of sums) this.#pass({ level: sum.level, event: sumNameOf(sum.of), fields: fieldsOf(sum) });
+  }
+}
+
+function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object {
+  const told = events.told();
+  if (of === "lease") return { namespace, leaseCount: told.refusalCount, runCount };
+  return of === "refusal" ? { namespace, code, ...told } : { namespace, of, eventCount: told.refusalCount };
+}
+
+/** How many events were suppressed, and the callers that caused most of them, in bounded memory. */
+class RefusalSum {
+  readonly #callers = new Map<string, RefusedCaller & { refusalCount: number }>();
+  #refusalCount = 0;
+
+  add({ tokenId, remoteAddress }: RefusedCaller): void {
+    this.#refusalCount++;
+    const key = `${tokenId ?? ""} ${remoteAddress ?? ""}`;
+    const known = this.#callers.get(key);
+    if (known !== undefined) known.refusalCount++;
+    else if (this.#callers.size < CALLERS_KEPT_MAX) this.#callers.set(key, { tokenId, remoteAddress, refusalCount: 1 });
+  }
+
+  /** Those with most of them. They need not have caused all. */
+  told(): { readonly refusalCount: number; readonly callers: readonly (RefusedCaller & { refusalCount: number })[] } {
+    const most = [...this.#callers.values()].sort((one, other) => other.refusalCount - one.refusalCount);
+    return { refusalCount: this.#refusalCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
+  }
+}

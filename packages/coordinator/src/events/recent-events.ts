@@ -5,8 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
 import { isErrorCode } from "@callnumber/protocol/wire";
-import { CALLER_EVENTS, EventSuppressor, isSum } from "../event-suppressor.js";
-import type { CoordinatorEvent, EventListener } from "./events.js";
+import { CALLER_EVENTS, type CoordinatorEvent, type EventListener, EventSuppressor, isSum } from "./events.js";
 
 /** So many events can be asked for again. */
 export const RECENT_EVENT_COUNT = 500;

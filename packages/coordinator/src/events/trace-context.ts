@@ -5,7 +5,7 @@
  * fifth of a request's CPU), so that the keeping ends when none has come for a while.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { withoutTokens } from "../tokens-in-text.js";
+import { withoutTokens } from "../text.js";
 
 /** As the fields stand on a log line. */
 export interface TraceContext {

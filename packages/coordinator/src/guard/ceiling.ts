@@ -2,11 +2,12 @@
  * What the clock line means for the leases of a namespace now: how many runs are free, for how long leases have been refused there, and
  * when waiting does not help. Decides nothing that a store does not refuse already.
  */
+
+import { RUN_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
+import { parseStoreId, type StoreIdFields } from "../store-id.js";
+import { type Bounds, BURST_RUNS } from "./bounds.js";
 import { refused } from "./refusals.js";
-import { parseStoreId } from "../store-id.js";
-import type { Bounds } from "./bounds.js";
-import { lineAt, whenLineReaches } from "./line.js";
 
 /** Refusals that are further apart are two shortages, ms. */
 const SHORTAGE_GAP_MS = 60_000;
@@ -25,7 +26,7 @@ interface Mark {
   readonly highWaterMark: number;
 }
 
-export class LineWatch {
+export class CeilingMonitor {
   readonly #options: LineWatchOptions;
   /** The first and the latest refusal because all runs up to the line are leased. */
   #shortage: { readonly sinceMs: number; readonly untilMs: number } | undefined;
@@ -42,13 +43,13 @@ export class LineWatch {
 
   roomAbove({ storeId, version, highWaterMark }: Mark): number {
     const id = parseStoreId(storeId);
-    return id === undefined ? 0 : Math.max(lineAt(id, version, this.#options.now()) - highWaterMark, 0);
+    return id === undefined ? 0 : Math.max(ceilingAt(id, version, this.#options.now()) - highWaterMark, 0);
   }
 
   /** Until the line lets the next run through, by this coordinator's clock. */
   waitMsAfter({ storeId, version, highWaterMark }: Mark): number {
     const id = parseStoreId(storeId);
-    return id === undefined ? 0 : Math.max(whenLineReaches(id, version, highWaterMark + 1) - this.#options.now(), 0);
+    return id === undefined ? 0 : Math.max(whenCeilingReaches(id, version, highWaterMark + 1) - this.#options.now(), 0);
   }
 
   /** @throws CoordinatorError `operator_needed` for a mark so far above the line that no clock explains it. */
@@ -74,4 +75,27 @@ export class LineWatch {
   #operatorNeeded(): CoordinatorError {
     return refused("OPERATOR", "line", this.#options.namespace);
   }
+}
+
+/**
+ * The greatest run of a version that may be leased at an instant; may lie beyond the run space, or below its first run.
+ * A version's line begins where the one before has passed the end of its run space: no earlier, so that a store which
+ * forgot that it advanced can't advance onto a lower line.
+ */
+export function ceilingAt(id: StoreIdFields, version: number, timeMs: number): number {
+  return startOf(id, version) + Math.floor(((timeMs - beginOf(id, version)) * id.rate) / 1000) + BURST_RUNS;
+}
+
+/** The first instant at which `lineAt` is at least `run`. */
+export function whenCeilingReaches(id: StoreIdFields, version: number, run: number): number {
+  return beginOf(id, version) + Math.ceil(((run - startOf(id, version) - BURST_RUNS) * 1000) / id.rate);
+}
+
+function startOf({ firstVersion, firstRun }: StoreIdFields, version: number): number {
+  return version === firstVersion ? firstRun : 1;
+}
+
+function beginOf(id: StoreIdFields, version: number): number {
+  if (version <= id.firstVersion) return id.initialisedAtMs;
+  return whenCeilingReaches(id, version - 1, RUN_MAX);
 }

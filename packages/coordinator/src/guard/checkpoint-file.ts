@@ -22,7 +22,7 @@ import {
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateFolder } from "../platform/private-file.js";
-import { DAMAGED, merged, type Remembrance, type Witness } from "./checkpoint.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, merged } from "./checkpoint.js";
 
 const SYNC_EVERY_MS = 5_000;
 /** Files of coordinators that ended so long ago are taken over and removed. */
@@ -55,12 +55,12 @@ export interface WitnessFolderOptions {
  * The witness of a namespace. Makes folder and file when there is something to remember.
  * @throws CoordinatorError `witness_unusable` when the folder can't be read or written.
  */
-export function openWitness({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): Witness {
+export function openCheckpointFile({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): CheckpointFile {
   const at = addressesOf(place);
   const path = join(folder, `${groupOf(place)}.${namespace}.${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
   let hasFile = false;
-  let remembered: Remembrance | undefined;
+  let remembered: Checkpoint | undefined;
   /** Undefined while only a new file will do. */
   let syncedAtMs: number | undefined;
 
@@ -96,7 +96,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     read: () =>
       usable(() => {
         const found = notedHere().map(({ noted }) => noted);
-        if (found.includes(DAMAGED)) return DAMAGED;
+        if (found.includes(CORRUPT)) return CORRUPT;
         const known = (found as Noted[]).map(({ remembrance }) => remembrance);
         mustBeOneStore(known, folder, namespace);
         remembered = known.length === 0 ? undefined : known.reduce(merged);
@@ -110,7 +110,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
     close: () => {
       if (!hasFile) return;
       hasFile = false;
-      usable(() => replaceFile(folder, path, textOf({ namespace, remembrance: remembered as Remembrance, at })));
+      usable(() => replaceFile(folder, path, textOf({ namespace, remembrance: remembered as Checkpoint, at })));
     },
   };
 
@@ -131,7 +131,7 @@ export function openWitness({ folder, place, namespace, now = Date.now }: Witnes
  * The namespaces of which something is remembered at a place, also those that the store there holds no more.
  * @throws CoordinatorError `witness_unusable` when the folder can't be read.
  */
-export function rememberedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
+export function checkpointedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
   const at = addressesOf(place);
   return orUnusable(folder, () => {
     const files = filesIn(folder, place).filter((file) => isOf(notedIn(file), at));
@@ -141,25 +141,25 @@ export function rememberedNamespaces(folder: string, place: StorePlace): Readonl
 
 /**
  * What is remembered of a place, by namespace. Makes nothing.
- * @throws CoordinatorError as `Witness.read`.
+ * @throws CoordinatorError as `CheckpointFile.read`.
  */
-export function rememberedAt(folder: string, place: StorePlace): ReadonlyMap<string, Remembrance | typeof DAMAGED> {
-  const namespaces = [...rememberedNamespaces(folder, place)];
+export function checkpointsAt(folder: string, place: StorePlace): ReadonlyMap<string, Checkpoint | typeof CORRUPT> {
+  const namespaces = [...checkpointedNamespaces(folder, place)];
   const remembered = namespaces.map(
-    (namespace) => [namespace, openWitness({ folder, place, namespace }).read()] as const,
+    (namespace) => [namespace, openCheckpointFile({ folder, place, namespace }).read()] as const,
   );
-  return new Map(remembered.filter((entry): entry is [string, Remembrance | typeof DAMAGED] => entry[1] !== undefined));
+  return new Map(remembered.filter((entry): entry is [string, Checkpoint | typeof CORRUPT] => entry[1] !== undefined));
 }
 
 /** For a new store: one whose witness can't be written is better not made. @throws CoordinatorError `witness_unusable`. */
-export function makeWitnessFolder(folder: string): void {
+export function makeCheckpointDirectory(folder: string): void {
   orUnusable(folder, () => makePrivateFolder(folder));
 }
 
 /** What a file holds: what is remembered, and of which namespace and place. */
 interface Noted {
   readonly namespace: string;
-  readonly remembrance: Remembrance;
+  readonly remembrance: Checkpoint;
   /** Hashes of its addresses. */
   readonly at: readonly string[];
 }
@@ -181,8 +181,8 @@ function addressesOf({ addresses }: StorePlace): readonly string[] {
 }
 
 /** A damaged file does not show where. */
-function isOf(noted: Noted | typeof DAMAGED | undefined, at: readonly string[]): boolean {
-  return noted === DAMAGED || (noted?.at.some((address) => at.includes(address)) ?? false);
+function isOf(noted: Noted | typeof CORRUPT | undefined, at: readonly string[]): boolean {
+  return noted === CORRUPT || (noted?.at.some((address) => at.includes(address)) ?? false);
 }
 
 function shortHash(text: string, digits: number): string {
@@ -196,7 +196,7 @@ function textOf({ namespace, remembrance, at }: Noted): string {
 }
 
 /** What a file holds for its namespace; undefined for a file that was removed meanwhile. */
-function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof DAMAGED {
+function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof CORRUPT {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -205,12 +205,12 @@ function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof DAM
     throw error;
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
-  if (sum !== createHash("sha1").update(json).digest("hex")) return DAMAGED;
-  const { namespace: of, at, ...remembrance } = JSON.parse(json) as Remembrance & Omit<Noted, "remembrance">;
-  return of === namespace ? { namespace, remembrance, at } : DAMAGED;
+  if (sum !== createHash("sha1").update(json).digest("hex")) return CORRUPT;
+  const { namespace: of, at, ...remembrance } = JSON.parse(json) as Checkpoint & Omit<Noted, "remembrance">;
+  return of === namespace ? { namespace, remembrance, at } : CORRUPT;
 }
 
-function mustBeOneStore(known: readonly Remembrance[], folder: string, namespace: string): void {
+function mustBeOneStore(known: readonly Checkpoint[], folder: string, namespace: string): void {
   const storeIds = [...new Set(known.map(({ storeId }) => storeId))];
   if (storeIds.length < 2) return;
   throw new CoordinatorError(

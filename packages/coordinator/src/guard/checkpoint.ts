@@ -5,7 +5,7 @@
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceRecord } from "../store.js";
 
-export interface Remembrance {
+export interface Checkpoint {
   readonly storeId: string;
   /** Ledger id of the greatest run seen. */
   readonly ledgerId: number;
@@ -15,32 +15,32 @@ export interface Remembrance {
 }
 
 /** Something was remembered and can't be read any more: the store is to be doubted. */
-export const DAMAGED = "damaged";
+export const CORRUPT = "damaged";
 
-export interface Witness {
+export interface CheckpointFile {
   /** What was remembered last, by this coordinator or another one on this machine; undefined for nothing. */
-  read(): Remembrance | typeof DAMAGED | undefined;
+  read(): Checkpoint | typeof CORRUPT | undefined;
   /** Keeps it, so that it outlives the process when this returns. */
-  note(remembrance: Remembrance): void;
+  note(remembrance: Checkpoint): void;
   close(): void;
 }
 
 /** For a coordinator that was given no place to remember in. */
-export const NO_WITNESS: Witness = {
+export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
   note: () => {},
   close: () => {},
 };
 
 /** What a record, or a step that has just written it, tells of a store. */
-export function remembranceOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Remembrance {
+export function checkpointOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Checkpoint {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
 }
 
 type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
 
 /** The greater of what is known of one store; of two stores, the first. */
-export function merged(one: Remembrance, other: Remembrance): Remembrance {
+export function merged(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;
   return {
     storeId: one.storeId,
@@ -50,6 +50,6 @@ export function merged(one: Remembrance, other: Remembrance): Remembrance {
   };
 }
 
-export function isSameRemembrance(one: Remembrance, other: Remembrance): boolean {
+export function isSameCheckpoint(one: Checkpoint, other: Checkpoint): boolean {
   return one.storeId === other.storeId && one.ledgerId === other.ledgerId && one.generation === other.generation;
 }

@@ -5,30 +5,29 @@
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
-import type { FoundKeys, FoundServer } from "./found.js";
-import { isMovedSeal, textOfMove } from "./moved-seal.js";
-import { type GuardRecord, PHASES, readRecord } from "./record.js";
-import { isRefusal, type Refusal, refusal } from "./refusal.js";
+import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
+import { isRefusal, type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal, textOfMove } from "./seals.js";
 
 /** All that a decision looks at. */
-export interface Situation {
+export interface StepContext {
   readonly namespace: string;
-  readonly keys: FoundKeys;
-  readonly server: FoundServer;
+  readonly keys: ObservedKeys;
+  readonly server: ObservedServer;
   /** The coordinator's clock. */
   readonly nowMs: number;
   readonly bounds: Pick<Bounds, "epsMs" | "gapMs">;
 }
 
 /**
- * The record, when it is ours, the server is the one to ask, and no clock lies. A record that has `ownSeal` passes, however
+ * The record, when it is checkOwned, the server is the one to ask, and no clock lies. A record that has `ownSeal` passes, however
  * long it was silent: nothing was leased from it meanwhile.
  */
-export function ours(
-  situation: Situation,
+export function checkOwned(
+  situation: StepContext,
   step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
   ownSeal?: string,
-): GuardRecord | Refusal {
+): NamespaceState | Refusal {
   const { keys, namespace } = situation;
   if (keys.record === "none") return refusal("EMPTY", "no record");
   if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
@@ -38,32 +37,32 @@ export function ours(
   const ledgerFault = faultOfLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
   if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
-  const unfit = faultOfServer(situation, record.nodeCount) ?? faultOfClocks(situation);
+  const unfit = checkServer(situation, record.nodeCount) ?? checkClocks(situation);
   if (unfit !== undefined) return unfit;
   if (record.phase === PHASES.sealed) {
     return record.seal === ownSeal ? record : refusalOfSeal(record);
   }
-  return faultOfSilence(situation, record, step.isSilenceAccepted) ?? record;
+  return checkHeartbeat(situation, record, step.isSilenceAccepted) ?? record;
 }
 
 /** The record, when the store still remembers everything, as far as anybody can tell. */
-export function undoubted(
-  situation: Situation,
+export function checkHealthy(
+  situation: StepContext,
   step: {
     readonly storeId: string;
     readonly isSilenceAccepted: boolean;
     readonly floor: number;
     readonly generationMin: number;
   },
-): GuardRecord | Refusal {
-  const record = ours(situation, step);
-  return isRefusal(record) ? record : (faultOfMemory(situation, record, step) ?? record);
+): NamespaceState | Refusal {
+  const record = checkOwned(situation, step);
+  return isRefusal(record) ? record : (checkCheckpoint(situation, record, step) ?? record);
 }
 
-/** What speaks against a record of ours, for a caller who remembers that much. */
-export function faultOfMemory(
-  situation: Situation,
-  record: GuardRecord,
+/** What speaks against a record of checkOwned, for a caller who remembers that much. */
+export function checkCheckpoint(
+  situation: StepContext,
+  record: NamespaceState,
   step: { readonly floor: number; readonly generationMin: number },
 ): Refusal | undefined {
   const { server, bounds, keys } = situation;
@@ -82,27 +81,31 @@ export function faultOfMemory(
   return undefined;
 }
 
-function faultOfLedger({ ledger, holders }: FoundKeys): Refusal | undefined {
+function faultOfLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;
 }
 
-export function faultOfServer({ server }: Situation, nodeCount: number): Refusal | undefined {
+export function checkServer({ server }: StepContext, nodeCount: number): Refusal | undefined {
   if (server.epoch === undefined) return refusal("NOEPOCH", "");
   if (server.role !== "master") return refusal("REPLICA", server.role);
   if (server.connectedReplicas > nodeCount - 1) return refusal("NODES", server.connectedReplicas);
   return undefined;
 }
 
-export function faultOfClocks(situation: Situation): Refusal | undefined {
+export function checkClocks(situation: StepContext): Refusal | undefined {
   const { server, nowMs, bounds } = situation;
   if (Math.abs(server.timeMs - nowMs) > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
   if (clocksOf(situation).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
   return undefined;
 }
 
-export function faultOfSilence(situation: Situation, record: GuardRecord, isAccepted: boolean): Refusal | undefined {
+export function checkHeartbeat(
+  situation: StepContext,
+  record: NamespaceState,
+  isAccepted: boolean,
+): Refusal | undefined {
   const { latestMs } = clocksOf(situation);
   const backMs = record.changedAtMs - situation.bounds.epsMs - latestMs;
   if (backMs > 0) return refusal("CLOCKBACK", backMs);
@@ -110,12 +113,12 @@ export function faultOfSilence(situation: Situation, record: GuardRecord, isAcce
   return silenceMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
 }
 
-function refusalOfSeal({ seal }: GuardRecord): Refusal {
+function refusalOfSeal({ seal }: NamespaceState): Refusal {
   if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
   return refusal("FORKED", 0);
 }
 
-export function clocksOf({ server, nowMs }: Situation): { readonly earliestMs: number; readonly latestMs: number } {
+export function clocksOf({ server, nowMs }: StepContext): { readonly earliestMs: number; readonly latestMs: number } {
   return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
 }
 
@@ -129,6 +132,28 @@ function syncsOf(epoch: string): string {
   return epoch.split(":").slice(2).join(":");
 }
 
-export function markIdOf({ version, mark }: GuardRecord): number {
+export function markIdOf({ version, mark }: NamespaceState): number {
   return ledgerIdOf(version, mark);
+}
+
+export interface ObservedKeys {
+  /** `other`: a key of a type that is not ours. */
+  readonly record: "none" | "hash" | "other";
+  readonly fields: ObservedFields;
+  /** The record has a time to live. */
+  readonly expires: boolean;
+  readonly ledger: "none" | "stream" | "other";
+  /** Ledger id of the newest ledger entry; 0 for none. */
+  readonly ledgerMark: number;
+  readonly holders: "none" | "hash" | "other";
+}
+
+export interface ObservedServer {
+  /** The store's clock. */
+  readonly timeMs: number;
+  /** `master`, or anything else. */
+  readonly role: string;
+  /** One unbroken life of the store, as it is now; undefined when it can't be told. */
+  readonly epoch: string | undefined;
+  readonly connectedReplicas: number;
 }

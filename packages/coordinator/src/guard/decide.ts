@@ -19,32 +19,32 @@ import type {
 } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import { ROOM_SHARE } from "./bounds.js";
+import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
 import {
+  checkCheckpoint,
+  checkClocks,
+  checkHealthy,
+  checkHeartbeat,
+  checkOwned,
+  checkServer,
   clocksOf,
-  faultOfClocks,
-  faultOfMemory,
-  faultOfServer,
-  faultOfSilence,
   markIdOf,
-  ours,
-  type Situation,
-  undoubted,
+  type StepContext,
 } from "./checks.js";
-import { lineAt, whenLineReaches } from "./line.js";
-import { isMovedSeal, movedToIn, textOfMove } from "./moved-seal.js";
-import { type FoundFields, GENERATION_MAX, type GuardRecord, NO_SEAL, PHASES, readRecord } from "./record.js";
-import { isRefusal, type Refusal, refusal } from "./refusal.js";
+import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
+import { isRefusal, type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
 
 /** What to write: the record, and for a lease how many runs up to its mark were granted. */
 export interface Written {
-  readonly record: GuardRecord;
+  readonly record: NamespaceState;
   readonly runCount: number;
 }
 
-type Decide<S extends StepCommand> = (situation: Situation, step: S) => Written | Refusal;
+type Decide<S extends StepCommand> = (situation: StepContext, step: S) => Written | Refusal;
 
 /** The decision on any step. */
-export function decide(situation: Situation, step: StepCommand): Written | Refusal {
+export function decide(situation: StepContext, step: StepCommand): Written | Refusal {
   return (DECISIONS[step.step] as Decide<StepCommand>)(situation, step);
 }
 
@@ -63,28 +63,28 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
  * The runs to grant, computed from the old mark upwards, never back from the new one: a range cut short by the end of the
  * run space would otherwise begin below the mark.
  */
-function decideLease(situation: Situation, step: LeaseStep): Written | Refusal {
-  const record = undoubted(situation, step);
+function decideLease(situation: StepContext, step: LeaseStep): Written | Refusal {
+  const record = checkHealthy(situation, step);
   if (isRefusal(record)) return record;
   if (markIdOf(record) < step.held) return refusal("FORKED", step.held);
   const { id, version, mark } = record;
   if (mark >= RUN_MAX) return refusal("EXHAUSTED", version);
   const { earliestMs } = clocksOf(situation);
-  const room = lineAt(id, version, earliestMs) - mark;
-  if (room < 1) return refusal("AHEAD", whenLineReaches(id, version, mark + 1) - earliestMs);
+  const room = ceilingAt(id, version, earliestMs) - mark;
+  if (room < 1) return refusal("AHEAD", whenCeilingReaches(id, version, mark + 1) - earliestMs);
   const share = Math.max(Math.floor(room / ROOM_SHARE), 1);
   const runCount = Math.min(step.runCount, share, RUN_MAX - mark);
   return { record: { ...touched(record, situation), mark: mark + runCount }, runCount };
 }
 
-function decideTouch(situation: Situation, step: TouchStep): Written | Refusal {
-  const record = undoubted(situation, step);
+function decideTouch(situation: StepContext, step: TouchStep): Written | Refusal {
+  const record = checkHealthy(situation, step);
   return isRefusal(record) ? record : { record: touched(record, situation), runCount: 0 };
 }
 
 /** The first half of a jump. The mark stays: before the quorum has the claim, another node may still lease. */
-function decideClaim(situation: Situation, step: ClaimStep): Written | Refusal {
-  const record = ours(situation, step);
+function decideClaim(situation: StepContext, step: ClaimStep): Written | Refusal {
+  const record = checkOwned(situation, step);
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
   const generation = Math.max(record.generation, step.generationMin) + 1;
@@ -93,8 +93,8 @@ function decideClaim(situation: Situation, step: ClaimStep): Written | Refusal {
 }
 
 /** The second half: onto the line, past everything that could have been leased and forgotten. */
-function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refusal {
-  const record = ours(situation, step);
+function decideConfirm(situation: StepContext, step: ConfirmStep): Written | Refusal {
+  const record = checkOwned(situation, step);
   if (isRefusal(record)) return record;
   const isOurClaim =
     record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === situation.server.epoch;
@@ -108,12 +108,12 @@ function decideConfirm(situation: Situation, step: ConfirmStep): Written | Refus
  * The seal of a move is set again where it is set already: only an answer to this very step proves that the quorum has it. The
  * store that it names leases no version that this one has reached.
  */
-function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
+function decideSeal(situation: StepContext, step: SealStep): Written | Refusal {
   if (isMovedSeal(step.seal)) {
-    const moved = ours(situation, step, step.seal);
+    const moved = checkOwned(situation, step, step.seal);
     if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, situation), runCount: 0 };
   }
-  const record = undoubted(situation, step);
+  const record = checkHealthy(situation, step);
   if (isRefusal(record)) return record;
   const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
   if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
@@ -124,7 +124,7 @@ function decideSeal(situation: Situation, step: SealStep): Written | Refusal {
 }
 
 /** What an operator does when nothing else helps: the record is made anew on the line, and left to be claimed. */
-function decideRecover(situation: Situation, step: RecoverStep): Written | Refusal {
+function decideRecover(situation: StepContext, step: RecoverStep): Written | Refusal {
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
   const { keys } = situation;
@@ -140,7 +140,7 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     }
   }
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
-  const unfit = faultOfServer(situation, nodeCount) ?? faultOfClocks(situation);
+  const unfit = checkServer(situation, nodeCount) ?? checkClocks(situation);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
     // Moved it stays. Only what every other step refuses goes.
@@ -148,12 +148,12 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
     return refusal("MOVED", textOfMove(kept.seal));
   }
   const { latestMs } = clocksOf(situation);
-  const silence = kept === undefined ? undefined : faultOfSilence(situation, kept, step.isSilenceAccepted);
+  const silence = kept === undefined ? undefined : checkHeartbeat(situation, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
   const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
   // A greater one could be written, but never be read again.
   if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
-  const base: GuardRecord = kept ?? {
+  const base: NamespaceState = kept ?? {
     namespace: situation.namespace,
     storeId: step.storeId,
     id,
@@ -188,17 +188,17 @@ function decideRecover(situation: Situation, step: RecoverStep): Written | Refus
 }
 
 /** Whether what stands in place of a record names a store. Else it may be another program's, and is moved aside as a key of another type. */
-export function isOfAnyStore(fields: FoundFields): boolean {
+export function isOfAnyStore(fields: ObservedFields): boolean {
   return parseStoreId(fields["sid"] ?? "") !== undefined;
 }
 
-function decideInit(situation: Situation, step: InitStep): Written | Refusal {
+function decideInit(situation: StepContext, step: InitStep): Written | Refusal {
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
   const { keys, server } = situation;
   if (keys.record !== "none") return refusal("ALREADY", "the record exists");
   if (keys.ledger !== "none") return refusal("CORRUPT", "there is a ledger, but no record");
-  const unfit = faultOfServer(situation, step.nodeCount) ?? faultOfClocks(situation);
+  const unfit = checkServer(situation, step.nodeCount) ?? checkClocks(situation);
   if (unfit !== undefined) return unfit;
   return {
     record: {
@@ -224,15 +224,15 @@ function decideInit(situation: Situation, step: InitStep): Written | Refusal {
  * this version any more, so a store that forgot the advance leases nothing until it has advanced again. A store in doubt may
  * have done so before, and leased: it is left to be claimed, and jumps onto the line of the next version.
  */
-function decideAdvance(situation: Situation, step: AdvanceStep): Written | Refusal {
-  const record = ours(situation, step);
+function decideAdvance(situation: StepContext, step: AdvanceStep): Written | Refusal {
+  const record = checkOwned(situation, step);
   if (isRefusal(record)) return record;
   const { id, version } = record;
   if (version !== step.version) return refusal("RACED", record.generation);
   if (version >= VERSION_MAX) return refusal("EXHAUSTED", version);
-  const earlyMs = whenLineReaches(id, version, RUN_MAX) - clocksOf(situation).earliestMs;
+  const earlyMs = whenCeilingReaches(id, version, RUN_MAX) - clocksOf(situation).earliestMs;
   if (earlyMs > 0) return refusal("EARLY", earlyMs);
-  const fault = faultOfMemory(situation, record, step);
+  const fault = checkCheckpoint(situation, record, step);
   // Which only an operator may judge is no doubt that a jump settles.
   if (fault?.word === "OPERATOR") return fault;
   const generation = Math.max(record.generation, step.generationMin) + 1;
@@ -247,19 +247,19 @@ function refusalOfGeneration(): Refusal {
 }
 
 /** The run to jump to: the line, a little ahead of the later clock. */
-function markAfterJump(situation: Situation, record: GuardRecord, floor: number): number | Refusal {
+function markAfterJump(situation: StepContext, record: NamespaceState, floor: number): number | Refusal {
   const { id, version } = record;
-  const target = lineAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
+  const target = ceilingAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
   // First: whatever is known of a later version, an advance is the way on.
   if (target >= RUN_MAX) return refusal("EXHAUSTED", version);
   const known = Math.max(markIdOf(record), floor, situation.keys.ledgerMark);
   return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
 }
 
-function touched(record: GuardRecord, situation: Situation): GuardRecord {
+function touched(record: NamespaceState, situation: StepContext): NamespaceState {
   return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(situation).latestMs) };
 }
 
-function inEpoch(record: GuardRecord, situation: Situation): GuardRecord {
+function inEpoch(record: NamespaceState, situation: StepContext): NamespaceState {
   return { ...touched(record, situation), epoch: situation.server.epoch ?? "" };
 }

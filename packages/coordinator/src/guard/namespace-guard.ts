@@ -12,19 +12,24 @@
  */
 import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
 import type { Log } from "../log.js";
-import { refused } from "./refusals.js";
 import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../store.js";
 import type { Bounds } from "./bounds.js";
-import { mustCountOrBurn } from "./burnt.js";
-import { LineWatch } from "./ceiling.js";
-import { ReceiptKey } from "./receipt.js";
-import { FORKED_SEAL } from "./record.js";
-import { RecoveryReport } from "./recovery-report.js";
-import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./guard-state.js";
-import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./checkpoint.js";
+import { CeilingMonitor } from "./ceiling.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, checkpointOf, isSameCheckpoint, merged } from "./checkpoint.js";
+import {
+  activeSince,
+  asEmptied,
+  clearsState,
+  type GuardState,
+  isRecoverable,
+  nextState,
+  RecoveryReport,
+  withMemory,
+} from "./guard-state.js";
+import { FORKED_SEAL, ReceiptKey } from "./record.js";
+import { refused } from "./refusals.js";
+import { freshNonce, verifyOrDiscard } from "./verify-outcome.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
@@ -32,7 +37,7 @@ export interface NamespaceGuardOptions {
   readonly bounds: Bounds;
   readonly now: () => number;
   readonly log: Log;
-  readonly witness: Witness;
+  readonly witness: CheckpointFile;
   /** Waits; a simulation lets its own clock run. */
   readonly pause: (pauseMs: number) => Promise<void>;
   /** 0 to 1; only pauses depend on it. */
@@ -71,7 +76,7 @@ type OwnCommand = { readonly [S in StepCommand as S["step"]]: Own<S> }[StepComma
 
 export class NamespaceGuard {
   readonly #options: NamespaceGuardOptions;
-  #remembered: Remembrance;
+  #remembered: Checkpoint;
   #receiptKey: ReceiptKey;
   #state: GuardState;
   #settling: Promise<void> | undefined;
@@ -85,16 +90,16 @@ export class NamespaceGuard {
   #mustJump = false;
   /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
   #isSilenceAccepted = false;
-  readonly line: LineWatch;
+  readonly line: CeilingMonitor;
   readonly #recovery: RecoveryReport;
 
-  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, record: NamespaceRecord) {
+  private constructor(options: NamespaceGuardOptions, remembered: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
     this.#remembered = remembered;
     this.#receiptKey = new ReceiptKey(record.receiptKey);
-    this.line = new LineWatch(options);
+    this.line = new CeilingMonitor(options);
     this.#recovery = new RecoveryReport(options, this.line, record);
-    this.#state = openSince(options.now());
+    this.#state = activeSince(options.now());
   }
 
   /**
@@ -105,22 +110,22 @@ export class NamespaceGuard {
   static async open(options: NamespaceGuardOptions): Promise<NamespaceGuard> {
     const { store, namespace, witness } = options;
     const found = witness.read();
-    const witnessed = found === DAMAGED ? undefined : found;
+    const witnessed = found === CORRUPT ? undefined : found;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
       throw witnessed === undefined ? error : withMemory(asEmptied(error, namespace, witnessed), witnessed);
     });
     if (witnessed !== undefined && witnessed.storeId !== record.storeId) {
       throw refused("FOREIGN", record.storeId, namespace);
     }
-    const seen = remembranceOf(record);
+    const seen = checkpointOf(record);
     const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
     // A damaged file goes once ours is written: not before the jump, or the start after a kill would believe the store.
-    if (found !== DAMAGED) witness.note(remembered);
+    if (found !== CORRUPT) witness.note(remembered);
     // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
     if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
     const guard = new NamespaceGuard(options, remembered, record);
-    guard.#mustJump = found === DAMAGED;
-    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
+    guard.#mustJump = found === CORRUPT;
+    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameCheckpoint(witnessed, seen);
     return guard;
   }
 
@@ -129,7 +134,7 @@ export class NamespaceGuard {
   }
 
   /** What is remembered: the pin of the store, and a floor for everything it says. */
-  get remembered(): Remembrance {
+  get remembered(): Checkpoint {
     return this.#remembered;
   }
 
@@ -190,7 +195,7 @@ export class NamespaceGuard {
       return await this.readRecord();
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      throw withMemory(error, this.#remembered, stateAfter(error, this.#state, this.#options.now()));
+      throw withMemory(error, this.#remembered, nextState(error, this.#state, this.#options.now()));
     }
   }
 
@@ -215,11 +220,11 @@ export class NamespaceGuard {
         if (this.#mustJump) await this.#jump();
         const outcome = await attempt();
         this.#foreignClaim = undefined;
-        if (endsState(this.#state, outcome.after)) this.#setState(openSince(this.#options.now()));
+        if (clearsState(this.#state, outcome.after)) this.#setState(activeSince(this.#options.now()));
         return outcome;
       } catch (error) {
         if (error instanceof CoordinatorError) this.#noteRefusal(error);
-        if (!isDoubt(error) || tries === SETTLE_TRIES_MAX) throw error;
+        if (!isRecoverable(error) || tries === SETTLE_TRIES_MAX) throw error;
         await this.#settle(error);
       }
     }
@@ -307,7 +312,7 @@ export class NamespaceGuard {
       throw asEmptied(this.line.judged(error), namespace, this.#remembered);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    mustCountOrBurn(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
+    verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
     this.#remember(outcome);
     await this.#noted();
     if (command.step === "touch") this.line.mustBeNear(outcome.after);
@@ -315,7 +320,7 @@ export class NamespaceGuard {
   }
 
   #remember({ after }: Outcome): void {
-    this.#remembered = { ...merged(this.#remembered, remembranceOf(after)), nodeCount: after.nodeCount };
+    this.#remembered = { ...merged(this.#remembered, checkpointOf(after)), nodeCount: after.nodeCount };
     this.#recovery.changedAtMs = after.changedAtMs;
   }
 
@@ -359,7 +364,7 @@ export class NamespaceGuard {
   }
 
   #noteRefusal(error: CoordinatorError): void {
-    this.#setState(stateAfter(error, this.#state, this.#options.now()));
+    this.#setState(nextState(error, this.#state, this.#options.now()));
     if (error.code === "store_forked") this.#forkedAt ??= this.#remembered.generation;
   }
 

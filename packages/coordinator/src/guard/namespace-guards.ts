@@ -2,11 +2,12 @@
  * The guards of all namespaces that a coordinator serves: each is made when it is first asked for, and kept from then on.
  * Knows nothing of who asks.
  */
-import { msSince } from "../elapsed.js";
+
 import { CoordinatorError } from "../errors.js";
+import { msSince } from "../log.js";
+import type { CheckpointFile } from "./checkpoint.js";
+import { activeSince, type GuardState, nextState } from "./guard-state.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
-import { type GuardState, openSince, stateAfter } from "./guard-state.js";
-import type { Witness } from "./checkpoint.js";
 
 type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness"> & {
   /** Names that a witness remembers, and that the store may have lost. */
@@ -21,13 +22,13 @@ export interface RefusedNamespace {
 
 export class NamespaceGuards {
   readonly #options: GuardOptions;
-  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
   readonly #refused = new Map<string, GuardState>();
 
-  constructor(options: GuardOptions, witnessOf: (namespace: string) => Witness) {
+  constructor(options: GuardOptions, checkpointFileOf: (namespace: string) => CheckpointFile) {
     this.#options = options;
-    this.#witnessOf = witnessOf;
+    this.#checkpointFileOf = checkpointFileOf;
   }
 
   /**
@@ -54,7 +55,7 @@ export class NamespaceGuards {
   }
 
   /**
-   * Those that the store lists, and those that it held before it was emptied. A name that is only asked for is none: anybody may
+   * Those that the store lists, and those that it held before it was namespaceLost. A name that is only asked for is none: anybody may
    * invent one. @throws CoordinatorError `store_unavailable`.
    */
   async names(): Promise<ReadonlySet<string>> {
@@ -74,7 +75,7 @@ export class NamespaceGuards {
   }
 
   /** Touches the record of every namespace; never rejects. */
-  async touchAll(): Promise<void> {
+  async heartbeatAll(): Promise<void> {
     const tell = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
     // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
     const namespaces = await this.names().catch(async (error: Error) => {
@@ -119,14 +120,14 @@ export class NamespaceGuards {
       this.#refused.delete(namespace);
       return;
     }
-    const state = stateAfter(error, before ?? openSince(now()), now());
+    const state = nextState(error, before ?? activeSince(now()), now());
     this.#refused.set(namespace, state);
     const { code, explanation } = state;
     if (code !== before?.code) log.warn({ namespace, code, explanation }, state.state);
   }
 
   async #open(namespace: string): Promise<NamespaceGuard> {
-    const witness = this.#witnessOf(namespace);
+    const witness = this.#checkpointFileOf(namespace);
     try {
       return await NamespaceGuard.open({ ...this.#options, namespace, witness });
     } catch (error) {

@@ -6,7 +6,7 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { Finding, Store } from "../store.js";
-import { type GuardState, openSince, stateAfter } from "./guard-state.js";
+import { activeSince, type GuardState, nextState } from "./guard-state.js";
 
 export const PREFLIGHT_EVERY_MS = 60_000;
 
@@ -66,7 +66,7 @@ export class PreflightWatch {
   stateOf(namespace: string): GuardState | undefined {
     const seen = this.#refusalOf(namespace);
     if (seen === undefined) return undefined;
-    return stateAfter(errorFor(seen.finding), openSince(seen.sinceMs), seen.sinceMs);
+    return nextState(errorFor(seen.finding), activeSince(seen.sinceMs), seen.sinceMs);
   }
 
   #refusalOf(namespace: string): { readonly finding: Refusal; readonly sinceMs: number } | undefined {

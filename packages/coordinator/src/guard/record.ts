@@ -3,12 +3,12 @@
  * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
  * Guarantees: G5 (docs/guarantees.md).
  */
-import { createHash } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { parseStoreId, type StoreIdFields } from "../store-id.js";
-import { isMovedSeal } from "./moved-seal.js";
-import { type Refusal, refusal } from "./refusal.js";
+import { type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal } from "./seals.js";
 
 export const SCHEMA = "2";
 
@@ -16,17 +16,17 @@ export const SCHEMA = "2";
 export const RECORD_FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph"] as const;
 
 /** A record as it is kept. `k` is the checksum. */
-export type KeptFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", string>>;
+export type StoredFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", string>>;
 
 /** What a store may hold in place of a record: each field may be missing or wrong. */
-export type FoundFields = Readonly<Partial<Record<string, string>>>;
+export type ObservedFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
 /** In `ph`: no seal · sealed because two copies of the store were met. `movedSeal` makes the third. */
 export const NO_SEAL = "-";
 export const FORKED_SEAL = "forked";
 
-export interface GuardRecord {
+export interface NamespaceState {
   readonly namespace: string;
   readonly storeId: string;
   readonly id: StoreIdFields;
@@ -58,13 +58,13 @@ function wholeIn(text: string | undefined, max: number): number | undefined {
   return number <= max ? number : undefined;
 }
 
-export function checksumOf(fields: FoundFields): string {
+export function checksumOf(fields: ObservedFields): string {
   const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
   return createHash("sha1").update(text).digest("hex");
 }
 
 /** The record in what was found, or the refusal. */
-export function readRecord(found: FoundFields, namespace: string): GuardRecord | Refusal {
+export function readRecord(found: ObservedFields, namespace: string): NamespaceState | Refusal {
   if (found["v"] === undefined) return refusal("CORRUPT", "the record has no schema version");
   if (found["v"] !== SCHEMA) return refusal("VERSION", found["v"]);
   const id = parseStoreId(found["sid"] ?? "");
@@ -111,7 +111,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
 }
 
 /** The fields to keep for a record. */
-export function keptFields(record: GuardRecord): KeptFields {
+export function storedFields(record: NamespaceState): StoredFields {
   const fields = {
     v: SCHEMA,
     ns: record.namespace,
@@ -127,4 +127,30 @@ export function keptFields(record: GuardRecord): KeptFields {
     ph: record.seal,
   };
   return { ...fields, k: checksumOf(fields) };
+}
+
+/** A store's key, read once for many receipts. */
+export class ReceiptKey {
+  readonly #key: KeyObject;
+
+  /** `hex`: as the record keeps it, 32 bytes. */
+  constructor(hex: string) {
+    this.#key = createSecretKey(hex, "hex");
+  }
+
+  /** The receipt of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
+  receiptOf(storeId: string, lastLedgerId: number): string {
+    return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
+  }
+
+  isReceiptOf(receipt: string, storeId: string, lastLedgerId: number): boolean {
+    const expected = Buffer.from(this.receiptOf(storeId, lastLedgerId));
+    const given = Buffer.from(receipt);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
+}
+
+/** One receipt, by a key as the record keeps it. */
+export function receiptOf(receiptKey: string, storeId: string, lastLedgerId: number): string {
+  return new ReceiptKey(receiptKey).receiptOf(storeId, lastLedgerId);
 }

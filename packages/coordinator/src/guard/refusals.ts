@@ -6,11 +6,11 @@ import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { movedToIn } from "./moved-seal.js";
-import { shown } from "../safe-text.js";
+import { escapeAndShorten } from "../text.js";
+import { movedToIn } from "./seals.js";
 
 /** Every word that guard/decide.ts and the scripts of lua/ refuse with. */
-export type ScriptWord =
+export type RefusalCode =
   | "EMPTY"
   | "CORRUPT"
   | "VERSION"
@@ -48,7 +48,7 @@ interface Rule {
 export const STOP_AND_RUN = "stop the coordinator of an embedded store, and run";
 const SETTLES = "The coordinator settles that by itself and jumps past every run that may have been leased";
 
-export const SCRIPT_WORDS: Readonly<Record<ScriptWord, Rule>> = {
+export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   EMPTY: {
     code: "namespace_not_initialised",
     tell: (namespace) =>
@@ -203,16 +203,16 @@ const OPERATOR_REASONS: Readonly<Record<string, string>> = {
   line: "the high-water mark is above the clock line: a clock is behind now, or was far ahead, or another program wrote the record",
 };
 
-export function isScriptWord(word: string): word is ScriptWord {
-  return Object.hasOwn(SCRIPT_WORDS, word);
+export function isRefusalCode(word: string): word is RefusalCode {
+  return Object.hasOwn(REFUSAL_RULES, word);
 }
 
 /** The error for a refusal. `detail` may be what stands in a store: it is cut, so that what to do still stands behind it. */
-export function refused(word: ScriptWord, detail: string, namespace: string): CoordinatorError {
-  const { code, detail: kind, tell } = SCRIPT_WORDS[word];
-  return new CoordinatorError(code, tell(namespace, shown(detail)), {
+export function refused(word: RefusalCode, detail: string, namespace: string): CoordinatorError {
+  const { code, detail: kind, tell } = REFUSAL_RULES[word];
+  return new CoordinatorError(code, tell(namespace, escapeAndShorten(detail)), {
     ...(kind === "generation" ? { generation: Number(detail) } : {}),
-    ...(word === "CORRUPT" ? { fault: shown(detail) } : {}),
+    ...(word === "CORRUPT" ? { fault: escapeAndShorten(detail) } : {}),
     ...(kind === "waitMs" ? { retryAfterMs: Math.max(Number(detail), 1) } : {}),
   });
 }
@@ -227,4 +227,17 @@ export function notLeased(namespace: string, ledgerId: number): CoordinatorError
 
 export function notTheHolder(run: number): CoordinatorError {
   return refused("NOTHOLDER", String(run), "");
+}
+
+export interface Refusal {
+  readonly word: RefusalCode;
+  readonly detail: string;
+}
+
+export function refusal(word: RefusalCode, detail: string | number = ""): Refusal {
+  return { word, detail: String(detail) };
+}
+
+export function isRefusal(answer: object): answer is Refusal {
+  return "word" in answer;
 }

@@ -6,10 +6,9 @@ import { ERROR_RULES, type ErrorAnswer, type ErrorCode, NAMESPACE_PATTERN } from
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
-import type { Log } from "../log.js";
-import { MESSAGE_LENGTH_MAX, shown } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
 import { withinTrace } from "../events/trace-context.js";
+import type { Log } from "../log.js";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX, withoutTokens } from "../text.js";
 import { refusedCaller } from "./refused-caller.js";
 
 const DEFAULT_RETRY_AFTER_MS = 1_000;
@@ -38,7 +37,7 @@ export interface Refusals {
 
 export function refusalsTold(log: Log): Refusals {
   const tellRefusal = ({ code, message: reason }: Refusal, request: FastifyRequest) => {
-    const about = { code, reason: shown(reason), ...aboutOf(request) };
+    const about = { code, reason: escapeAndShorten(reason), ...aboutOf(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
     withinTrace(request.headers, () => log[level](about, "refusal"));
   };
@@ -64,7 +63,7 @@ export function refusalsTold(log: Log): Refusals {
 
 /** What is said of an address may quote it: a caller may have put a token there, or what acts on the terminal of who reads it. */
 function clean(answer: Refusal): Refusal {
-  return { ...answer, message: shown(withoutTokens(answer.message), MESSAGE_LENGTH_MAX) };
+  return { ...answer, message: escapeAndShorten(withoutTokens(answer.message), MESSAGE_LENGTH_MAX) };
 }
 
 /** What was asked, and by whom. */
@@ -109,13 +108,13 @@ function errorAnswerOf(error: unknown): Refusal {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
-    return { code: "invalid_request", message: shown(`${error.validationContext}: ${problems.join("; ")}`) };
+    return { code: "invalid_request", message: escapeAndShorten(`${error.validationContext}: ${problems.join("; ")}`) };
   }
   const { code, statusCode, message } = (error ?? {}) as { code?: string; statusCode?: number; message?: string };
   const known = code !== undefined && Object.hasOwn(FASTIFY_CODES, code) ? FASTIFY_CODES[code] : undefined;
   if (known !== undefined) return { code: known, message: message ?? known };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return { code: "invalid_request", message: shown(message ?? "the request can't be read") };
+    return { code: "invalid_request", message: escapeAndShorten(message ?? "the request can't be read") };
   }
   return { code: "internal_error", message: "the coordinator met a fault of its own; its log says more" };
 }

@@ -4,8 +4,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
-import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
 import type { RecentEvents } from "../events/recent-events.js";
+import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
 import { type Caller, maySee } from "./caller.js";
 import { whenClosed } from "./when-closed.js";
 

@@ -2,7 +2,7 @@
 import type { ExportEnd, ExportFormat } from "@callnumber/protocol/operator";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { stringify } from "csv-stringify/sync";
-import { stateOf } from "../ledger-filter.js";
+import { stateOf } from "../ledger/read-ledger.js";
 
 interface Format {
   readonly contentType: string;

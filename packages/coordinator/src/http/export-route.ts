@@ -8,7 +8,7 @@ import { exportQuerySchema } from "@callnumber/protocol/operator-schemas";
 import { namespaceSchema } from "@callnumber/protocol/schemas";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
-import type { ExportStep } from "../ledger-export.js";
+import type { ExportStep } from "../ledger/read-ledger.js";
 import type { TypedApp } from "./app.js";
 import type { Refusals } from "./error-answer.js";
 import { errorResponses } from "./error-responses.js";

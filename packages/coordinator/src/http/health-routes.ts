@@ -3,7 +3,7 @@ import { ROUTES } from "@callnumber/protocol/wire";
 import { z } from "zod";
 import type { Coordinator } from "../coordinator.js";
 import { CoordinatorError } from "../errors.js";
-import type { Readiness } from "../readiness.js";
+import type { Readiness } from "../status/readiness.js";
 import type { TypedApp } from "./app.js";
 import { type Caller, maySee } from "./caller.js";
 import { errorResponses } from "./error-responses.js";

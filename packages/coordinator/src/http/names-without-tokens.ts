@@ -5,7 +5,7 @@
 import { labelsRequestSchema } from "@callnumber/protocol/operator-schemas";
 import { labelsSchema, leaseRequestSchema } from "@callnumber/protocol/schemas";
 import type { Holder, LeaseRequest } from "@callnumber/protocol/wire";
-import { holdsToken } from "../tokens-in-text.js";
+import { holdsToken } from "../text.js";
 
 const REASON =
   "holds a token, which everybody would read who may look at the ledger; revoke it, and send none but in Authorization";

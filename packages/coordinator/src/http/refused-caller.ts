@@ -1,9 +1,8 @@
 /** Who was refused, for the log: what an operator needs to find them. Never a token; what they said of themselves is made fit to be shown. */
 import { HOLDER_NAME_LENGTH_MAX, HOST_LENGTH_MAX } from "@callnumber/protocol/wire";
 import type { FastifyRequest } from "fastify";
-import type { RefusedCaller } from "../event-suppressor.js";
-import { shown } from "../safe-text.js";
-import { withoutTokens } from "../tokens-in-text.js";
+import type { RefusedCaller } from "../events/events.js";
+import { escapeAndShorten, withoutTokens } from "../text.js";
 
 interface NamedCaller extends RefusedCaller {
   /** As the body names it; undefined where it was not read, or names none. */
@@ -31,5 +30,5 @@ function at(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function toldName(text: string, lengthMax: number): string {
-  return shown(withoutTokens(text).slice(0, lengthMax));
+  return escapeAndShorten(withoutTokens(text).slice(0, lengthMax));
 }

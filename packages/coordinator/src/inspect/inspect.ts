@@ -1,12 +1,14 @@
 /**
- * Asks the ledger what a call number is: which of the six answers it gets (inspection.ts), what it may have been meant for
- * (inspect-slips.ts), and what else its process got (inspect-neighbours.ts). Knows the ledger only as a port.
+ * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (corrections.ts), and on request the other leases of
+ * the same process (neighbors.ts). Knows the ledger only as a port.
  */
 import { CallNumberError } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { isTrimmed } from "../retention/trimmed-leases.js";
+import type { NamespaceRecord, RecordedLedger } from "../store.js";
+import { type Correction, correctionsOf } from "./corrections.js";
 import { neighboursOf } from "./neighbors.js";
-import { type Slip, slipsOf } from "./corrections.js";
 import {
   callNumberFieldsIn,
   canExist,
@@ -16,17 +18,15 @@ import {
   inspectOtherVersion,
   inspectTrimmed,
 } from "./verdicts.js";
-import { isTrimmed } from "../retention/trimmed-leases.js";
-import type { NamespaceRecord, RecordedLedger } from "../store.js";
 
 export interface InspectOptions {
-  /** Whether to look for what the text may have been meant for: up to 16 runs are looked up. Default true. */
+  /** Whether to search for what the text may have been meant for: up to 16 runs are read. Default true. */
   readonly withHints?: boolean;
-  /** Whether to look for the same process's leases: up to 1,000 on each side. Default true. */
+  /** Whether to search for the leases of the same process: up to 1,000 on each side. Default false. */
   readonly withNeighbours?: boolean;
 }
 
-/** Runs that are looked up for one text. */
+/** Runs that are read for the hints of one text. */
 const HINT_COUNT_MAX = 16;
 
 /** @throws CoordinatorError `namespace_not_initialised`, and what else the record is refused with. */
@@ -34,7 +34,7 @@ export async function inspectCallNumber(
   ledger: RecordedLedger,
   namespace: string,
   text: string,
-  { withHints = true, withNeighbours = true }: InspectOptions = {},
+  { withHints = true, withNeighbours = false }: InspectOptions = {},
 ): Promise<InspectAnswer> {
   const subject = { namespace, callNumber: text };
   const fields = callNumberFieldsIn(text);
@@ -45,7 +45,7 @@ export async function inspectCallNumber(
   const numbered = { ...subject, ...fields };
   const ledgerId = ledgerIdOf(fields.version, fields.run);
   const find = () => ledger.findLease(namespace, ledgerId);
-  // Asked together: one round trip to a store that is elsewhere.
+  // Sent together: one round trip to a remote store.
   const [record, found] = await Promise.all([ledger.readNamespace(namespace), find()]);
   if (found === undefined && fields.version > record.version) {
     return inspectOtherVersion(numbered, record, await hintsFor(record));
@@ -63,8 +63,8 @@ export async function inspectCallNumber(
 }
 
 /**
- * Whether a message can have the number; false only when none can. A store that is in doubt may have forgotten leases, and that its
- * version advanced: then nothing above its mark is denied.
+ * Whether a message can have the number; false only when none can. A store that may have rolled back may have lost leases, and that its
+ * version advanced: then nothing above its high-water mark is denied.
  * @throws CoordinatorError as `inspectCallNumber`.
  */
 export async function callNumberCanExist(
@@ -73,7 +73,7 @@ export async function callNumberCanExist(
   namespace: string,
   text: string,
 ): Promise<boolean> {
-  const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false, withNeighbours: false });
+  const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false });
   if (canExist(answer)) return true;
   if (answer.verdict !== "never_leased" && answer.verdict !== "other_version") return false;
   return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.remembered.ledgerId;
@@ -86,18 +86,18 @@ async function hintsOf(
   text: string,
 ): Promise<readonly CallNumberHint[]> {
   const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
-  const slips = slipsOf(text, range, HINT_COUNT_MAX);
-  const leases = await Promise.all(slips.map(({ ledgerId }) => ledger.findLease(record.namespace, ledgerId)));
-  const hints = slips.flatMap((slip, index) => {
+  const corrections = correctionsOf(text, range, HINT_COUNT_MAX);
+  const leases = await Promise.all(corrections.map(({ ledgerId }) => ledger.findLease(record.namespace, ledgerId)));
+  const hints = corrections.flatMap((correction, index) => {
     const lease = leases[index];
-    return lease === undefined ? [] : [hintOf(slip, lease, record.namespace)];
+    return lease === undefined ? [] : [hintOf(correction, lease, record.namespace)];
   });
   return hints.sort((a, b) => a.positions.length - b.positions.length || a.verdict.localeCompare(b.verdict));
 }
 
-function hintOf({ callNumber, slip, positions }: Slip, lease: LedgerEntry, namespace: string): CallNumberHint {
+function hintOf({ callNumber, slip, positions }: Correction, lease: LedgerEntry, namespace: string): CallNumberHint {
   const fields = callNumberFieldsIn(callNumber);
-  if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is spelt like no run`);
+  if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is no call number`);
   const { verdict } = inspectLeased({ namespace, callNumber, ...fields }, lease, null);
   return { callNumber, slip, positions, holder: lease.holder.name, verdict };
 }

@@ -1,18 +1,18 @@
 /**
- * The six answers to "what is this call number?", each with a sentence for people, and whether a message can have it. Pure.
- * The sentences are the same in every place that asks: terminal, HTTP, page.
+ * The verdicts on a call number, each with a sentence for people, and whether a message can have it. Pure. Terminal, HTTP and console show
+ * the same sentences.
  */
-import { CallNumberError, type CallNumberParts, decodeCallNumber } from "@callnumber/protocol/codec";
+import { CallNumberError, type CallNumberParts, decodeCallNumber, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import {
   type CallNumberFields,
   type CallNumberHint,
   type InspectAnswer,
+  type KnownRunState,
   type LeaseNeighbours,
   type LedgerEntry,
   ledgerIdOf,
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
-import { runStateIn } from "../run-state.js";
 import type { NamespaceRecord, Retention } from "../store.js";
 
 interface Subject {
@@ -22,7 +22,7 @@ interface Subject {
 
 export type LeasedAnswer = Extract<InspectAnswer, { readonly lease: LedgerEntry }>;
 
-/** What a text that claims to be a call number says, or why it can't be one. */
+/** Decodes a text, or returns why it is no call number. */
 export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
   try {
     return decodeCallNumber(text);
@@ -127,4 +127,22 @@ function whyNot(state: string, lastSequence: number | null): string {
 
 function reached(lastSequence: number | null): string {
   return lastSequence === null ? "no sequence" : `sequence ${lastSequence}`;
+}
+
+/** What the ledger entry of a lease says about one of its runs. */
+interface RunState {
+  readonly state: KnownRunState;
+  readonly lastSequence: number | null;
+}
+
+/**
+ * A holder uses the runs of a lease in their order: those before the reported one are used up, those after it untouched. A lease
+ * is burnt as a whole.
+ */
+export function runStateIn({ progress }: LedgerEntry, run: number): RunState {
+  if (progress === null) return { state: "unreported", lastSequence: null };
+  if (progress.state === "burnt") return { state: "burnt", lastSequence: null };
+  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
+  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
+  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
 }

@@ -2,13 +2,20 @@
  * Pages through the ledger, newest first, with filters. Knows the plain listing only, so that every store filters the same way,
  * and bounds the work of one page: a rare holder is found by following the cursor.
  */
+
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
-import { LEASE_RUN_COUNT_MAX, type LedgerEntry, type TrimmedLeases } from "@callnumber/protocol/wire";
-import { lastLedgerIdOf } from "./lease-identity.js";
-import { isBefore, isSelective, type LedgerFilter, ledgerIdSince, passes } from "../ledger-filter.js";
+import {
+  type KnownRunState,
+  LEASE_RUN_COUNT_MAX,
+  type LedgerEntry,
+  labelIn,
+  ledgerIdOf,
+  type TrimmedLeases,
+} from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import type { LedgerReader, Retention } from "../store.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
 
 /** Entries looked at for one page at the most. */
 const SCAN_MAX = 10_000;
@@ -33,7 +40,7 @@ export interface LedgerPage {
 export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
   const leases: LedgerEntry[] = [];
   const isWanted = passes(query);
-  let below = await startOf(ledger, namespace, query);
+  let below = await pageStart(ledger, namespace, query);
   for (let looked = 0; looked < SCAN_MAX; ) {
     const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
     const found = await ledger.listLeases(namespace, { belowLedgerId: below, limit });
@@ -61,11 +68,116 @@ function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention
 }
 
 /** Below this ledger id the page begins. */
-async function startOf(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
+async function pageStart(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
   const { cursor, leasedToMs, toRun } = query;
   if (cursor !== undefined) return Number(cursor);
   // The lease that holds the run may end this far above it.
   const aboveRun = toRun === undefined ? ABOVE_ALL_LEDGER_IDS : toRun + LEASE_RUN_COUNT_MAX;
   const tooLate = leasedToMs === undefined ? undefined : await ledgerIdSince(ledger, namespace, leasedToMs);
   return Math.min(aboveRun, tooLate ?? ABOVE_ALL_LEDGER_IDS);
+}
+
+/** A lease must pass all that are given. */
+export interface LedgerFilter {
+  /** Name of the holder. */
+  readonly holder?: string | undefined;
+  readonly host?: string | undefined;
+  /** Labels as `name=value`. */
+  readonly label?: readonly string[] | undefined;
+  /** What the ledger says of the lease as a whole. */
+  readonly state?: KnownRunState | undefined;
+  /** Leased at this time or later. */
+  readonly leasedFromMs?: number | undefined;
+  /** Leased before this time. */
+  readonly leasedToMs?: number | undefined;
+  /** Ledger ids: leases that hold one of these runs. */
+  readonly fromRun?: number | undefined;
+  readonly toRun?: number | undefined;
+}
+
+/** Whether leases are passed over that lie between the bounds: then nobody knows how many must be looked at for one. */
+export function isSelective({ holder, host, label, state }: LedgerFilter): boolean {
+  return [holder, host, label, state].some((given) => given !== undefined);
+}
+
+export function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
+  const { holder, host, state } = filter;
+  const labels = filter.label?.map(labelIn) ?? [];
+  return (entry) =>
+    (holder === undefined || entry.holder.name === holder) &&
+    (host === undefined || entry.holder.host === host) &&
+    labels.every(([name, value]) => Object.hasOwn(entry.holder.labels, name) && entry.holder.labels[name] === value) &&
+    (state === undefined || stateOf(entry) === state) &&
+    !isBefore(filter, entry) &&
+    !isBeyond(filter, entry);
+}
+
+/** That it is older than all that is asked for, and with it every lease before it. */
+export function isBefore({ leasedFromMs = 0, fromRun = 0 }: LedgerFilter, entry: LedgerEntry): boolean {
+  return entry.leasedAtMs < leasedFromMs || lastLedgerIdOf(entry) < fromRun;
+}
+
+/** That it is newer than all that is asked for, and with it every lease after it. */
+export function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): boolean {
+  const { leasedAtMs, version, firstRun } = entry;
+  const isTooLate = leasedToMs !== undefined && leasedAtMs >= leasedToMs;
+  return isTooLate || (toRun !== undefined && ledgerIdOf(version, firstRun) > toRun);
+}
+
+/** What stands in the ledger for the last run of the first lease at a time or later; undefined when there is none. */
+export async function ledgerIdSince(
+  ledger: LedgerReader,
+  namespace: string,
+  timeMs: number,
+): Promise<number | undefined> {
+  const first = await ledger.firstLeaseSince(namespace, timeMs);
+  return first && lastLedgerIdOf(first);
+}
+
+/** What the ledger says of a lease as a whole: its holder's last word. */
+export function stateOf({ progress }: LedgerEntry): KnownRunState {
+  return progress?.state ?? "unreported";
+}
+
+/** Entries read at once: leases wait while a store reads them. */
+const EXPORT_STEP = 100;
+
+export interface ExportStep {
+  /** Those of the step that pass the filter; perhaps none. */
+  readonly leases: readonly LedgerEntry[];
+  /** Ledger id up to which the ledger was looked through. */
+  readonly upToRun: number;
+}
+
+/** Ends at the newest lease there is by then; a lease that is granted meanwhile is in it, or stands above the last `upToRun`. */
+export async function* exportedSteps(
+  ledger: LedgerReader,
+  namespace: string,
+  filter: LedgerFilter,
+): AsyncGenerator<ExportStep, void> {
+  const isWanted = passes(filter);
+  let after = await exportStart(ledger, namespace, filter);
+  while (after !== undefined) {
+    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
+    const end = leases.findIndex((lease) => isBeyond(filter, lease));
+    const within = end < 0 ? leases : leases.slice(0, end);
+    const last = within.at(-1);
+    if (last === undefined) return;
+    after = lastLedgerIdOf(last);
+    yield { leases: within.filter(isWanted), upToRun: after };
+    if (end >= 0) return;
+    await turn();
+  }
+}
+
+/** Above this ledger id it begins; undefined when nothing is as young as is asked for. */
+async function exportStart(
+  ledger: LedgerReader,
+  namespace: string,
+  { fromRun = 0, leasedFromMs }: LedgerFilter,
+): Promise<number | undefined> {
+  const belowRun = Math.max(fromRun - 1, 0);
+  if (leasedFromMs === undefined) return belowRun;
+  const first = await ledgerIdSince(ledger, namespace, leasedFromMs);
+  return first && Math.max(first - 1, belowRun);
 }

@@ -7,18 +7,17 @@
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { USED_SHARES } from "../status/alarms.js";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
-import { mustCount } from "../guard/verify-outcome.js";
+import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED, type Remembrance } from "../guard/checkpoint.js";
 import { refused } from "../guard/refusals.js";
-import { runSpaceOf } from "../run-space.js";
+import { freshNonce, verifyOutcome } from "../guard/verify-outcome.js";
+import { USED_SHARES } from "../status/alarms.js";
+import { runSpaceOf } from "../status/status.js";
 import type { AdvanceStep, NamespaceRecord, Outcome } from "../store.js";
-import type { VerbOptions } from "./open-guard.js";
+import type { OperatorOptions } from "./move.js";
 
-export interface AdvanceOptions extends VerbOptions {
+export interface AdvanceOptions extends OperatorOptions {
   /** The operator gives up what is left of the version. */
   readonly isBeforeItsEnd: boolean;
   /** The operator has looked at the clock: a long silence was only that. */
@@ -30,7 +29,7 @@ export interface AdvancePlan {
   readonly storeId: string;
   /** The record as found. */
   readonly found: NamespaceRecord;
-  readonly witnessed: Remembrance | typeof DAMAGED | undefined;
+  readonly witnessed: Checkpoint | typeof CORRUPT | undefined;
   /** Of the run space of the version, 0 to 1. */
   readonly usedShare: number;
   /** Runs of the version that will never be leased because of it. */
@@ -50,7 +49,7 @@ export async function planAdvance({ store, namespace, witness, now = Date.now }:
   const found = await store.readNamespace(namespace);
   const witnessed = witness.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
-  const remembered = witnessed === DAMAGED ? undefined : witnessed;
+  const remembered = witnessed === CORRUPT ? undefined : witnessed;
   if (remembered !== undefined && remembered.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
@@ -65,7 +64,7 @@ export async function planAdvance({ store, namespace, witness, now = Date.now }:
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
     lineEndsAtMs,
-    isInDoubt: phase === PHASES.claimed || witnessed === DAMAGED || hasGoneBack,
+    isInDoubt: phase === PHASES.claimed || witnessed === CORRUPT || hasGoneBack,
   };
 }
 
@@ -114,7 +113,7 @@ export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan)
     ...floorOf(found, witnessed),
   };
   const outcome = await store.step(namespace, command);
-  mustCount(outcome, command);
+  verifyOutcome(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
   const noted = Math.max(ledgerIdOf(version, highWaterMark), command.floor);
   witness.note({ storeId, ledgerId: noted, generation, nodeCount });
@@ -126,6 +125,6 @@ function floorOf(
   { generation }: NamespaceRecord,
   witnessed: AdvancePlan["witnessed"],
 ): Pick<AdvanceStep, "floor" | "generationMin"> {
-  if (witnessed === DAMAGED) return { floor: 0, generationMin: generation + 1 };
+  if (witnessed === CORRUPT) return { floor: 0, generationMin: generation + 1 };
   return { floor: witnessed?.ledgerId ?? 0, generationMin: witnessed?.generation ?? 0 };
 }

@@ -4,22 +4,20 @@
  * claims, waits for the quorum and confirms, as after any doubt.
  */
 import { randomBytes } from "node:crypto";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
-import { mustCount } from "../guard/verify-outcome.js";
-import { lineAt, whenLineReaches } from "../guard/line.js";
+import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { type Checkpoint, CORRUPT } from "../guard/checkpoint.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED } from "../guard/checkpoint.js";
+import { freshNonce, verifyOutcome } from "../guard/verify-outcome.js";
 import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
-import type { VerbOptions } from "./open-guard.js";
-import { type Floor, greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
-import { refusalOf } from "./recover-refusals.js";
+import type { OperatorOptions } from "./move.js";
 
-export interface RecoverOptions extends VerbOptions {
+export interface RecoverOptions extends OperatorOptions {
   /** The store that is recovered, as the operator gave it for this recovery. Needed where neither the record nor a witness can tell. */
   readonly storeId: string | undefined;
   /** Ledger ids below or at which everything may be leased, with where each comes from, for people. */
@@ -48,7 +46,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
   mustBeAtRest(first.record, second.record, again);
   const { record, fault } = second;
   const remembered = witness.read();
-  const witnessed = remembered === DAMAGED ? undefined : remembered;
+  const witnessed = remembered === CORRUPT ? undefined : remembered;
   const storeId = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
@@ -70,7 +68,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
     idOf(greatestOf(floors)) === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
-  const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
+  const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
     namespace,
     storeId,
@@ -80,9 +78,9 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     floors,
     target,
     skippedRunCount: Math.max(target - run, 0),
-    nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
-    isHealthy: isSound && remembered !== DAMAGED && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
-    possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
+    nextRunInMs: Math.max(whenCeilingReaches(id, version, target + 1) - nowMs, 0),
+    isHealthy: isSound && remembered !== CORRUPT && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
+    possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
     nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
     again,
   };
@@ -109,7 +107,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
     const told = refusalOf(plan);
     throw told !== undefined && error instanceof CoordinatorError && error.code === told.code ? told : error;
   });
-  mustCount(outcome, command);
+  verifyOutcome(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
   witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return outcome;
@@ -175,4 +173,95 @@ function theOneStoreId(
 
 function told(name: string, storeId: string | undefined): string {
   return storeId === undefined ? "" : `${name} says ${storeId}; `;
+}
+
+/** A run that is known to be leased, and where that is known from. */
+export interface Floor {
+  readonly from: string;
+  readonly ledgerId: number;
+}
+
+/** What a recovery found, would set and would cost. */
+export interface RecoverPlan {
+  readonly namespace: string;
+  readonly storeId: string;
+  /** The record as found; undefined when it is gone or can't be read. */
+  readonly found: NamespaceRecord | undefined;
+  /** Why the record can't be read. */
+  readonly fault: CoordinatorError | undefined;
+  readonly witnessed: Checkpoint | undefined;
+  readonly floors: readonly Floor[];
+  /** Where the mark will be at least: the clock line a moment from now. */
+  readonly target: number;
+  /** Runs that will never be leased because of it, as far as can be told. */
+  readonly skippedRunCount: number;
+  /** How long after the recovery the next run is free, about, ms. */
+  readonly nextRunInMs: number;
+  /** Whether nothing was found that a recovery would fix, or that the next coordinator does not settle automatically. */
+  readonly isHealthy: boolean;
+  /** When the clock line will have passed everything that is known; null when it has: only then can it be done. */
+  readonly possibleAtMs: number | null;
+  readonly nodeCount: number;
+  /** The command that made this plan, with further options. */
+  readonly again: (more: CommandOptions) => string;
+}
+
+/** The floor above all others; undefined when there is none. */
+export function greatestOf(floors: readonly Floor[]): Floor | undefined {
+  return floors.reduce<Floor | undefined>(
+    (one, other) => (one === undefined || other.ledgerId > one.ledgerId ? other : one),
+    undefined,
+  );
+}
+
+/** Its ledger id; 0 without one: nothing is known to be leased. */
+export function idOf(floor: Floor | undefined): number {
+  return floor?.ledgerId ?? 0;
+}
+
+/** The line of the version has ended, or something that is known lies above the line. Undefined when neither is so. */
+export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  return endRefusalOf(plan) ?? floorRefusalOf(plan);
+}
+
+function endRefusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  const { namespace, floors, target } = plan;
+  if (target < RUN_MAX) return undefined;
+  const { version } = runOfLedgerId(idOf(greatestOf(floors)));
+  return new CoordinatorError(
+    "run_space_exhausted",
+    `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
+      `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
+  );
+}
+
+/** The verb steps from a record that it can read, and that is not sealed; else a floor says where to go on. */
+function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
+  if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
+  const next = version + 1;
+  const command =
+    found !== undefined && found.phase !== PHASES.sealed
+      ? commandLine("advance-version", namespace)
+      : again({ floor: ledgerIdOf(next, 0) });
+  return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
+}
+
+function floorRefusalOf({
+  namespace,
+  storeId,
+  floors,
+  target,
+  possibleAtMs,
+}: RecoverPlan): CoordinatorError | undefined {
+  const floor = greatestOf(floors);
+  if (possibleAtMs === null || floor === undefined) return undefined;
+  const { version, run } = runOfLedgerId(floor.ledgerId);
+  const ofVersion = version === 0 ? "" : ` of version ${version}`;
+  return new CoordinatorError(
+    "operator_needed",
+    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
+      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
+      "another store: recover that one",
+  );
 }

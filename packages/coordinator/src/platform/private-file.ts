@@ -1,12 +1,12 @@
-/** Files that hold a secret: read only when the system's other users can't read them too. And directories for this user alone. */
+/** Files with secrets: read only if other users of the system have no rights to them. And directories for this user alone. */
 import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { faultOfMode } from "../private-mode.js";
+import { shellWord } from "@callnumber/protocol/operator";
 
 /** Larger than a key or an address, smaller than what a wrong path could lead to. */
 const SIZE_MAX_BYTES = 1_048_576;
 
-/** A pipe under that name would hold up the whole process until somebody writes to it. Windows has no such word. */
+/** Opening a pipe would block the process until something writes to it. Windows does not have this flag. */
 const NOT_WAITING = constants.O_NONBLOCK ?? 0;
 
 /**
@@ -61,4 +61,23 @@ function readWhole(path: string, what: string, { isPrivate }: { readonly isPriva
 function mustBePrivate(mode: number, path: string, what: string): void {
   const fault = faultOfMode(mode, path);
   if (fault !== undefined) throw new TypeError(`${what} ${path} is not used: ${fault}`);
+}
+
+/** The most rights that a file with a secret may grant: a service often gets its secrets by its group. */
+const MODE_MAX = 0o640;
+const MODE_BITS = 0o7777;
+
+/** Returns what is wrong with a mode, and the command that fixes it; undefined for a private file. Not for Windows, which has no such modes. */
+export function faultOfMode(mode: number, path: string): string | undefined {
+  const bits = mode & MODE_BITS;
+  if ((bits & ~MODE_MAX) === 0) return undefined;
+  return (
+    `its mode is ${octalOf(mode)}; it must be 0600, or 0640 for a group that may read it, so that nobody else can read or change it: ` +
+    `chmod 600 ${shellWord(path)}`
+  );
+}
+
+/** Formats a mode as `chmod` takes it: 0640. */
+export function octalOf(mode: number): string {
+  return (mode & MODE_BITS).toString(8).padStart(4, "0");
 }

@@ -2,15 +2,13 @@
  * Capacity, history and alarms of the namespaces of one coordinator, for whoever asks: many askers of the same moment cost one look at
  * the ledger. Looks at the alarms by itself, too, and tells the log when one begins and when it ends.
  */
-import type { Alarm, CapacityAnswer, HistoryAnswer } from "@callnumber/protocol/operator";
-import type { ErrorCode } from "@callnumber/protocol/wire";
-import { ALARM_WINDOW_MS, alarmsOf, type ObservedStartLoop } from "./alarms.js";
-import { AlarmsWatch } from "../alarms-watch.js";
-import { capacityOf } from "./capacity.js";
-import { type CapacityLedger, type Look, lookBack, lookSince } from "../capacity-look.js";
-import { historyOf } from "../history.js";
+import { type Alarm, type CapacityAnswer, HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
+import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
 import type { NamespaceRecord } from "../store.js";
+import { ALARM_WINDOW_MS, AlarmsWatch, alarmsOf, type ObservedStartLoop } from "./alarms.js";
+import { type CapacityLedger, capacityOf, type Look, leasesSince, recentLeases } from "./capacity.js";
 
 export interface CapacityReaderOptions {
   readonly ledger: CapacityLedger;
@@ -71,7 +69,7 @@ export class CapacityReader {
   alarms(namespace: string): Promise<readonly Alarm[]> {
     return this.#once(`alarms ${namespace}`, async () => {
       const { ledger, now } = this.#options;
-      return await this.#alarmsIn(namespace, await lookBack(ledger, namespace, now() - ALARM_WINDOW_MS));
+      return await this.#alarmsIn(namespace, await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS));
     });
   }
 
@@ -88,8 +86,8 @@ export class CapacityReader {
     const { ledger, now } = this.#options;
     const { namespace } = record;
     const nowMs = now();
-    const look = await lookBack(ledger, namespace, nowMs - WEEK_MS);
-    const alarms = await this.#alarmsIn(namespace, lookSince(look, nowMs - ALARM_WINDOW_MS));
+    const look = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
+    const alarms = await this.#alarmsIn(namespace, leasesSince(look, nowMs - ALARM_WINDOW_MS));
     return { ...capacityOf(record, look, nowMs), alarms };
   }
 
@@ -113,4 +111,44 @@ export class CapacityReader {
     answer.catch(() => this.#kept.delete(question));
     return answer;
   }
+}
+
+/** The steps of `windowMs` that end with the one under way; each begins at a multiple of its length, so that it stays the same when asked again. */
+export async function historyOf(
+  ledger: CapacityLedger,
+  namespace: string,
+  windowMs: number,
+  nowMs: number,
+): Promise<HistoryAnswer> {
+  const stepMs = windowMs / HISTORY_STEP_COUNT;
+  const fromMs = (Math.floor(nowMs / stepMs) - (HISTORY_STEP_COUNT - 1)) * stepMs;
+  const beginMs = (step: number) => fromMs + step * stepMs;
+  const { leases, completeFromMs } = await recentLeases(ledger, namespace, fromMs);
+  const runs = Array.from({ length: HISTORY_STEP_COUNT }, () => 0);
+  for (const { leasedAtMs, runCount } of leases) {
+    // A lease of this very moment, by a store whose clock is a little ahead.
+    const step = Math.min(Math.floor((leasedAtMs - fromMs) / stepMs), HISTORY_STEP_COUNT - 1);
+    runs[step] = (runs[step] ?? 0) + runCount;
+  }
+  const [newest] = leases;
+  if (newest === undefined || completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
+  const end = { version: newest.version, firstRun: newest.firstRun + newest.runCount };
+  const startOf = async (step: number) => (await ledger.firstLeaseSince(namespace, beginMs(step))) ?? end;
+  let start = await startOf(0);
+  for (let step = 0; beginMs(step) < completeFromMs; step++) {
+    const next = await startOf(step + 1);
+    runs[step] = await runsBetween(ledger, namespace, start, next);
+    start = next;
+  }
+  return { namespace, fromMs, stepMs, runs };
+}
+
+type Start = Pick<LedgerEntry, "version" | "firstRun">;
+
+/** What an advance of the version gave up between the two was never used. */
+async function runsBetween(ledger: CapacityLedger, namespace: string, start: Start, end: Start): Promise<number> {
+  if (start.version === end.version) return end.firstRun - start.firstRun;
+  const [last] = await ledger.listLeases(namespace, { belowLedgerId: ledgerIdOf(start.version + 1, 0), limit: 1 });
+  const ended = last === undefined ? 0 : lastLedgerIdOf(last) - ledgerIdOf(start.version, start.firstRun) + 1;
+  return Math.max(ended, 0) + end.firstRun - 1;
 }

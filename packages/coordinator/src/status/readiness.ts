@@ -2,15 +2,18 @@
  * How the namespaces of a coordinator stand, for a look that comes every few seconds: what its guards saw last, which leases and
  * touches keep fresh, without asking the store for any of it. Only whether the store answers is asked, and not waited for long.
  */
-import { runOfLedgerId } from "@callnumber/protocol/wire";
-import { lineAt } from "../guard/line.js";
+
+import { commandLine } from "@callnumber/protocol/operator";
+import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { ceilingAt } from "../guard/ceiling.js";
+import type { GuardState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
-import type { GuardState } from "../guard/guard-state.js";
-import { runUseOf } from "../run-space.js";
 import type { Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
+import { runUseOf } from "./status.js";
 
 export interface ObservedNamespace {
   readonly namespace: string;
@@ -98,10 +101,56 @@ function observedNamespace(
     version,
     highWaterMark,
     ...runUseOf({ ...id, version, highWaterMark }),
-    roomRuns: Math.max(lineAt(id, version, nowMs) - highWaterMark, 0),
+    roomRuns: Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0),
     lineRunsPerSecond: id.rate,
     generation,
     nodeCount,
     guard: (state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? state,
   };
+}
+
+type Guards = Pick<NamespaceGuards, "names" | "ifMade">;
+type Preflight = Pick<PreflightWatch, "mustPass">;
+
+export interface Readiness {
+  /** Those that lease, as far as is known. */
+  readonly namespaces: readonly string[];
+  readonly unavailable: readonly UnavailableNamespace[];
+}
+
+interface UnavailableNamespace {
+  readonly namespace: string;
+  /** Why it does not lease. */
+  readonly error: CoordinatorError;
+}
+
+/** @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none. */
+export async function readinessOf(guards: Guards, preflight: Preflight): Promise<Readiness> {
+  const namespaces: string[] = [];
+  const unavailable: UnavailableNamespace[] = [];
+  for (const namespace of await guards.names()) {
+    try {
+      if (await isServed(namespace, guards, preflight)) namespaces.push(namespace);
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      unavailable.push({ namespace, error });
+    }
+  }
+  if (namespaces.length > 0) return { namespaces, unavailable };
+  if (unavailable[0] !== undefined) throw unavailable[0].error;
+  throw new CoordinatorError(
+    "namespace_not_initialised",
+    `the store holds no namespace yet. Make one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
+  );
+}
+
+/** False for a name without a record. @throws CoordinatorError why it does not lease. */
+async function isServed(namespace: string, guards: Guards, preflight: Preflight): Promise<boolean> {
+  const guard = await guards.ifMade(namespace);
+  if (guard === undefined) return false;
+  const { state, code, explanation } = guard.state;
+  if (state !== "open" && code !== null) throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
+  await preflight.mustPass(namespace);
+  await guard.readRecord();
+  return true;
 }

@@ -2,12 +2,16 @@
  * What the list of all namespaces tells of one: enough to see which one needs somebody. One whose record can't be read is listed
  * with its guard's words.
  */
-import type { NamespaceDescription } from "@callnumber/protocol/operator";
+
+import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import type { CapacityAnswer, NamespaceDescription } from "@callnumber/protocol/operator";
+import type { LedgerEntry, StatusAnswer } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
+import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { activeSince, type GuardState, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
-import { type GuardState, openSince, stateAfter } from "../guard/guard-state.js";
-import { firstRunOfVersion, runSpaceOf } from "../run-space.js";
 import type { NamespaceRecord, Store } from "../store.js";
+import { parseStoreId } from "../store-id.js";
 
 interface Described {
   readonly namespace: string;
@@ -34,7 +38,7 @@ export async function describedNamespace(asked: Described): Promise<NamespaceDes
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     if (error.code === "namespace_not_initialised") return undefined;
-    const judged = stateAfter(error, guard?.state ?? refused ?? openSince(nowMs), nowMs);
+    const judged = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
     return { namespace, labels: {}, record: null, guard: judged };
   }
 }
@@ -64,5 +68,62 @@ function told(record: NamespaceRecord, nowMs: number): NamespaceDescription["rec
     runsUsed,
     runsLeft,
     lineRunsPerSecond,
+  };
+}
+
+/** What is true of the record alone. */
+export type RunSpace = Pick<
+  CapacityAnswer,
+  "runsUsed" | "runsLeft" | "usedShare" | "callNumbersLeft" | "roomRuns" | "lineRunsPerSecond" | "lineEndsAtMs"
+>;
+
+export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
+  const { storeId, version, highWaterMark } = record;
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  const { runsUsed, runsLeft } = runUseOf(record);
+  return {
+    runsUsed,
+    runsLeft,
+    usedShare: runsUsed / (runsUsed + runsLeft),
+    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
+    roomRuns: Math.min(Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0), runsLeft),
+    lineRunsPerSecond: id.rate,
+    lineEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
+  };
+}
+
+type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
+
+/** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that holds numbers already. */
+export function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
+  return version === firstVersion ? firstRun : 1;
+}
+
+/** Used: leased or passed over, so that none of them is ever leased again. */
+export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
+  readonly runsUsed: number;
+  readonly runsLeft: number;
+} {
+  const { highWaterMark } = record;
+  return { runsUsed: highWaterMark - firstRunOfVersion(record) + 1, runsLeft: RUN_MAX - highWaterMark };
+}
+
+export function statusOf(
+  record: NamespaceRecord,
+  newest: LedgerEntry | undefined,
+): Omit<StatusAnswer, "store" | "coordinator" | "guard" | "rates"> {
+  const { namespace, storeId, version, highWaterMark } = record;
+  const { runsUsed, runsLeft } = runUseOf(record);
+  return {
+    namespace,
+    storeId,
+    version,
+    firstRun: firstRunOfVersion(record),
+    highWaterMark,
+    runsUsed,
+    runsLeft,
+    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
+    lastLeaseAtMs: newest?.leasedAtMs ?? null,
   };
 }

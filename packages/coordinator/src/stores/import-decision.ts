@@ -1,7 +1,7 @@
 /** Which leases of another store a store takes over, as a pure function; lua/import.lua says the same for Redis. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
-import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { refused } from "../guard/refusals.js";
+import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 
 /** What stands in the store that takes them over. */
 export interface Importing {

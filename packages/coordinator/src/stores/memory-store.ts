@@ -6,10 +6,9 @@ import { randomUUID } from "node:crypto";
 import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
 import { decide } from "../guard/decide.js";
-import { type KeptFields, keptFields } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
+import { type StoredFields, storedFields } from "../guard/record.js";
+import { isRefusal, notInitialised, notLeased, refused } from "../guard/refusals.js";
 import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
-import { notInitialised, notLeased, refused } from "../guard/refusals.js";
 import type {
   Finding,
   LeaseStep,
@@ -33,7 +32,7 @@ interface KeptLease extends LedgerRange {
 
 interface KeptNamespace {
   /** Undefined while a ledger is taken over from another store. */
-  fields: KeptFields | undefined;
+  fields: StoredFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
   labels?: Holder["labels"];
@@ -82,7 +81,7 @@ export class MemoryStore implements Store {
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
     const { ledger, ...beside } = kept ?? nothingKept();
-    this.#namespaces.set(namespace, { ...beside, fields: keptFields(record), ledger });
+    this.#namespaces.set(namespace, { ...beside, fields: storedFields(record), ledger });
     const after = recordAfter(record, command.nonce);
     if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, after, runCount)));
     const { nonce, epoch, generation } = after;
@@ -203,7 +202,7 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
-  #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
+  #kept(namespace: string): KeptNamespace & { fields: StoredFields } {
     const { fields, ...kept } = this.#namespaces.get(namespace) ?? nothingKept();
     if (fields === undefined) throw notInitialised(namespace);
     return { ...kept, fields };

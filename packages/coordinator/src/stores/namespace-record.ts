@@ -1,11 +1,10 @@
 /** From a kept record to what the rules above see of it, and to the outcome of a step. The same in every store. */
-import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import { refused } from "../guard/refusals.js";
+import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
+import { isRefusal, refused } from "../guard/refusals.js";
 import type { NamespaceRecord, RecordAfter } from "../store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
-export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
+export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
   const { storeId, id, version, mark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
@@ -25,7 +24,7 @@ export function namespaceRecordIn(found: FoundFields, namespace: string): Namesp
   };
 }
 
-export function recordAfter(record: GuardRecord, nonce: string): RecordAfter {
+export function recordAfter(record: NamespaceState, nonce: string): RecordAfter {
   const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
   return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
 }

@@ -5,8 +5,7 @@
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../guard/bounds.js";
-import { type Refusal, refusal } from "../guard/refusal.js";
-import { isScriptWord } from "../guard/refusals.js";
+import { isRefusalCode, type Refusal, refusal } from "../guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "./ledger-entry.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";
@@ -96,7 +95,7 @@ function leaseAnswersIn(words: readonly string[], call: readonly AskedStep[]): S
   for (const [index, { command }] of call.entries()) {
     const [nonce = "", mark = "", count = "", ...others] = words[HEAD_WORDS + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
-    if (isScriptWord(mark)) {
+    if (isRefusalCode(mark)) {
       answers.push(refusal(mark, count));
       continue;
     }

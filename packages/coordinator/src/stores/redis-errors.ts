@@ -3,8 +3,8 @@
  * the detail behind it is read.
  */
 import { CoordinatorError } from "../errors.js";
-import { isScriptWord, refused, type ScriptWord } from "../guard/refusals.js";
-import { shown } from "../safe-text.js";
+import { isRefusalCode, type RefusalCode, refused } from "../guard/refusals.js";
+import { escapeAndShorten } from "../text.js";
 import { withoutRepeatedWords } from "./redis-words.js";
 
 /** What the command was about, for the message. */
@@ -52,7 +52,7 @@ const NOT_REDIS = /^Unknown RESP type/;
 export function asStoreError(error: unknown, context: CommandContext, { server, password }: Speaker): Error {
   if (error instanceof CoordinatorError) return error;
   const said = error instanceof Error ? error.message : String(error);
-  const message = shown(withoutRepeatedWords(said, password));
+  const message = escapeAndShorten(withoutRepeatedWords(said, password));
   // The driver's own error holds the words that were sent.
   const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
   const refusal = refusalOfScript(said);
@@ -80,9 +80,9 @@ export function isStray(error: Error, context: CommandContext): boolean {
 
 function refusalOfScript(
   message: string,
-): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
+): { readonly word: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
   const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  return isScriptWord(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
+  return isRefusalCode(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
 }
 
 function isOther(nonce: string, context: CommandContext): boolean {

@@ -1,5 +1,5 @@
 /** What is known of a Redis server: its own words, and what it is to us. */
-import { shown } from "../safe-text.js";
+import { escapeAndShorten } from "../text.js";
 
 /** What a server says of itself, as far as the user may ask. */
 export interface ServerTexts {
@@ -43,7 +43,7 @@ const VALUE_LENGTH_MAX = 100;
 export function factsOf(texts: ServerTexts, use: ServerUse): Facts {
   const info = (name: string) => {
     const value = new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(texts.info ?? "")?.[1];
-    return value && shown(value, VALUE_LENGTH_MAX);
+    return value && escapeAndShorten(value, VALUE_LENGTH_MAX);
   };
   return { use, info, config: texts.asOperator?.config, texts };
 }

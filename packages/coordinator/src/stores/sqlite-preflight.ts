@@ -4,7 +4,7 @@
  */
 import { shellWord } from "@callnumber/protocol/operator";
 import type { Restart } from "../guard/adopt.js";
-import { octalOf } from "../private-mode.js";
+import { octalOf } from "../platform/private-file.js";
 import type { Finding } from "../store.js";
 
 export interface SqliteFacts {

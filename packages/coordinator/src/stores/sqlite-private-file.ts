@@ -4,7 +4,7 @@ import { closeSync, existsSync, fsyncSync, openSync, type Stats, statSync } from
 import { dirname } from "node:path";
 import process from "node:process";
 import { shellWord } from "@callnumber/protocol/operator";
-import { octalOf } from "../private-mode.js";
+import { octalOf } from "../platform/private-file.js";
 import { isLink, LinkLeadsNowhere } from "../platform/real-path.js";
 
 const ROOT_UID = 0;

@@ -3,12 +3,18 @@
  * commit; until then each step finds what the one before it has left. Reads and writes within the caller's transaction.
  */
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../guard/record.js";
+import {
+  type NamespaceState,
+  type ObservedFields,
+  RECORD_FIELDS,
+  type StoredFields,
+  storedFields,
+} from "../guard/record.js";
 import { notInitialised } from "../guard/refusals.js";
 import { preparedAll } from "./sqlite-turns.js";
 
 /** All fields are empty while the ledger is taken over from another store: the record comes last. */
-type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
+type NamespaceRow = { readonly [K in keyof StoredFields]: string | null } & {
   readonly id: number;
   readonly name: string;
 };
@@ -17,7 +23,7 @@ type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
 export interface StandingNamespace {
   readonly id: number;
   /** Empty when it has no record. */
-  readonly fields: FoundFields;
+  readonly fields: ObservedFields;
 }
 
 const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
@@ -32,14 +38,14 @@ const STATEMENTS = {
 export class SqliteRecords {
   readonly #statements: Record<keyof typeof STATEMENTS, StatementSyncInstance>;
   /** Those that the transaction under way has changed, and that are not written yet. */
-  readonly #saved = new Map<string, { readonly id: number; readonly fields: KeptFields }>();
+  readonly #saved = new Map<string, { readonly id: number; readonly fields: StoredFields }>();
 
   constructor(database: DatabaseSyncInstance) {
     this.#statements = preparedAll(database, STATEMENTS);
   }
 
   /** The records in the file, by name. */
-  all(): ReadonlyMap<string, FoundFields> {
+  all(): ReadonlyMap<string, ObservedFields> {
     const rows = this.#statements.namespaces.all() as unknown as NamespaceRow[];
     return new Map(rows.map((row) => [row.name, foundFields(row)] as const).filter(([, fields]) => hasRecord(fields)));
   }
@@ -67,8 +73,8 @@ export class SqliteRecords {
   }
 
   /** Keeps a record, to be written by `write`. */
-  save(record: GuardRecord): { readonly id: number; readonly fields: KeptFields } {
-    const saved = { id: this.idOf(record.namespace), fields: keptFields(record) };
+  save(record: NamespaceState): { readonly id: number; readonly fields: StoredFields } {
+    const saved = { id: this.idOf(record.namespace), fields: storedFields(record) };
     this.#saved.set(record.namespace, saved);
     return saved;
   }
@@ -86,11 +92,11 @@ export class SqliteRecords {
   }
 }
 
-export function hasRecord(fields: FoundFields): boolean {
+export function hasRecord(fields: ObservedFields): boolean {
   return Object.keys(fields).length > 0;
 }
 
 /** A column that is empty is a field that is missing. */
-function foundFields(row: NamespaceRow): FoundFields {
+function foundFields(row: NamespaceRow): ObservedFields {
   return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }

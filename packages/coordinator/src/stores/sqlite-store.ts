@@ -8,11 +8,10 @@ import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@calln
 import type { CoordinatorError } from "../errors.js";
 import type { Restart } from "../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
+import type { ObservedKeys } from "../guard/checks.js";
 import { decide } from "../guard/decide.js";
-import type { FoundKeys } from "../guard/found.js";
-import type { GuardRecord } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import { notLeased, refused } from "../guard/refusals.js";
+import type { NamespaceState } from "../guard/record.js";
+import { isRefusal, notLeased, refused } from "../guard/refusals.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
@@ -284,7 +283,7 @@ export class SqliteStore implements Store {
     this.#life.rolledBack();
   }
 
-  #found(namespace: string): FoundKeys {
+  #found(namespace: string): ObservedKeys {
     const standing = this.#records.ifThere(namespace);
     const isThere = standing !== undefined;
     const ledgerMark = isThere ? this.#ledger.mark(standing.id) : 0;
@@ -299,13 +298,13 @@ export class SqliteStore implements Store {
   }
 
   /** The id of its namespace. */
-  #save(record: GuardRecord): number {
+  #save(record: NamespaceState): number {
     const { id, fields } = this.#records.save(record);
     this.#life.wrote(record, fields.k);
     return id;
   }
 
-  #addLease(namespaceId: number, record: GuardRecord, runCount: number, command: LeaseStep): void {
+  #addLease(namespaceId: number, record: NamespaceState, runCount: number, command: LeaseStep): void {
     const { version, mark, changedAtMs: leasedAtMs } = record;
     const lastLedgerId = ledgerIdOf(version, mark);
     const holderJson = holderJsonOf(command);

@@ -1,15 +1,15 @@
 /** Whether a store trims leases off its ledger, as a pure function; lua/trim.lua says the same for Redis. */
-import { isMovedSeal, textOfMove } from "../guard/moved-seal.js";
-import { type FoundFields, PHASES, readRecord } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import { refused } from "../guard/refusals.js";
+
+import { type ObservedFields, PHASES, readRecord } from "../guard/record.js";
+import { isRefusal, refused } from "../guard/refusals.js";
+import { isMovedSeal, textOfMove } from "../guard/seals.js";
 import { LEDGER_TRIM_LEASES_MAX, type LedgerTrim, type TrimmableLease } from "../store.js";
 
 /** What the store holds. */
 export interface LedgerToTrim {
   readonly namespace: string;
   /** Undefined or empty for no record. */
-  readonly fields: FoundFields | undefined;
+  readonly fields: ObservedFields | undefined;
   readonly trimmedThrough: number;
   /** 0 for none. */
   readonly newestLedgerId: number;
@@ -43,7 +43,7 @@ export function decideTrim(found: LedgerToTrim, trim: LedgerTrim): boolean {
   );
 }
 
-function mustBeTrimmable(fields: FoundFields, askedStoreId: string, namespace: string): void {
+function mustBeTrimmable(fields: ObservedFields, askedStoreId: string, namespace: string): void {
   const record = readRecord(fields, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
   const { storeId, phase, seal } = record;

@@ -4,7 +4,7 @@
  */
 
 import { shellWord } from "@callnumber/protocol/operator";
-import { faultOfMode } from "../private-mode.js";
+import { faultOfMode } from "../platform/private-file.js";
 
 const ROOT_UID = 0;
 
