@@ -110,8 +110,8 @@ test("a witness folder that is the store's own is refused before a store is made
   expect(await readdir(folder)).toEqual([]);
 });
 
-describe("a Redis that was namespaceLost", () => {
-  test("is reported as namespaceLost by serve, doctor and init, and not as new", async () => {
+describe("a Redis that was emptied", () => {
+  test("is reported as emptied by serve, doctor and init, and not as new", async () => {
     const { operatorUrl, url } = sharedRedis();
     await used(operatorUrl);
     const redis = new Redis(url);

@@ -30,9 +30,7 @@ describe.skipIf(CHROMIUM === undefined)("the page", () => {
     await screenshot(page, "after-a-jump");
   });
 
-  test("tells that the store was namespaceLost, and what to type with the store id that is remembered", async ({
-    skip,
-  }) => {
+  test("tells that the store was emptied, and what to type with the store id that is remembered", async ({ skip }) => {
     const unavailable = ownServerUnavailable();
     if (unavailable !== undefined) skip(unavailable);
     const { url: testerUrl, storeUrl } = await startRedisServer();

@@ -1,11 +1,11 @@
-/** Answers that a young store has no reason to give: alarms, many holders, a namespace whose store was namespaceLost. */
+/** Answers that a young store has no reason to give: alarms, many holders, a namespace whose store was emptied. */
 import type { CapacityAnswer, NamespacesAnswer } from "@callnumber/protocol/operator";
 import type { Page } from "playwright-core";
 
 const STORE_ID = "519e69f5-3c1d-4f6e-9a6b-2f30d86b1c55.1.1795250506950.2";
 
 export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()): Promise<void> {
-  const namespaceLost =
+  const emptied =
     'namespace "lists" is missing, but run 65735 was leased from it. Nothing is leased. Restore the store. If it is lost, stop the ' +
     `coordinators and run \`callnumber recover --store STORE_URL --namespace lists --store-id ${STORE_ID} --floor 65735\``;
   const answer: NamespacesAnswer = {
@@ -17,7 +17,7 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
         namespace: "lists",
         labels: { team: "lists" },
         record: null,
-        guard: { state: "fenced", code: "store_emptied", sinceMs: nowMs - 900_000, explanation: namespaceLost },
+        guard: { state: "fenced", code: "store_emptied", sinceMs: nowMs - 900_000, explanation: emptied },
       },
       {
         namespace: "main",

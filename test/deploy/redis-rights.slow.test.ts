@@ -102,7 +102,7 @@ async function work(user: string): Promise<void> {
     );
     await coordinator.status(namespace);
     expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
-    expect((await coordinator.mustBeReady()).namespaces).toContain(namespace);
+    expect((await coordinator.assertReady()).namespaces).toContain(namespace);
   } finally {
     await coordinator.stopHeartbeat();
     await store.close();

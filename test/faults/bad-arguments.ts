@@ -67,7 +67,7 @@ async function everyStep(world: RedisWorld): Promise<void> {
   await world.onStore((store) => initBackdated(store, `other-${randomBytes(6).toString("hex")}`));
   await world.killCoordinators();
   await world.onStore(async (store) => {
-    const guard = await openGuard({ store, namespace: NAMESPACE, witness: NO_CHECKPOINT_FILE, bounds: BOUNDS });
+    const guard = await openGuard({ store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE, bounds: BOUNDS });
     await guard.seal(FORKED_SEAL);
   });
   await recover(world);

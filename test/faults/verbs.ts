@@ -30,8 +30,8 @@ function typed(world: World, verb: (store: Store) => Promise<void>): Promise<voi
 /** @throws CoordinatorError as the verb does. */
 export async function advance(world: World): Promise<void> {
   await typed(world, async (store) => {
-    const witness = checkpointFileOf(world);
-    const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS };
+    const checkpointFile = checkpointFileOf(world);
+    const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS };
     const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
     try {
       const plan = await planAdvance(options);
@@ -39,7 +39,7 @@ export async function advance(world: World): Promise<void> {
       if (refusal !== undefined) throw refusal;
       await advanceVersion(options, plan);
     } finally {
-      witness.close();
+      checkpointFile.close();
     }
   });
 }
@@ -56,11 +56,11 @@ export async function recover(
   { isClockChecked = false, storeId = world.storeId, nodeCount }: Given = {},
 ): Promise<void> {
   await typed(world, async (store) => {
-    const witness = checkpointFileOf(world);
+    const checkpointFile = checkpointFileOf(world);
     const options = {
       store,
       namespace: NAMESPACE,
-      witness,
+      checkpointFile,
       bounds: BOUNDS,
       storeId,
       floors: [],
@@ -72,7 +72,7 @@ export async function recover(
     try {
       await recoverNamespace(options, await planRecovery(options));
     } finally {
-      witness.close();
+      checkpointFile.close();
     }
   });
 }

@@ -78,8 +78,8 @@ function recovered(world: World, rules: Rules, leader: number): World {
   const floor = Math.max(...remembered, firstOf(rules.numbers, versionAt(rules.numbers, world.now)));
   const deleted = { ...node, record: null };
   const answer = recoverScript(rules, deleted, world.now, { floor, gmin: 0, clock: world.now });
-  const namespaceLost = { ...world, nodes: replaced(world.nodes, leader, deleted), rolledBack: NOBODY };
-  return isRefusal(answer) ? namespaceLost : replicated(written(namespaceLost, leader, answer));
+  const emptied = { ...world, nodes: replaced(world.nodes, leader, deleted), rolledBack: NOBODY };
+  return isRefusal(answer) ? emptied : replicated(written(emptied, leader, answer));
 }
 
 /** The first version whose line has not reached its last run. */

@@ -2,7 +2,7 @@
  * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
  * at any await. The coordinator is the product's own.
  */
-import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, merged } from "./product.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
 
@@ -139,6 +139,6 @@ export class Host {
 
   #readFolder(): Checkpoint | undefined {
     const notes = [...(this.folder?.notes.values() ?? [])];
-    return notes.length === 0 ? undefined : notes.reduce(merged);
+    return notes.length === 0 ? undefined : notes.reduce(mergeCheckpoints);
   }
 }

@@ -6,13 +6,13 @@ export { RUN_MAX } from "@callnumber/protocol/codec";
 export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
-export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
+export { BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";
 export { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 export {
   type Checkpoint,
   type CheckpointFile,
   CORRUPT,
-  merged,
+  mergeCheckpoints,
 } from "../../packages/coordinator/src/guard/checkpoint.js";
 export type { ObservedServer } from "../../packages/coordinator/src/guard/checks.js";
 export { markIdOf, type StepContext } from "../../packages/coordinator/src/guard/checks.js";
@@ -25,7 +25,7 @@ export {
   storedFields,
 } from "../../packages/coordinator/src/guard/record.js";
 export { isRefusal, type Refusal, refused } from "../../packages/coordinator/src/guard/refusals.js";
-export { quorumOf } from "../../packages/coordinator/src/guard/verify-outcome.js";
+
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";

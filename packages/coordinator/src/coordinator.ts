@@ -1,6 +1,6 @@
 /**
- * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
- * Knows the store only through `Store`, and nothing of HTTP.
+ * The rules of leasing: who may lease how many runs and when, and what is known of a run afterwards.
+ * Knows the store only through `Store`, and nothing about HTTP.
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
  * Guarantees: G6 (docs/guarantees.md).
  */
@@ -29,7 +29,7 @@ import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { notInitialised } from "./guard/refusals.js";
-import { freshNonce, recordDiscarded, verifyOutcome } from "./guard/verify-outcome.js";
+import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
 import { runStateIn } from "./inspect/verdicts.js";
 import {
@@ -51,39 +51,39 @@ import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./va
 
 export interface CoordinatorOptions {
   readonly store: Store;
-  /** How this coordinator is called in the ledger. */
+  /** The name of this coordinator in the ledger. */
   readonly name: string;
   readonly log?: Log;
-  /** Holders of a namespace that start again and again, for the alarms. Default: nobody counts. */
+  /** Returns the holders of a namespace that restart repeatedly, for the alarms. Default: none. */
   readonly startLoops?: (namespace: string) => readonly ObservedStartLoop[];
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
   readonly bounds?: Bounds;
-  /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
+  /** Opens the checkpoint file of a namespace, outside the store. Default: none, which loses a warning. */
   readonly checkpointFileOf?: (namespace: string) => CheckpointFile;
-  /** Namespaces that are remembered there, also those that the store has lost: they are reported. Default: none. */
-  readonly remembered?: ReadonlySet<string>;
+  /** Namespaces with a checkpoint, also those that the store has lost: they are reported. Default: none. */
+  readonly checkpointedNamespaces?: ReadonlySet<string>;
   /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
   readonly overrides?: readonly string[];
-  /** How often the store's servers are looked at, ms. Default 60,000. */
+  /** How often the store's servers are checked, ms. Default 60,000. */
   readonly preflightEveryMs?: number;
-  /** How a pause is made, and what randomises it; for simulations. */
+  /** Waits, and randomizes waiting; for simulations. */
   readonly pause?: (pauseMs: number) => Promise<void>;
   readonly random?: () => number;
 }
 
 export interface LeaseOptions {
-  /** Of the token that the request bore, for ledger and log; null or undefined where nobody was asked for one. */
+  /** Id of the request's token, for ledger and log; null or undefined without authentication. */
   readonly tokenId?: string | null;
-  /** What a client hands to every source. Not looked at: once a lease is asked for, its step is done. */
+  /** A client passes it to every source. Ignored: once a lease is requested, its step is done. */
   readonly signal?: unknown;
 }
 
 export interface InitOptions {
   /** 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
   readonly firstRun?: number;
-  /** By how many runs a second the clock line rises, 1 to 16, default 2. Never changes. */
+  /** By how many runs a second the run ceiling rises, 1 to 16, default 2. Never changes. */
   readonly rate?: number;
   /** How many data nodes could be promoted, 1 to 99, default 1. */
   readonly nodeCount?: number;
@@ -93,7 +93,7 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 
 export class Coordinator {
   readonly name: string;
-  /** What operators ask of use and forecast. */
+  /** Use and forecast, for operators. */
   readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
@@ -103,8 +103,8 @@ export class Coordinator {
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   readonly #probe: StoreProbe;
-  #touching: ReturnType<typeof setInterval> | undefined;
-  #touched: Promise<void> = Promise.resolve();
+  #heartbeatTimer: ReturnType<typeof setInterval> | undefined;
+  #heartbeat: Promise<void> = Promise.resolve();
 
   constructor({
     store,
@@ -114,7 +114,7 @@ export class Coordinator {
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
     checkpointFileOf = () => NO_CHECKPOINT_FILE,
-    remembered = new Set(),
+    checkpointedNamespaces = new Set(),
     overrides = [],
     preflightEveryMs = PREFLIGHT_EVERY_MS,
     pause = async (pauseMs) => void (await delay(pauseMs)),
@@ -126,14 +126,15 @@ export class Coordinator {
     this.#now = now;
     this.#checkpointFileOf = checkpointFileOf;
     this.#bounds = bounds;
-    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random, remembered }, checkpointFileOf);
+    const guarded = { store, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
+    this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
-    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
+    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#read(namespace)];
     this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, startLoops, read });
   }
 
-  /** What ends leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for a store that is away. */
+  /** Returns what stops leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for an unreachable store. */
   async findings(): Promise<readonly Finding[]> {
     try {
       return await this.#store.preflight({ asOperator: true });
@@ -144,7 +145,7 @@ export class Coordinator {
     }
   }
 
-  /** How its store is called in `status`. */
+  /** The kind of its store, as in `status`. */
   get storeKind(): string {
     return this.#store.kind;
   }
@@ -152,7 +153,7 @@ export class Coordinator {
   /**
    * Makes a namespace: once, before its first lease.
    * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_already_initialised`;
-   *   `store_emptied` when it is remembered here that the namespace was leased from; whatever stands against leasing.
+   *   `store_emptied` when the namespace has a checkpoint here; everything that a lease fails with.
    */
   async initNamespace(
     namespace: string,
@@ -162,24 +163,20 @@ export class Coordinator {
     assertWithin("firstRun", firstRun, 1, RUN_MAX);
     assertWithin("rate", rate, 1, RATE_MAX);
     assertWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
-    this.#mustNotBeRemembered(namespace);
+    const checkpointFile = this.#checkpointFileOf(namespace);
+    const checkpoint = checkpointFile.read();
+    checkpointFile.close();
+    if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
     const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
-    const command = {
-      step: "init",
-      storeId,
-      nonce: freshNonce(),
-      isSilenceAccepted: false,
-      nodeCount,
-      receiptKey: randomBytes(32).toString("hex"),
-    } as const;
-    verifyOutcome(await this.#store.step(namespace, command), command);
+    const receiptKey = randomBytes(32).toString("hex");
+    await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, receiptKey });
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
 
   /**
-   * Leases 1 to 64 fresh, contiguous runs; fewer than asked when the run space or the room under the clock line is scarce.
-   * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
+   * Leases 1 to 64 fresh, contiguous runs; fewer than requested when the run space or the headroom below the run ceiling is scarce.
+   * A run is never leased twice. If this rejects, runs may already be discarded; no other holder gets them.
    * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
@@ -190,47 +187,47 @@ export class Coordinator {
     assertNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
-    this.#mustBeOurTime(namespace, sentAtMs, request);
-    await this.#preflight.mustPass(namespace);
+    this.#assertClock(namespace, sentAtMs, request);
+    await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
     const tokenId = options.tokenId ?? undefined;
     const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, receipt };
     const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder, tokenId };
-    this.#log.info({ ...told, spareRunCount, durationMs: msSince(startedMs) }, "lease");
+    const fields = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder, tokenId };
+    this.#log.info({ ...fields, spareRunCount, durationMs: msSince(startedMs) }, "lease");
     return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
   }
 
   /**
-   * Touches the record of every namespace that is served, now and then every `touchEveryMs`, until `stopTouching`: so that
-   * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
-   * store's servers, too, before it leases anything, and each minute.
+   * Writes a heartbeat into the record of every namespace that is served, now and every `touchEveryMs`, until `stopHeartbeat`: then no gap
+   * arises while this coordinator runs, and a namespace is recovered before a request waits for it. Also checks the store's servers, before
+   * it leases anything and each minute, and the alarms.
    */
   startHeartbeat(): void {
     this.#preflight.start();
     this.capacity.start();
-    const touch = () => {
-      this.#touched = this.#guards.heartbeatAll();
+    const beat = () => {
+      this.#heartbeat = this.#guards.heartbeatAll();
     };
-    this.#touching ??= setInterval(touch, this.#bounds.touchEveryMs);
-    touch();
+    this.#heartbeatTimer ??= setInterval(beat, this.#bounds.touchEveryMs);
+    beat();
   }
 
-  /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
+  /** Ends the heartbeat, and closes the checkpoint files. The caller closes the store. */
   async stopHeartbeat(): Promise<void> {
-    clearInterval(this.#touching);
-    this.#touching = undefined;
-    await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
+    clearInterval(this.#heartbeatTimer);
+    this.#heartbeatTimer = undefined;
+    await Promise.all([this.#heartbeat, this.#preflight.stop(), this.capacity.stop()]);
     await this.#guards.close();
   }
 
-  /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
-  burn({ namespace, ...lease }: Lease, reason: string): void {
+  /** Records, if the store accepts it, that nothing of a lease was handed out: only for one that can't have left this process. */
+  discard({ namespace, ...lease }: Lease, reason: string): void {
     recordDiscarded({ store: this.#store, log: this.#log, namespace }, lease, reason);
   }
 
   /**
-   * Notes how far a holder got in a run, named by its ledger id.
+   * Records how far a holder got in a run, which is given by its ledger id.
    * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
@@ -244,7 +241,7 @@ export class Coordinator {
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
-  /** What is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
+  /** Returns what is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
@@ -254,20 +251,20 @@ export class Coordinator {
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
 
-  /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     assertNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
 
-  /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
+  /** Returns leases, oldest first, in steps. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
     assertNamespace(namespace);
     await this.#store.readNamespace(namespace);
     return exportedSteps(this.#store, namespace, filter);
   }
 
-  /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
     assertNamespace(namespace);
     return await inspectCallNumber(this.#store, namespace, text, options);
@@ -279,14 +276,14 @@ export class Coordinator {
     return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
   }
 
-  /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
+  /** Returns all namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
   async namespaces(): Promise<readonly NamespaceDescription[]> {
     const names = [...(await this.#guards.names())].sort();
     const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
     return described.filter((one) => one !== undefined);
   }
 
-  /** Gives a namespace its labels, instead of those it had. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_initialised`. */
   async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
     assertNamespace(namespace);
     await this.#store.describeNamespace(namespace, labels);
@@ -304,11 +301,11 @@ export class Coordinator {
   }
 
   /**
-   * Mark, what is left, how fast it goes.
+   * Returns high-water mark, runs left and rate of use.
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    const { guard, record } = await this.#look(namespace);
+    const { guard, record } = await this.#read(namespace);
     const [[newest], { rates }] = await Promise.all([
       this.#store.listLeases(namespace, { belowLedgerId: VERSION_COUNT * RUN_COUNT, limit: 1 }),
       this.capacity.capacityOf(record),
@@ -324,36 +321,28 @@ export class Coordinator {
   }
 
   /**
-   * Whether leases can be expected to succeed, in one namespace at least: one that is in doubt or fenced stops no other.
+   * Returns which namespaces can be expected to lease: one that recovers or was stopped stops no other.
    * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none.
    */
-  async mustBeReady(): Promise<Readiness> {
+  async assertReady(): Promise<Readiness> {
     return await readinessOf(this.#guards, this.#preflight);
   }
 
-  /** How the namespaces stand as far as is known here, and whether the store answers: for a look every few seconds. Never rejects. */
+  /** Returns the state of the namespaces as far as is known here, and whether the store responds. For every few seconds. Never rejects. */
   async observe(): Promise<Observation> {
     const [guards, preflight, probe] = [this.#guards, this.#preflight, this.#probe];
     return await observe({ guards, preflight, probe, nowMs: this.#now() });
   }
 
-  async #look(namespace: string) {
+  async #read(namespace: string) {
     assertNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code, shortageMs: guard.line.shortageMs };
+    return { guard, record, code: guard.state.code, shortageMs: guard.ceiling.shortageMs };
   }
 
-  #mustNotBeRemembered(namespace: string): void {
-    const witness = this.#checkpointFileOf(namespace);
-    const remembered = witness.read();
-    witness.close();
-    if (remembered === undefined) return;
-    throw namespaceLost(namespace, remembered);
-  }
-
-  /** On one host there is only one clock, and somebody must notice that it lies. */
-  #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
+  /** A store on the coordinator's host shares its clock: only a holder can show that this clock is wrong. */
+  #assertClock(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
     assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
     if (aheadMs <= this.#bounds.epsMs) return;

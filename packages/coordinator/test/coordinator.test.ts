@@ -240,13 +240,13 @@ describe("a coordinator that touches", () => {
 
   test("goes on touching through refusals, and is ready again when they end", async () => {
     const { store, coordinator } = await touching();
-    expect((await coordinator.mustBeReady()).namespaces).toEqual([NAMESPACE]);
+    expect((await coordinator.assertReady()).namespaces).toEqual([NAMESPACE]);
     Object.assign(store.server, { role: "slave" });
     await untilRefused("store_is_replica");
     Object.assign(store.server, { role: "master" });
     await until(
       async () =>
-        await coordinator.mustBeReady().then(
+        await coordinator.assertReady().then(
           () => true,
           () => false,
         ),
@@ -259,7 +259,7 @@ describe("a coordinator that touches", () => {
     async function untilRefused(code: string): Promise<void> {
       await until(
         async () =>
-          await coordinator.mustBeReady().then(
+          await coordinator.assertReady().then(
             () => false,
             (error) => error.code === code,
           ),
@@ -305,6 +305,6 @@ describe("the status", () => {
       explanation: expect.stringContaining("callnumber recover"),
     });
     expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_forked" });
+    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_forked" });
   });
 });

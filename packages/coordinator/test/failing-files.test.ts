@@ -41,19 +41,19 @@ describe("the checkpoints of several namespaces", () => {
     const life = () => {
       const witnesses = new Map<string, CheckpointFile>();
       for (const namespace of NAMESPACES) {
-        const witness = openCheckpointFile({ folder, place, namespace, now: () => timeMs });
-        if (refusalOf(() => witness.read()) === undefined) witnesses.set(namespace, witness);
+        const checkpointFile = openCheckpointFile({ folder, place, namespace, now: () => timeMs });
+        if (refusalOf(() => checkpointFile.read()) === undefined) witnesses.set(namespace, checkpointFile);
       }
       for (const passedMs of [0, 5_001, 1]) {
         timeMs += passedMs;
-        for (const [namespace, witness] of witnesses) {
+        for (const [namespace, checkpointFile] of witnesses) {
           ledgerId++;
-          if (refusalOf(() => witness.note(checkpointOf(namespace, ledgerId))) === undefined) {
+          if (refusalOf(() => checkpointFile.note(checkpointOf(namespace, ledgerId))) === undefined) {
             acknowledged.set(namespace, ledgerId);
           }
         }
       }
-      if (!isKilled) for (const witness of witnesses.values()) refusalOf(() => witness.close());
+      if (!isKilled) for (const checkpointFile of witnesses.values()) refusalOf(() => checkpointFile.close());
     };
     const traced = await withFault([folder], fault, () => {
       life();

@@ -22,7 +22,7 @@ export interface World {
 }
 
 export interface GuardOptions {
-  readonly witness?: CheckpointFile;
+  readonly checkpointFile?: CheckpointFile;
   readonly log?: Log;
 }
 
@@ -39,11 +39,11 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
 
 export async function guardOn(
   { clock, store }: World,
-  { witness = NO_CHECKPOINT_FILE, log = SILENT_LOG }: GuardOptions = {},
+  { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.5 };
-  return await NamespaceGuard.open({ ...common, log, witness });
+  return await NamespaceGuard.open({ ...common, log, checkpointFile });
 }
 
 export async function leaseOf(

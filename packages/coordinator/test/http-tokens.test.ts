@@ -239,7 +239,7 @@ describe("whether it is ready", () => {
 
   test("and why not, only who may see all of them", async () => {
     const { url, ask, tokens, coordinator } = await served();
-    vi.spyOn(coordinator, "mustBeReady").mockRejectedValue(
+    vi.spyOn(coordinator, "assertReady").mockRejectedValue(
       new CoordinatorError("store_emptied", 'namespace "other": gone from redis://inside:6379', {
         retryAfterMs: 7_000,
       }),

@@ -98,10 +98,10 @@ test.each(PAIRS.slice(0, sized(1, PAIRS.length)))(
     const moving = {
       store: source,
       namespace: NAMESPACE,
-      witness: NO_CHECKPOINT_FILE,
+      checkpointFile: NO_CHECKPOINT_FILE,
       bounds: SHORT_BOUNDS,
       nodeCount: 1,
-      target: { store: target, place: to.place, witness: NO_CHECKPOINT_FILE },
+      target: { store: target, place: to.place, checkpointFile: NO_CHECKPOINT_FILE },
     };
     await moveNamespace(moving);
     expect(await target.readDescription(NAMESPACE)).toEqual(LABELS);

@@ -44,24 +44,24 @@ describe("the watch over the line", () => {
   test("shows the room up to the line, and the wait for the next run; neither is ever below 0", () => {
     const watch = watchAt({ nowMs: BEGIN_MS });
     const mark = (highWaterMark: number) => ({ storeId, version: 0, highWaterMark });
-    expect(watch.roomAbove(mark(99))).toBe(1 + BURST_RUNS);
+    expect(watch.headroomAbove(mark(99))).toBe(1 + BURST_RUNS);
     expect([99, 100 + BURST_RUNS, 103 + BURST_RUNS].map((run) => watch.waitMsAfter(mark(run)))).toEqual([
       0, 250, 1_000,
     ]);
-    expect(watch.roomAbove(mark(103 + BURST_RUNS))).toBe(0);
+    expect(watch.headroomAbove(mark(103 + BURST_RUNS))).toBe(0);
     const unknown = { ...mark(99), storeId: "none" };
-    expect([watch.roomAbove(unknown), watch.waitMsAfter(unknown)]).toEqual([0, 0]);
+    expect([watch.headroomAbove(unknown), watch.waitMsAfter(unknown)]).toEqual([0, 0]);
   });
 
   test("takes a mark that is farther above the line than clocks explain for an operator's business", () => {
     const watch = watchAt({ nowMs: BEGIN_MS });
     const near = { storeId, version: 0, highWaterMark: 99 + BURST_RUNS + 44 };
-    watch.mustBeNear(near);
-    expect(() => watch.mustBeNear({ ...near, highWaterMark: near.highWaterMark + 1 })).toThrow(
+    watch.assertNear(near);
+    expect(() => watch.assertNear({ ...near, highWaterMark: near.highWaterMark + 1 })).toThrow(
       expect.objectContaining({ code: "operator_needed" }),
     );
-    expect(watch.judged(atLine(11_000))).toMatchObject({ code: "line_reached" });
-    expect(watch.judged(atLine(11_001))).toMatchObject({ code: "operator_needed" });
+    expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "line_reached" });
+    expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "operator_needed" });
   });
 
   test("counts a shortage from its first refusal to its latest; after a minute without one there is none", () => {
@@ -69,22 +69,22 @@ describe("the watch over the line", () => {
     const watch = watchAt(clock);
     expect(watch.shortageMs).toBe(0);
     for (const error of [new Error("other"), new CoordinatorError("store_silent", "other"), { code: "line_reached" }]) {
-      expect(watch.judged(error)).toBe(error);
+      expect(watch.noteRefusal(error)).toBe(error);
     }
     clock.nowMs += 1;
     const refusal = atLine();
-    expect(watch.judged(refusal)).toBe(refusal);
+    expect(watch.noteRefusal(refusal)).toBe(refusal);
     clock.nowMs += 60_000;
     expect(watch.shortageMs).toBe(0);
-    watch.judged(atLine(250));
+    watch.noteRefusal(atLine(250));
     expect(watch.shortageMs).toBe(60_000);
     clock.nowMs += 60_000;
     expect(watch.shortageMs).toBe(60_000);
     clock.nowMs += 1;
     expect(watch.shortageMs).toBe(0);
-    watch.judged(atLine(250));
+    watch.noteRefusal(atLine(250));
     clock.nowMs += 5;
-    watch.judged(atLine(250));
+    watch.noteRefusal(atLine(250));
     expect(watch.shortageMs).toBe(5);
   });
 });

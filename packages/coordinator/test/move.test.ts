@@ -44,11 +44,11 @@ function moving(source: Store, { place }: Place, target: Store, options: MovingO
   return {
     store: source,
     namespace: NAMESPACE,
-    witness: NO_CHECKPOINT_FILE,
+    checkpointFile: NO_CHECKPOINT_FILE,
     bounds: SHORT_BOUNDS,
     nodeCount: 1,
     pageLeaseCount: 3,
-    target: { store: target, place, witness: targetWitness },
+    target: { store: target, place, checkpointFile: targetWitness },
     ...more,
   };
 }
@@ -391,12 +391,12 @@ describe("after a move", () => {
     const { source, to, target } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
-    const namespaceLost = emptyStore();
-    expect(await moveNamespace(moving(source, to, namespaceLost, { bounds }))).toMatchObject({
+    const emptied = emptyStore();
+    expect(await moveNamespace(moving(source, to, emptied, { bounds }))).toMatchObject({
       storeId,
       leaseCount: 7,
     });
-    const after = await leaseQuickly(namespaceLost);
+    const after = await leaseQuickly(emptied);
     expect(runsOf([after])[0]).toBeGreaterThan(runsOf([before])[0] as number);
   });
 
@@ -404,11 +404,11 @@ describe("after a move", () => {
     const { source, to, target, leases } = await pair(quickPlace, quickPlace);
     const { storeId } = await moveNamespace(moving(source, to, target, { bounds }));
     const before = await leaseQuickly(target);
-    const namespaceLost = emptyStore();
+    const emptied = emptyStore();
     const options = {
-      store: namespaceLost,
+      store: emptied,
       namespace: NAMESPACE,
-      witness: NO_CHECKPOINT_FILE,
+      checkpointFile: NO_CHECKPOINT_FILE,
       bounds,
       storeId,
       // Above the clock line of the new store, in the version before.
@@ -421,7 +421,7 @@ describe("after a move", () => {
     const plan = await planRecovery(options);
     expect(plan.possibleAtMs).toBeNull();
     expect((await recoverNamespace(options, plan)).after).toMatchObject({ version: 1, highWaterMark: plan.target });
-    const runs = runsOf([...leases, before, await leaseQuickly(namespaceLost)]);
+    const runs = runsOf([...leases, before, await leaseQuickly(emptied)]);
     expect(new Set(runs).size).toBe(runs.length);
   });
 

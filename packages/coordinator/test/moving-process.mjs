@@ -54,11 +54,11 @@ writeSync(1, "ready\n");
 await moveNamespace({
   store,
   namespace: "main",
-  witness: NO_CHECKPOINT_FILE,
+  checkpointFile: NO_CHECKPOINT_FILE,
   bounds,
   nodeCount: 1,
   pageLeaseCount,
-  target: { store: target, place, witness: NO_CHECKPOINT_FILE },
+  target: { store: target, place, checkpointFile: NO_CHECKPOINT_FILE },
 });
 writeSync(1, `moved ${JSON.stringify({ changes })}\n`);
 await store.close();

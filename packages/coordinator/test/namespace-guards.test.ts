@@ -31,7 +31,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     },
   });
   const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
-  const guards = new NamespaceGuards({ ...common, remembered: new Set(remembered) }, checkpointFileOf);
+  const guards = new NamespaceGuards({ ...common, checkpointed: new Set(remembered) }, checkpointFileOf);
   return { guards, store, clock, told, closed, unclosable };
 }
 
@@ -43,18 +43,18 @@ describe("the guards of all namespaces", () => {
     expect(await guards.opened()).toEqual([]);
     const guard = await opening;
     expect(await guards.of("a")).toBe(guard);
-    expect(await guards.ifMade("a")).toBe(guard);
+    expect(await guards.ifInitialized("a")).toBe(guard);
     expect(await guards.opened()).toEqual([guard]);
   });
 
   test("are none for a namespace without a record, until it has one; the witness is let go of", async () => {
     const { guards, store, closed } = await guardsOn();
     await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_initialised" });
-    expect([await guards.ifMade("c"), closed]).toEqual([undefined, ["c", "c"]]);
+    expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
     await store.step("c", commandsFor(storeIdFrom(1)).init());
-    expect((await guards.ifMade("c"))?.namespace).toBe("c");
+    expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
     store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
-    await expect(guards.ifMade("b")).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(guards.ifInitialized("b")).rejects.toMatchObject({ code: "store_unavailable" });
   });
 
   test("know the names that the store lists, that were opened, and that are remembered", async () => {

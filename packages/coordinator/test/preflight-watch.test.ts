@@ -32,10 +32,10 @@ function watchOn(look: () => readonly Finding[], overrides: readonly string[] = 
 describe("the watch over a store's servers", () => {
   test("refuses nothing before it is started, and waits for the first look once it is", async () => {
     const { watch } = watchOn(() => [evicts]);
-    await watch.mustPass("main");
+    await watch.assertPassed("main");
     expect(watch.stateOf("main")).toBeUndefined();
     watch.start();
-    await expect(watch.mustPass("main")).rejects.toMatchObject({
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({
       code: "store_evicts",
       message: "it evicts. Nothing is leased until that is mended (set it), or accept it by name: evicts",
     });
@@ -45,7 +45,7 @@ describe("the watch over a store's servers", () => {
     const { watch } = watchOn(() => [{ code: "store_too_old", what: "it is old", remedy: "update it" }]);
     watch.start();
     const message = "it is old. Nothing is leased until that is mended (update it)";
-    await expect(watch.mustPass("main")).rejects.toMatchObject({ code: "store_too_old", message });
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_too_old", message });
     expect(watch.stateOf("main")).toEqual({
       state: "fenced",
       code: "store_too_old",
@@ -58,8 +58,8 @@ describe("the watch over a store's servers", () => {
     const other: Finding = { ...evicts, what: "of one", override: "one", namespaces: ["lists"] };
     const { watch, told } = watchOn(() => [warning, evicts, other], ["evicts"]);
     watch.start();
-    await watch.mustPass("main");
-    await expect(watch.mustPass("lists")).rejects.toMatchObject({ code: "store_evicts" });
+    await watch.assertPassed("main");
+    await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_evicts" });
     expect(told).toEqual(["warn preflight_finding - one node", "error preflight_finding store_evicts of one"]);
   });
 
@@ -78,12 +78,12 @@ describe("the watch over a store's servers", () => {
     found = [];
     await vi.advanceTimersByTimeAsync(EVERY_MS);
     expect(told.slice(1)).toEqual(["info preflight_finding_gone store_evicts it evicts"]);
-    await watch.mustPass("main");
+    await watch.assertPassed("main");
     await watch.stop();
     await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
     expect(looks).toBe(4);
     watch.start();
-    await watch.mustPass("main");
+    await watch.assertPassed("main");
     expect(looks).toBe(5);
   });
 
@@ -99,7 +99,7 @@ describe("the watch over a store's servers", () => {
     await vi.advanceTimersByTimeAsync(EVERY_MS);
     failure = new TypeError("a mistake");
     await vi.advanceTimersByTimeAsync(EVERY_MS);
-    await expect(watch.mustPass("main")).rejects.toMatchObject({ code: "store_evicts" });
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_evicts" });
     expect(told.slice(1)).toEqual([
       "warn preflight_failed store_unavailable it is away",
       "error preflight_failed - a mistake",

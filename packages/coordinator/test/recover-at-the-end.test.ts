@@ -25,7 +25,7 @@ function asked({ clock, store, storeId }: World, floor?: number): RecoverOptions
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
   const floors = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
-  return { ...common, witness: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: true };
+  return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: true };
 }
 
 /** What the refusal of the plan says, which the refusal of the recovery says too. */
@@ -48,7 +48,13 @@ test("a sound record goes on with advance-version", async () => {
     /Continue in version 1, .*`callnumber advance-version --store STORE_URL --namespace main`$/,
   );
   const { store, clock } = world;
-  const common = { store, namespace: NAMESPACE, witness: NO_CHECKPOINT_FILE, now: clock.now, bounds: SHORT_BOUNDS };
+  const common = {
+    store,
+    namespace: NAMESPACE,
+    checkpointFile: NO_CHECKPOINT_FILE,
+    now: clock.now,
+    bounds: SHORT_BOUNDS,
+  };
   const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
   await advanceVersion(options, await planAdvance(options));
   const { version, firstRun } = await leaseOf(await guardOn(world));

@@ -14,7 +14,7 @@ const AHEAD_MS = 3 * 3_600_000;
 function asked({ clock, store, storeId }: World, floors: readonly Floor[]): RecoverOptions {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-  return { ...common, witness: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: false };
+  return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: false };
 }
 
 function archiveWith(ledgerId: number): readonly Floor[] {
@@ -128,7 +128,7 @@ describe("a healthy store", () => {
     ["is lost", ({ store }) => store.restore(new Map())],
     ["is sealed", ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal("forked"))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
-    ["has a witness that is damaged", () => {}, { witness: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
+    ["has a witness that is damaged", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
       "is a copy",
       ({ store }) => {

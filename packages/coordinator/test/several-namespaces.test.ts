@@ -103,7 +103,7 @@ function started(store: Store, { bounds, url }: Place, folder: string) {
     bounds,
     log,
     checkpointFileOf: (namespace) => openCheckpointFile({ folder, place, namespace }),
-    remembered: checkpointedNamespaces(folder, place),
+    checkpointedNamespaces: checkpointedNamespaces(folder, place),
   });
   onTestFinished(() => coordinator.stopHeartbeat());
   return { coordinator, events };
@@ -121,14 +121,22 @@ async function shownBy(coordinator: Coordinator) {
 
 /** As `callnumber recover --namespace lists --apply` does. */
 async function recover(store: Store, { bounds, url }: Place, folder: string): Promise<void> {
-  const witness = openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: BAD });
+  const checkpointFile = openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: BAD });
   const pause = async (pauseMs: number) => void (await delay(pauseMs));
-  const options = { store, namespace: BAD, witness, storeId: undefined, floors: [], nodeCount: undefined, pause };
+  const options = {
+    store,
+    namespace: BAD,
+    checkpointFile,
+    storeId: undefined,
+    floors: [],
+    nodeCount: undefined,
+    pause,
+  };
   const asked = { ...options, isClockChecked: false, bounds, watchMs: store.isExclusive ? 0 : WATCH_MS };
   try {
     await unlessLate(async () => void (await recoverNamespace(asked, await planRecovery(asked))));
   } finally {
-    witness.close();
+    checkpointFile.close();
   }
 }
 
@@ -169,7 +177,7 @@ describe.each<[string, () => Promise<Place>]>([
       await place.write(damage(right));
       store = await opened(place);
       let { coordinator, events } = started(store, place, folder);
-      const { namespaces, unavailable } = await coordinator.mustBeReady();
+      const { namespaces, unavailable } = await coordinator.assertReady();
       expect(namespaces).toEqual([HEALTHY]);
       expect(unavailable).toEqual([{ namespace: BAD, error: expect.objectContaining({ code }) }]);
       coordinator.startHeartbeat();
@@ -209,7 +217,7 @@ describe.each<[string, () => Promise<Place>]>([
       }
       await crowd.untilLeased();
       await crowd.stop();
-      expect((await coordinator.mustBeReady()).namespaces).toEqual(expect.arrayContaining([HEALTHY, BAD]));
+      expect((await coordinator.assertReady()).namespaces).toEqual(expect.arrayContaining([HEALTHY, BAD]));
       expect(crowd.refusalsOf(HEALTHY)).toEqual({});
       leases.push(...crowd.leases);
       expectNoRunTwice(leases);
@@ -227,5 +235,5 @@ test("no coordinator starts when no namespace leases", async () => {
   await place.write({ ...(await place.read()), k: "0".repeat(40) });
   store = await opened(place);
   const { coordinator } = started(store, place, folder);
-  await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_corrupt" });
+  await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_corrupt" });
 });

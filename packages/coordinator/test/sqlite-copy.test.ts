@@ -119,7 +119,7 @@ describe("recover, when the original is gone", () => {
     const asked = {
       store,
       namespace: NAMESPACE,
-      witness: NO_CHECKPOINT_FILE,
+      checkpointFile: NO_CHECKPOINT_FILE,
       storeId: undefined,
       floors: [],
       nodeCount: undefined,

@@ -133,7 +133,7 @@ const FORGETTING: [string, Story][] = [
 
 const DOUBTED: [string, string, Story][] = [
   ["the marker was removed", "no_mark", { fault: async (place) => rm(await markerOf(place)) }],
-  ["the marker was namespaceLost", "no_mark", { fault: async (place) => truncate(await markerOf(place), 0) }],
+  ["the marker was emptied", "no_mark", { fault: async (place) => truncate(await markerOf(place), 0) }],
   ["one byte of the marker was changed", "no_mark", { fault: async (place) => changeByte(await markerOf(place), 200) }],
   [
     "the marker is an older one",

@@ -1,5 +1,5 @@
 /**
- * What is remembered outside the store outlives the coordinator: a store that went back, was namespaceLost or replaced is noticed.
+ * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { readdirSync, statSync } from "node:fs";
@@ -14,7 +14,7 @@ import {
   type CheckpointFile,
   CORRUPT,
   isSameCheckpoint,
-  merged,
+  mergeCheckpoints,
   NO_CHECKPOINT_FILE,
 } from "../src/guard/checkpoint.js";
 import {
@@ -24,7 +24,7 @@ import {
   openCheckpointFile,
   type StorePlace,
 } from "../src/guard/checkpoint-file.js";
-import { namespaceLost, withMemory } from "../src/guard/guard-state.js";
+import { namespaceLost, withCheckpoint } from "../src/guard/guard-state.js";
 import type { StoredFields } from "../src/guard/record.js";
 import { SILENT_LOG } from "../src/log.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -38,20 +38,20 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const witness of open.splice(0)) witness.close();
+  for (const checkpointFile of open.splice(0)) checkpointFile.close();
   await rm(folder, { recursive: true });
 });
 
 function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): CheckpointFile {
-  const witness = openCheckpointFile({ folder, place, namespace: NAMESPACE, now: clock.now });
-  open.push(witness);
-  return witness;
+  const checkpointFile = openCheckpointFile({ folder, place, namespace: NAMESPACE, now: clock.now });
+  open.push(checkpointFile);
+  return checkpointFile;
 }
 
 /** A coordinator has leased runs 1 to 10 and is gone; a backup of the store holds run 5. */
-async function afterCoordinator(witness?: (world: World) => CheckpointFile) {
+async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFile) {
   const world = await newWorld();
-  const guard = await guardOn(world, { witness: (witness ?? witnessIn)(world) });
+  const guard = await guardOn(world, { checkpointFile: (checkpointFile ?? witnessIn)(world) });
   await leaseOf(guard, { runCount: 5 });
   const backup = world.store.backup();
   await leaseOf(guard, { runCount: 5 });
@@ -64,8 +64,8 @@ describe("a store that was restored while no coordinator ran", () => {
   test("is found out by the witness, and settled by a jump", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.restore(backup);
-    const guard = await guardOn(world, { witness: witnessIn(world) });
-    expect(guard.remembered).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
     const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
     expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
@@ -80,25 +80,25 @@ describe("a store that was restored while no coordinator ran", () => {
   test("is found out by the generation too", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.server.epoch = "second:life:0";
-    const guard = await guardOn(world, { witness: witnessIn(world) });
-    await guard.touch();
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    await guard.heartbeat();
     guard.close();
     world.store.server.epoch = "first:life:0";
     world.store.restore(backup);
-    const later = await guardOn(world, { witness: witnessIn(world) });
-    expect(later.remembered.generation).toBe(1);
+    const later = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(later.checkpoint.generation).toBe(1);
     await expect(leaseOf(later)).rejects.toMatchObject({ code: "line_reached" });
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 
   test("is found out when one of several coordinators knew more than the others", async () => {
     const { world, backup } = await afterCoordinator();
-    const second = await guardOn(world, { witness: witnessIn(world) });
+    const second = await guardOn(world, { checkpointFile: witnessIn(world) });
     const mostRecent = await leaseOf(second, { runCount: 3 });
     // No close: the process was killed. What it wrote outlives it.
     world.store.restore(backup);
-    const guard = await guardOn(world, { witness: witnessIn(world) });
-    expect(guard.remembered.ledgerId).toBe(mostRecent.firstRun + 2);
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
   });
 });
 
@@ -106,31 +106,31 @@ describe("a store that is not there any more", () => {
   const typed = ({ storeId }: World) =>
     `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --floor 10`;
 
-  test("was namespaceLost: leasing ends, and it is said what to type", async () => {
+  test("was emptied: leasing ends, and it is said what to type", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     await leaseOf(guard);
     world.store.restore(new Map());
-    const namespaceLost = {
+    const emptied = {
       code: "store_emptied",
       message: expect.stringContaining(typed(world).replace(/10$/, "11")),
     };
-    await expect(leaseOf(guard)).rejects.toMatchObject(namespaceLost);
-    await expect(guard.touch()).rejects.toMatchObject(namespaceLost);
-    await expect(guard.readRecord()).rejects.toMatchObject(namespaceLost);
+    await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
+    await expect(guard.heartbeat()).rejects.toMatchObject(emptied);
+    await expect(guard.readRecord()).rejects.toMatchObject(emptied);
     expect(guard.state).toMatchObject({ state: "fenced", code: "store_emptied" });
   });
 
-  test("was namespaceLost while no coordinator ran: the next one knows", async () => {
+  test("was emptied while no coordinator ran: the next one knows", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
-    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
       code: "store_emptied",
       message: expect.stringContaining(typed(world)),
     });
     // At another place nobody has leased anything yet.
     await expect(
-      guardOn(world, { witness: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
+      guardOn(world, { checkpointFile: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
     ).rejects.toMatchObject({
       code: "namespace_not_initialised",
     });
@@ -140,7 +140,7 @@ describe("a store that is not there any more", () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     await world.store.step(NAMESPACE, commandsFor(world.storeId).recover({ floor: 10 }));
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
   });
 
@@ -170,11 +170,11 @@ describe("a record that can't be read any more", () => {
 
   test("is told to an operator with the state, since when, and what is remembered of it", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     const openedAtMs = world.clock.timeMs;
     damaged(world);
     world.clock.timeMs += 1_000;
-    await expect(guard.touch()).rejects.toMatchObject({ code: "store_corrupt" });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_corrupt" });
     world.clock.timeMs += 60_000;
     const since = new Date(openedAtMs + 1_000).toISOString();
     await expect(guard.showRecord()).rejects.toMatchObject({
@@ -188,7 +188,7 @@ describe("a record that can't be read any more", () => {
   test("is told so also by a coordinator that was started afterwards", async () => {
     const { world } = await afterCoordinator();
     damaged(world);
-    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
       code: "store_corrupt",
       message: expect.stringContaining(`Remembered here: store id ${world.storeId}, run 10,`),
     });
@@ -196,7 +196,7 @@ describe("a record that can't be read any more", () => {
 
   test("is shown as it is when it can be read, and its absence is told once", async () => {
     const { world } = await afterCoordinator();
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     expect(await guard.showRecord()).toEqual(await guard.readRecord());
     world.store.restore(new Map());
     const message = await guard.showRecord().catch((error: Error) => error.message);
@@ -217,7 +217,7 @@ describe("another store in the place of one", () => {
 
   test("is refused by the coordinator that leased from the first, and not written to", async () => {
     const { world, backup } = await afterCoordinator();
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     const other = storeIdFrom(1);
     world.store.restore(new Map());
     await world.store.step(NAMESPACE, commandsFor(other).init());
@@ -233,7 +233,7 @@ describe("another store in the place of one", () => {
 
   test("is refused by every later coordinator, with the id that is there", async () => {
     const { world, otherId } = await replaced();
-    await expect(guardOn(world, { witness: witnessIn(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
       code: "store_replaced",
       message: expect.stringContaining(otherId),
     });
@@ -251,12 +251,12 @@ describe("a group of servers", () => {
   test("is known again when servers were added to the list, or taken from it", async () => {
     const { world } = await afterCoordinator(witnessAt("a:1", "b:1"));
     for (const list of [["b:1"], ["c:1", "b:1"], ["c:1"], ["d:1", "e:1", "c:1"]]) {
-      const guard = await guardOn(world, { witness: witnessAt(...list)(world) });
-      expect(guard.remembered.ledgerId, list.join()).toBe(10);
+      const guard = await guardOn(world, { checkpointFile: witnessAt(...list)(world) });
+      expect(guard.checkpoint.ledgerId, list.join()).toBe(10);
       guard.close();
     }
     world.store.restore(new Map());
-    await expect(guardOn(world, { witness: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
       code: "store_emptied",
     });
   });
@@ -269,18 +269,18 @@ describe("a group of servers", () => {
       { ...one, at: witnessAt("b:1", "c:1") },
       { ...other, at: witnessAt("y:1", "z:1") },
     ]) {
-      const guard = await guardOn(world, { witness: at(world) });
-      expect(guard.remembered).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+      const guard = await guardOn(world, { checkpointFile: at(world) });
+      expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
       guard.close();
       world.store.restore(new Map());
-      await expect(guardOn(world, { witness: at(world) })).rejects.toMatchObject({ code: "store_emptied" });
+      await expect(guardOn(world, { checkpointFile: at(world) })).rejects.toMatchObject({ code: "store_emptied" });
     }
   });
 
   test("of which the list names servers of two is refused", async () => {
     const { world } = await afterCoordinator(witnessAt("a:1"));
     await afterCoordinator(witnessAt("x:1"));
-    await expect(guardOn(world, { witness: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
+    await expect(guardOn(world, { checkpointFile: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
       code: "store_replaced",
       message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
     });
@@ -291,8 +291,8 @@ describe("a group of servers", () => {
     await afterCoordinator(witnessAt("x:1"));
     expect(await readdir(folder)).toHaveLength(2);
     world.clock.timeMs += 2 * 3_600_000;
-    const guard = await guardOn(world, { witness: witnessAt("a:1")(world) });
-    expect(guard.remembered.ledgerId).toBe(10);
+    const guard = await guardOn(world, { checkpointFile: witnessAt("a:1")(world) });
+    expect(guard.checkpoint.ledgerId).toBe(10);
     expect(await readdir(folder)).toHaveLength(2);
     const other = witnessAt("x:1")(world);
     expect(other.read()).toMatchObject({ ledgerId: 10 });
@@ -301,18 +301,18 @@ describe("a group of servers", () => {
   test("may have more servers than fit into a file", async () => {
     const many = Array.from({ length: 40 }, (_, index) => `node-${index}.example.org:6379`);
     const { world } = await afterCoordinator(witnessAt(...many));
-    const guard = await guardOn(world, { witness: witnessAt(...many)(world) });
-    expect(guard.remembered.ledgerId).toBe(10);
+    const guard = await guardOn(world, { checkpointFile: witnessAt(...many)(world) });
+    expect(guard.checkpoint.ledgerId).toBe(10);
   });
 
   test("that is met for the first time is told in the log, and only then", async () => {
     const world = await newWorld();
     const pins: unknown[] = [];
     const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
-    (await guardOn(world, { witness: witnessAt("a:1")(world), log })).close();
-    (await guardOn(world, { witness: witnessAt("a:1", "b:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: witnessAt("a:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: witnessAt("a:1", "b:1")(world), log })).close();
     expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
-    (await guardOn(world, { witness: witnessAt("z:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: witnessAt("z:1")(world), log })).close();
     expect(pins).toHaveLength(2);
   });
 });
@@ -321,10 +321,10 @@ describe("the witness folder", () => {
   const place = { group: "store", addresses: ["here"] };
   const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
   const noteOf = (namespace: string, noted: Partial<Checkpoint> = {}, at: StorePlace = place) => {
-    const witness = openCheckpointFile({ folder, place: at, namespace });
-    open.push(witness);
-    witness.note({ ...remembrance, ...noted });
-    return witness;
+    const checkpointFile = openCheckpointFile({ folder, place: at, namespace });
+    open.push(checkpointFile);
+    checkpointFile.note({ ...remembrance, ...noted });
+    return checkpointFile;
   };
 
   test("keeps namespaces apart when one name begins with another and a dot", () => {
@@ -383,13 +383,13 @@ describe("the witness folder", () => {
   test("lets a witness that noted nothing end without a file, and one that did write its last note once more", async () => {
     openCheckpointFile({ folder, place, namespace: "none" }).close();
     expect(readdirSync(folder)).toEqual([]);
-    const witness = noteOf("main");
+    const checkpointFile = noteOf("main");
     const path = join(folder, readdirSync(folder)[0] as string);
     await rm(path);
-    witness.close();
+    checkpointFile.close();
     expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
     await rm(path);
-    witness.close();
+    checkpointFile.close();
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -410,17 +410,17 @@ describe("what is known of a store", () => {
   const known = { storeId: "a", ledgerId: 7, generation: 3, nodeCount: 1 };
 
   test("is the greater of two, with the nodes of the later generation; of another store it is nothing", () => {
-    expect(merged(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
+    expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
       ...known,
       ledgerId: 9,
     });
-    expect(merged(known, { ...known, nodeCount: 5 })).toEqual(known);
-    expect(merged(known, { storeId: "a", ledgerId: 1, generation: 4, nodeCount: 5 })).toEqual({
+    expect(mergeCheckpoints(known, { ...known, nodeCount: 5 })).toEqual(known);
+    expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 1, generation: 4, nodeCount: 5 })).toEqual({
       ...known,
       generation: 4,
       nodeCount: 5,
     });
-    expect(merged(known, { ...known, storeId: "b", ledgerId: 9 })).toBe(known);
+    expect(mergeCheckpoints(known, { ...known, storeId: "b", ledgerId: 9 })).toBe(known);
   });
 
   test("is the same only when store, run and generation are", () => {
@@ -437,18 +437,18 @@ describe("refusals with what is remembered", () => {
   test("tell the state where it is known, keep the pause, and leave other errors as they are", () => {
     const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
     const words = "Remembered here: store id a, run 7 of version 1, generation 3";
-    const told = withMemory(error, remembered);
+    const told = withCheckpoint(error, remembered);
     expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
     const state = { state: "fenced", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
     expect(
-      withMemory(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
+      withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
     ).toMatchObject({
       message:
         "bad. Leasing is FENCED since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
       retryAfterMs: undefined,
     });
     const other = new Error("other");
-    expect(withMemory(other, remembered)).toBe(other);
+    expect(withCheckpoint(other, remembered)).toBe(other);
   });
 
   test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
@@ -483,7 +483,7 @@ describe("a witness", () => {
   test("that can't be read any more makes the store doubted once", async () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
@@ -494,7 +494,7 @@ describe("a witness", () => {
     const { world } = await afterCoordinator();
     for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
     world.clock.timeMs += 2 * 3_600_000;
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     expect(witnessIn(world).read()).toBe(CORRUPT);
     await leaseAfterJump(world, guard);
     expect(witnessIn(world).read()).not.toBe(CORRUPT);
@@ -511,7 +511,7 @@ describe("a witness", () => {
 
   test("is written again when its folder was removed meanwhile", async () => {
     const world = await newWorld();
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     await rm(folder, { recursive: true });
     const { firstRun } = await leaseOf(guard);
     expect(witnessIn(world).read()).toMatchObject({ ledgerId: firstRun });
@@ -521,11 +521,11 @@ describe("a witness", () => {
     const { world } = await afterCoordinator();
     const monthMs = 31 * 24 * 3_600_000;
     world.clock.timeMs += monthMs;
-    await expect(leaseOf(await guardOn(world, { witness: witnessIn(world) }))).rejects.toMatchObject({
+    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
       code: "operator_needed",
     });
     world.store.isExclusive = true;
-    const guard = await guardOn(world, { witness: witnessIn(world) });
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
     expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
   });
 
@@ -534,20 +534,20 @@ describe("a witness", () => {
     world.store.restore(backup);
     world.store.isExclusive = true;
     world.clock.timeMs += 31 * 24 * 3_600_000;
-    await expect(leaseOf(await guardOn(world, { witness: witnessIn(world) }))).rejects.toMatchObject({
+    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
       code: "operator_needed",
     });
   });
 
   test("that can't be written stops leasing: a run that it does not know is given to nobody", async () => {
     const world = await newWorld();
-    const witness = witnessIn(world);
+    const checkpointFile = witnessIn(world);
     let isFull = false;
     const note: CheckpointFile["note"] = (remembrance) => {
       if (isFull) throw new Error("disk full");
-      witness.note(remembrance);
+      checkpointFile.note(remembrance);
     };
-    const guard = await guardOn(world, { witness: { ...witness, note } });
+    const guard = await guardOn(world, { checkpointFile: { ...checkpointFile, note } });
     expect((await leaseOf(guard)).firstRun).toBe(1);
     isFull = true;
     await expect(leaseOf(guard)).rejects.toThrow("disk full");
@@ -564,7 +564,9 @@ describe("leases of the same moment", () => {
 
   test("are on file before the first of them leaves the house, all in one writing", async () => {
     const noted: number[] = [];
-    const guard = await guardOn(await newWorld(), { witness: listening(({ ledgerId }) => noted.push(ledgerId)) });
+    const guard = await guardOn(await newWorld(), {
+      checkpointFile: listening(({ ledgerId }) => noted.push(ledgerId)),
+    });
     noted.length = 0;
     const leases = Array.from({ length: 10 }, async () => {
       const lastRun = lastRunOf(await leaseOf(guard, { runCount: 3 }));
@@ -576,10 +578,10 @@ describe("leases of the same moment", () => {
 
   test("are all refused when they can't be noted, and their runs are never leased again", async () => {
     let isUnusable = false;
-    const witness = listening(() => {
+    const checkpointFile = listening(() => {
       if (isUnusable) throw new CoordinatorError("witness_unusable", "the disk is full");
     });
-    const guard = await guardOn(await newWorld(), { witness });
+    const guard = await guardOn(await newWorld(), { checkpointFile });
     isUnusable = true;
     const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard), leaseOf(guard)]);
     for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "witness_unusable" } });

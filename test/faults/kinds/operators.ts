@@ -138,7 +138,7 @@ export const OPERATORS: readonly Fault[] = [
   }),
   redisFault({
     number: 40,
-    name: "moved to another server, then the old one is namespaceLost and recovered as printed, and both lease",
+    name: "moved to another server, then the old one is emptied and recovered as printed, and both lease",
     injectionCountMax: 1,
     expected: ["store_moved"],
     inject: async (world) => {
@@ -177,9 +177,9 @@ async function move(world: RedisWorld, to: Address): Promise<Moved> {
   const place = world.storeUrlAt(to);
   return await world.onStore((store) =>
     world.onStore(async (target) => {
-      const [witness, targetWitness] = [checkpointFileOf(world), checkpointFileOf(world, place)];
-      const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS, nodeCount: 1 };
-      return await moveNamespace({ ...common, target: { store: target, place, witness: targetWitness } });
+      const [checkpointFile, targetWitness] = [checkpointFileOf(world), checkpointFileOf(world, place)];
+      const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS, nodeCount: 1 };
+      return await moveNamespace({ ...common, target: { store: target, place, checkpointFile: targetWitness } });
     }, to),
   );
 }

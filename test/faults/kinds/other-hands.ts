@@ -1,5 +1,5 @@
 /**
- * What other hands do to the data of a running server: namespaceLost, swapped, copied back, edited.
+ * What other hands do to the data of a running server: emptied, swapped, copied back, edited.
  * Guarantees: G3, G5 (docs/guarantees.md).
  */
 import { cp } from "node:fs/promises";

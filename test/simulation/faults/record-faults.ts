@@ -1,4 +1,4 @@
-/** What happens to the keys inside a running server: namespaceLost, put back from earlier, edited by hand. No epoch changes with these. */
+/** What happens to the keys inside a running server: emptied, put back from earlier, edited by hand. No epoch changes with these. */
 import { type ObservedFields, RUN_MAX } from "../product.js";
 import { NOTHING, type Server } from "../server.js";
 import type { World } from "../world.js";

@@ -60,11 +60,11 @@ async function advance(options: Options, command: Command): Promise<void> {
   if (address.kind === "memory") throw new TypeError("a memory store ends with its process: its version never does");
   const { checkpointFileOf, mustNotBeLost } = memoryOf(address, witnessFolder);
   const { store } = await openStore(address, { create: false, mustNotBeLost });
-  const witness = checkpointFileOf(namespace);
+  const checkpointFile = checkpointFileOf(namespace);
   const asked = {
     store,
     namespace,
-    witness,
+    checkpointFile,
     isBeforeItsEnd: options.beforeItsEnd ?? false,
     isClockChecked: options.clockIsRight ?? false,
   };
@@ -94,12 +94,15 @@ async function advance(options: Options, command: Command): Promise<void> {
     if (json) printJson({ namespace, version: after.version, generation: after.generation, changed: true });
     else print(doneInWords(namespace, after.version, phase === PHASES.claimed));
   } finally {
-    witness.close();
+    checkpointFile.close();
     await store.close();
   }
 }
 
-function planInWords({ namespace, storeId, found, witnessed, isInDoubt, ...plan }: AdvancePlan, store: string): string {
+function planInWords(
+  { namespace, storeId, found, checkpoint, isInDoubt, ...plan }: AdvancePlan,
+  store: string,
+): string {
   const { version, highWaterMark, generation, changedAtMs } = found;
   const next = version + 1;
   return [
@@ -108,7 +111,7 @@ function planInWords({ namespace, storeId, found, witnessed, isInDoubt, ...plan 
     `  version            ${version}, of which ${(plan.usedShare * 100).toFixed(3)} % are used`,
     `  the record         mark ${grouped(highWaterMark)}, generation ${generation}, written ${instant(changedAtMs)}`,
     `  the clock line     reached the last run of version ${version} at ${instant(plan.lineEndsAtMs)}`,
-    ...(witnessed === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
+    ...(checkpoint === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${grouped(plan.givenUpRunCount)} runs, ${grouped(plan.givenUpCallNumberCount)} call numbers, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",

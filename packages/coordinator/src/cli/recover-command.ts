@@ -84,7 +84,7 @@ async function recover(options: Options, command: Command): Promise<void> {
   if (numbers !== undefined && !json) stderr.write("Reading the call numbers …\n");
   const listed = numbers === undefined ? undefined : await readNumbers(numbers);
   const { store, isMissing } = await openedOrEmpty(address);
-  const witness = memoryOf(address, witnessFolder).checkpointFileOf(namespace);
+  const checkpointFile = memoryOf(address, witnessFolder).checkpointFileOf(namespace);
   let made: Store | undefined;
   const floors: readonly Floor[] = [
     ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
@@ -93,7 +93,7 @@ async function recover(options: Options, command: Command): Promise<void> {
   const asked = {
     store,
     namespace,
-    witness,
+    checkpointFile,
     storeId,
     floors,
     nodeCount: nodes,
@@ -120,7 +120,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     }
     if (isMissing) {
       // What can't be done leaves no empty store behind.
-      await recoverNamespace({ ...asked, witness: NO_CHECKPOINT_FILE }, plan);
+      await recoverNamespace({ ...asked, checkpointFile: NO_CHECKPOINT_FILE }, plan);
       made = (await openStore(address, { create: true })).store;
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...asked, store: made ?? store }, plan);
@@ -133,7 +133,7 @@ async function recover(options: Options, command: Command): Promise<void> {
         `${Math.ceil(plan.nextRunInMs / 1000)} s later.`,
     );
   } finally {
-    witness.close();
+    checkpointFile.close();
     await store.close();
     await made?.close();
   }

@@ -7,16 +7,16 @@ import { grouped, instant } from "./print.js";
 
 /** What can't be set is not told: why not, the refusal says. */
 export function planInWords(plan: RecoverPlan, store: string, numbers: ListedNumbers | undefined): string {
-  const { namespace, storeId, found, fault, witnessed, floors } = plan;
+  const { namespace, storeId, found, fault, checkpoint, floors } = plan;
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     found === undefined
       ? `  the record         ${fault === undefined || fault.code === "namespace_not_initialised" ? "none: the store holds no such namespace" : `damaged: ${fault.fault ?? fault.message}`}`
       : `  the record         mark ${grouped(found.highWaterMark)}, generation ${found.generation}, ${PHASE_WORDS[found.phase] ?? "?"}, written ${instant(found.changedAtMs)}`,
-    witnessed === undefined
+    checkpoint === undefined
       ? "  the witness        nothing is remembered on this machine"
-      : `  the witness        run ${grouped(runOfLedgerId(witnessed.ledgerId).run)}, generation ${witnessed.generation}`,
+      : `  the witness        run ${grouped(runOfLedgerId(checkpoint.ledgerId).run)}, generation ${checkpoint.generation}`,
     ...floors
       .filter(({ from }) => from === "--floor")
       .map(({ ledgerId }) => `  --floor            run ${grouped(runOfLedgerId(ledgerId).run)}`),

@@ -112,7 +112,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       name: options.name,
       log: events,
       checkpointFileOf: memory.checkpointFileOf,
-      remembered: memory.namespaces(),
+      checkpointedNamespaces: memory.namespaces(),
       overrides: options.accept,
       startLoops: (name) => limits.startLoops(name),
     });
@@ -176,7 +176,7 @@ async function welcome(
 ): Promise<readonly string[]> {
   say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
   if (!isNew) {
-    const { namespaces, unavailable } = await coordinator.mustBeReady();
+    const { namespaces, unavailable } = await coordinator.assertReady();
     say(`namespaces: ${namespaces.join(", ")}`);
     const wayBack = store.isExclusive
       ? "Stop this coordinator, repair the namespace, start it again"

@@ -1,10 +1,10 @@
 /**
- * The witness on disk: one small file for each coordinator and namespace, in a folder that is not the store's. A process writes
- * its own file only, and reads those of all: what one coordinator saw, every later one on this machine knows.
+ * Checkpoints on disk: one small file for each coordinator and namespace, in a directory outside the store. A process writes only its own file
+ * and reads all: what one coordinator saw, every later one on this machine knows.
  *
- * Written at every range that is handed out, in place and without a sync: that outlives the process. Every five seconds, and after
- * each failure, replaced by a new file that is synced: that outlives the machine. No descriptor is kept between two writings: the
- * number of a closed one may by then be a connection, or the file of another namespace.
+ * Written for every range that is handed out, in place and without a sync: that survives the process. Every five seconds, and after a failure,
+ * replaced by a new synced file: that survives the machine. No descriptor stays open between two writes: the number of a closed one may by
+ * then be a connection, or the file of another namespace.
  * Guarantees: G8 (docs/guarantees.md).
  */
 import { createHash, randomUUID } from "node:crypto";
@@ -22,29 +22,29 @@ import {
 import { join } from "node:path";
 import { CoordinatorError } from "../errors.js";
 import { makePrivateFolder } from "../platform/private-file.js";
-import { type Checkpoint, type CheckpointFile, CORRUPT, merged } from "./checkpoint.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from "./checkpoint.js";
 
 const SYNC_EVERY_MS = 5_000;
-/** Files of coordinators that ended so long ago are taken over and removed. */
+/** Files of coordinators that ended so long ago are merged and removed. */
 const ABANDONED_AFTER_MS = 3_600_000;
-/** Each writing replaces the one before as a whole: all have the same length. */
+/** All files have the same length: each write in place replaces the whole text. */
 const FILE_BYTES = 1_024;
-/** As many fit; of more, those are enough to know the place again by. */
+/** As many fit, and they are enough to recognize the place. */
 const ADDRESSES_MAX = 16;
 const SUFFIX = ".witness";
-/** A namespace may hold dots. */
+/** A namespace may include dots. */
 const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/;
 
 /**
- * Where a store is, without secrets: what was seen at one place is not held against another. Two places are the same when the group
- * is and they have an address in common: servers are added to a group and taken from it, and two groups may bear the same name.
+ * Where a store is, without secrets: a checkpoint counts for its place only. Two places are the same if they have the group and an address in
+ * common: servers are added to a group and removed from it, and two groups may have the same name.
  */
 export interface StorePlace {
   readonly group: string;
   readonly addresses: readonly string[];
 }
 
-export interface WitnessFolderOptions {
+export interface CheckpointFileOptions {
   readonly folder: string;
   readonly place: StorePlace;
   readonly namespace: string;
@@ -52,24 +52,29 @@ export interface WitnessFolderOptions {
 }
 
 /**
- * The witness of a namespace. Makes folder and file when there is something to remember.
- * @throws CoordinatorError `witness_unusable` when the folder can't be read or written.
+ * Opens the checkpoint file of a namespace. Directory and file are made by the first write.
+ * @throws CoordinatorError `witness_unusable` when the directory can't be read or written.
  */
-export function openCheckpointFile({ folder, place, namespace, now = Date.now }: WitnessFolderOptions): CheckpointFile {
+export function openCheckpointFile({
+  folder,
+  place,
+  namespace,
+  now = Date.now,
+}: CheckpointFileOptions): CheckpointFile {
   const at = addressesOf(place);
   const path = join(folder, `${groupOf(place)}.${namespace}.${randomUUID()}${SUFFIX}`);
   const usable = <T>(act: () => T): T => orUnusable(folder, act);
   let hasFile = false;
-  let remembered: Checkpoint | undefined;
-  /** Undefined while only a new file will do. */
+  let latest: Checkpoint | undefined;
+  /** Undefined while the next write must replace the file. */
   let syncedAtMs: number | undefined;
 
-  /** What other coordinators have noted here. */
-  const notedHere = () =>
+  /** The files of other coordinators of this namespace and place. */
+  const foreignFiles = () =>
     filesIn(folder, place)
       .filter((file) => file.namespace === namespace && file.path !== path)
-      .map((file) => ({ path: file.path, noted: notedIn(file) }))
-      .filter(({ noted }) => isOf(noted, at));
+      .map((file) => ({ path: file.path, noted: contentOf(file) }))
+      .filter(({ noted }) => isAt(noted, at));
 
   function write(text: string): void {
     const lastSyncMs = syncedAtMs;
@@ -80,7 +85,7 @@ export function openCheckpointFile({ folder, place, namespace, now = Date.now }:
         syncedAtMs = lastSyncMs;
         return;
       } catch {
-        // The file was removed, or holds half of the text: a new one takes its place.
+        // The file was removed, or holds half of the text: replace it.
       }
     }
     makePrivateFolder(folder);
@@ -88,37 +93,37 @@ export function openCheckpointFile({ folder, place, namespace, now = Date.now }:
     syncedAtMs = now();
     const isFirst = !hasFile;
     hasFile = true;
-    // Only now: what the others knew is on the disk in ours.
+    // Only now: their checkpoints are part of ours, which is on the disk.
     if (isFirst) removeAbandoned();
   }
 
   return {
     read: () =>
       usable(() => {
-        const found = notedHere().map(({ noted }) => noted);
+        const found = foreignFiles().map(({ noted }) => noted);
         if (found.includes(CORRUPT)) return CORRUPT;
-        const known = (found as Noted[]).map(({ remembrance }) => remembrance);
-        mustBeOneStore(known, folder, namespace);
-        remembered = known.length === 0 ? undefined : known.reduce(merged);
-        return remembered;
+        const known = (found as FileContent[]).map(({ checkpoint }) => checkpoint);
+        assertOneStore(known, folder, namespace);
+        latest = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+        return latest;
       }),
-    note: (remembrance) =>
+    note: (checkpoint) =>
       usable(() => {
-        remembered = remembrance;
-        write(textOf({ namespace, remembrance, at }));
+        latest = checkpoint;
+        write(textOf({ namespace, checkpoint, at }));
       }),
     close: () => {
       if (!hasFile) return;
       hasFile = false;
-      usable(() => replaceFile(folder, path, textOf({ namespace, remembrance: remembered as Checkpoint, at })));
+      usable(() => replaceFile(folder, path, textOf({ namespace, checkpoint: latest as Checkpoint, at })));
     },
   };
 
   function removeAbandoned(): void {
     try {
-      for (const { path: other } of notedHere()) if (isAbandoned(other)) unlinkSync(other);
+      for (const { path: other } of foreignFiles()) if (isAbandoned(other)) unlinkSync(other);
     } catch {
-      // A file that stays is read again by the next start.
+      // The next start reads a file that stays.
     }
   }
 
@@ -128,43 +133,43 @@ export function openCheckpointFile({ folder, place, namespace, now = Date.now }:
 }
 
 /**
- * The namespaces of which something is remembered at a place, also those that the store there holds no more.
+ * Returns the namespaces that have a checkpoint at a place, also those that the store there has lost.
  * @throws CoordinatorError `witness_unusable` when the folder can't be read.
  */
 export function checkpointedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
   const at = addressesOf(place);
   return orUnusable(folder, () => {
-    const files = filesIn(folder, place).filter((file) => isOf(notedIn(file), at));
+    const files = filesIn(folder, place).filter((file) => isAt(contentOf(file), at));
     return new Set(files.map(({ namespace }) => namespace));
   });
 }
 
 /**
- * What is remembered of a place, by namespace. Makes nothing.
+ * Returns the checkpoints of a place, by namespace. Writes nothing.
  * @throws CoordinatorError as `CheckpointFile.read`.
  */
 export function checkpointsAt(folder: string, place: StorePlace): ReadonlyMap<string, Checkpoint | typeof CORRUPT> {
   const namespaces = [...checkpointedNamespaces(folder, place)];
-  const remembered = namespaces.map(
+  const checkpoints = namespaces.map(
     (namespace) => [namespace, openCheckpointFile({ folder, place, namespace }).read()] as const,
   );
-  return new Map(remembered.filter((entry): entry is [string, Checkpoint | typeof CORRUPT] => entry[1] !== undefined));
+  return new Map(checkpoints.filter((entry): entry is [string, Checkpoint | typeof CORRUPT] => entry[1] !== undefined));
 }
 
-/** For a new store: one whose witness can't be written is better not made. @throws CoordinatorError `witness_unusable`. */
+/** For a new store: it is not made where no checkpoint can be written. @throws CoordinatorError `witness_unusable`. */
 export function makeCheckpointDirectory(folder: string): void {
   orUnusable(folder, () => makePrivateFolder(folder));
 }
 
-/** What a file holds: what is remembered, and of which namespace and place. */
-interface Noted {
+/** The content of a file. */
+interface FileContent {
   readonly namespace: string;
-  readonly remembrance: Checkpoint;
-  /** Hashes of its addresses. */
+  readonly checkpoint: Checkpoint;
+  /** Hashes of the addresses of its place. */
   readonly at: readonly string[];
 }
 
-/** A file, and the namespace in its name. */
+/** A file, by its name. */
 interface NamedFile {
   readonly namespace: string;
   readonly path: string;
@@ -180,8 +185,8 @@ function addressesOf({ addresses }: StorePlace): readonly string[] {
   return [...new Set(addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
 }
 
-/** A damaged file does not show where. */
-function isOf(noted: Noted | typeof CORRUPT | undefined, at: readonly string[]): boolean {
+/** A corrupt file does not say where its store is: it counts for every place. */
+function isAt(noted: FileContent | typeof CORRUPT | undefined, at: readonly string[]): boolean {
   return noted === CORRUPT || (noted?.at.some((address) => at.includes(address)) ?? false);
 }
 
@@ -189,14 +194,14 @@ function shortHash(text: string, digits: number): string {
   return createHash("sha256").update(text).digest("hex").slice(0, digits);
 }
 
-function textOf({ namespace, remembrance, at }: Noted): string {
-  const json = JSON.stringify({ namespace, ...remembrance, at: at.slice(0, ADDRESSES_MAX) });
+function textOf({ namespace, checkpoint, at }: FileContent): string {
+  const json = JSON.stringify({ namespace, ...checkpoint, at: at.slice(0, ADDRESSES_MAX) });
   const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
   return `${line.padEnd(FILE_BYTES - 1)}\n`;
 }
 
-/** What a file holds for its namespace; undefined for a file that was removed meanwhile. */
-function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof CORRUPT {
+/** Reads a file; undefined when it was removed meanwhile. */
+function contentOf({ path, namespace }: NamedFile): FileContent | undefined | typeof CORRUPT {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -206,11 +211,11 @@ function notedIn({ path, namespace }: NamedFile): Noted | undefined | typeof COR
   }
   const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
   if (sum !== createHash("sha1").update(json).digest("hex")) return CORRUPT;
-  const { namespace: of, at, ...remembrance } = JSON.parse(json) as Checkpoint & Omit<Noted, "remembrance">;
-  return of === namespace ? { namespace, remembrance, at } : CORRUPT;
+  const { namespace: of, at, ...checkpoint } = JSON.parse(json) as Checkpoint & Omit<FileContent, "checkpoint">;
+  return of === namespace ? { namespace, checkpoint, at } : CORRUPT;
 }
 
-function mustBeOneStore(known: readonly Checkpoint[], folder: string, namespace: string): void {
+function assertOneStore(known: readonly Checkpoint[], folder: string, namespace: string): void {
   const storeIds = [...new Set(known.map(({ storeId }) => storeId))];
   if (storeIds.length < 2) return;
   throw new CoordinatorError(
@@ -220,7 +225,7 @@ function mustBeOneStore(known: readonly Checkpoint[], folder: string, namespace:
   );
 }
 
-/** The files of a group of servers, by their names. */
+/** Lists the files of a group of servers. */
 function filesIn(folder: string, place: StorePlace): readonly NamedFile[] {
   return namesIn(folder).flatMap((name) => {
     const [, group, namespace] = NAME.exec(name) ?? [];
@@ -237,7 +242,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** What was there stays whole until the new file is on the disk; a failure may have replaced it or not. */
+/** The old file stays whole until the new one is on the disk; after a failure either may be there. */
 function replaceFile(folder: string, path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
   renameSync(`${path}.new`, path);

@@ -1,6 +1,6 @@
 /**
- * What a coordinator remembers of a namespace outside the store, so that its own end does not end the memory. Losing it loses
- * a warning; it never moves a counter by itself.
+ * What a coordinator remembers of a namespace outside the store, so that it outlives the coordinator. Losing it loses a warning; it never
+ * moves a counter.
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceRecord } from "../store.js";
@@ -14,33 +14,33 @@ export interface Checkpoint {
   readonly nodeCount: number;
 }
 
-/** Something was remembered and can't be read any more: the store is to be doubted. */
-export const CORRUPT = "damaged";
+/** There is a checkpoint, and it can't be read: the store may have rolled back. */
+export const CORRUPT = "corrupt";
 
 export interface CheckpointFile {
-  /** What was remembered last, by this coordinator or another one on this machine; undefined for nothing. */
+  /** Returns the last checkpoint of this coordinator or another one on this machine; undefined for none. */
   read(): Checkpoint | typeof CORRUPT | undefined;
-  /** Keeps it, so that it outlives the process when this returns. */
-  note(remembrance: Checkpoint): void;
+  /** Writes a checkpoint, which outlives the process once this returns. */
+  note(checkpoint: Checkpoint): void;
   close(): void;
 }
 
-/** For a coordinator that was given no place to remember in. */
+/** For a coordinator without a place for checkpoints. */
 export const NO_CHECKPOINT_FILE: CheckpointFile = {
   read: () => undefined,
   note: () => {},
   close: () => {},
 };
 
-/** What a record, or a step that has just written it, tells of a store. */
+type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
+
+/** Returns what a record says of its store, or a step that has just written it. */
 export function checkpointOf({ storeId, version, highWaterMark, generation, nodeCount }: RecordSeen): Checkpoint {
   return { storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount };
 }
 
-type RecordSeen = Pick<NamespaceRecord, "storeId" | "version" | "highWaterMark" | "generation" | "nodeCount">;
-
-/** The greater of what is known of one store; of two stores, the first. */
-export function merged(one: Checkpoint, other: Checkpoint): Checkpoint {
+/** Returns the greater values of two checkpoints of one store; of two stores, the first checkpoint. */
+export function mergeCheckpoints(one: Checkpoint, other: Checkpoint): Checkpoint {
   if (one.storeId !== other.storeId) return one;
   return {
     storeId: one.storeId,

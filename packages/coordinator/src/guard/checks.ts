@@ -1,6 +1,6 @@
 /**
- * When a store may not be believed: the tests that every step of the guard begins with, in the order in which they refuse.
- * Pure; lua/guard.lua says the same for Redis.
+ * The checks that every step of the guard begins with, in the order in which they refuse: whether the record is ours, and whether the store
+ * may have rolled back. Pure; lua/guard.lua does the same for Redis.
  * Guarantees: G3, G6 (docs/guarantees.md).
  */
 import { ledgerIdOf } from "@callnumber/protocol/wire";
@@ -9,7 +9,31 @@ import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, textOfMove } from "./seals.js";
 
-/** All that a decision looks at. */
+/** The keys of a namespace, as a step finds them. */
+export interface ObservedKeys {
+  /** `other`: a key of a type that is not ours. */
+  readonly record: "none" | "hash" | "other";
+  readonly fields: ObservedFields;
+  /** The record has a time to live. */
+  readonly expires: boolean;
+  readonly ledger: "none" | "stream" | "other";
+  /** Ledger id of the newest ledger entry; 0 for none. */
+  readonly ledgerMark: number;
+  readonly holders: "none" | "hash" | "other";
+}
+
+/** The server that a step runs on. */
+export interface ObservedServer {
+  /** The store's clock. */
+  readonly timeMs: number;
+  /** `master`, or anything else. */
+  readonly role: string;
+  /** One uninterrupted life of the store; undefined when the server does not report it. */
+  readonly epoch: string | undefined;
+  readonly connectedReplicas: number;
+}
+
+/** All that a decision depends on. */
 export interface StepContext {
   readonly namespace: string;
   readonly keys: ObservedKeys;
@@ -20,34 +44,34 @@ export interface StepContext {
 }
 
 /**
- * The record, when it is checkOwned, the server is the one to ask, and no clock lies. A record that has `ownSeal` passes, however
- * long it was silent: nothing was leased from it meanwhile.
+ * Returns the record if it is of the expected store, on a master, and the clocks agree. A record with `ownSeal` passes after any heartbeat gap:
+ * nothing was leased from it meanwhile.
  */
 export function checkOwned(
-  situation: StepContext,
+  context: StepContext,
   step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
   ownSeal?: string,
 ): NamespaceState | Refusal {
-  const { keys, namespace } = situation;
+  const { keys, namespace } = context;
   if (keys.record === "none") return refusal("EMPTY", "no record");
   if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
   const record = readRecord(keys.fields, namespace);
   if (isRefusal(record)) return record;
   if (keys.expires) return refusal("CORRUPT", "the record has a time to live");
-  const ledgerFault = faultOfLedger(keys);
+  const ledgerFault = checkLedger(keys);
   if (ledgerFault !== undefined) return ledgerFault;
   if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
-  const unfit = checkServer(situation, record.nodeCount) ?? checkClocks(situation);
+  const unfit = checkServer(context, record.nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (record.phase === PHASES.sealed) {
-    return record.seal === ownSeal ? record : refusalOfSeal(record);
+    return record.seal === ownSeal ? record : refuseSealed(record);
   }
-  return checkHeartbeat(situation, record, step.isSilenceAccepted) ?? record;
+  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? record;
 }
 
-/** The record, when the store still remembers everything, as far as anybody can tell. */
+/** Returns the record if nothing indicates that the store rolled back. */
 export function checkHealthy(
-  situation: StepContext,
+  context: StepContext,
   step: {
     readonly storeId: string;
     readonly isSilenceAccepted: boolean;
@@ -55,18 +79,18 @@ export function checkHealthy(
     readonly generationMin: number;
   },
 ): NamespaceState | Refusal {
-  const record = checkOwned(situation, step);
-  return isRefusal(record) ? record : (checkCheckpoint(situation, record, step) ?? record);
+  const record = checkOwned(context, step);
+  return isRefusal(record) ? record : (checkCheckpoint(context, record, step) ?? record);
 }
 
-/** What speaks against a record of checkOwned, for a caller who remembers that much. */
+/** Checks a record of ours against what the caller has seen. */
 export function checkCheckpoint(
-  situation: StepContext,
+  context: StepContext,
   record: NamespaceState,
   step: { readonly floor: number; readonly generationMin: number },
 ): Refusal | undefined {
-  const { server, bounds, keys } = situation;
-  const { latestMs } = clocksOf(situation);
+  const { server, bounds, keys } = context;
+  const { latestMs } = clocksOf(context);
   const { generation } = record;
   if (generation < step.generationMin) return refusal("STALEGEN", generation);
   if (record.epoch !== server.epoch) {
@@ -81,7 +105,7 @@ export function checkCheckpoint(
   return undefined;
 }
 
-function faultOfLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
+function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
   if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
   if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
   return undefined;
@@ -94,26 +118,22 @@ export function checkServer({ server }: StepContext, nodeCount: number): Refusal
   return undefined;
 }
 
-export function checkClocks(situation: StepContext): Refusal | undefined {
-  const { server, nowMs, bounds } = situation;
+export function checkClocks(context: StepContext): Refusal | undefined {
+  const { server, nowMs, bounds } = context;
   if (Math.abs(server.timeMs - nowMs) > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
-  if (clocksOf(situation).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
+  if (clocksOf(context).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
   return undefined;
 }
 
-export function checkHeartbeat(
-  situation: StepContext,
-  record: NamespaceState,
-  isAccepted: boolean,
-): Refusal | undefined {
-  const { latestMs } = clocksOf(situation);
-  const backMs = record.changedAtMs - situation.bounds.epsMs - latestMs;
+export function checkHeartbeat(context: StepContext, record: NamespaceState, isAccepted: boolean): Refusal | undefined {
+  const { latestMs } = clocksOf(context);
+  const backMs = record.changedAtMs - context.bounds.epsMs - latestMs;
   if (backMs > 0) return refusal("CLOCKBACK", backMs);
-  const silenceMs = latestMs - record.changedAtMs;
-  return silenceMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
+  const gapMs = latestMs - record.changedAtMs;
+  return gapMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
 }
 
-function refusalOfSeal({ seal }: NamespaceState): Refusal {
+function refuseSealed({ seal }: NamespaceState): Refusal {
   if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
   return refusal("FORKED", 0);
 }
@@ -122,38 +142,16 @@ export function clocksOf({ server, nowMs }: StepContext): { readonly earliestMs:
   return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
 }
 
-/** The process in an epoch: it changes with every start of the server. */
+/** The server process in an epoch: it changes with every start. */
 function runIdOf(epoch: string): string | undefined {
   return epoch.split(":", 1)[0];
 }
 
-/** How often replicas were synchronized from the server. Its replication id changes with the first of them, too, and says less. */
+/** How often replicas were synchronized from the server. Its replication id, which also changes with the first of them, says less. */
 function syncsOf(epoch: string): string {
   return epoch.split(":").slice(2).join(":");
 }
 
 export function markIdOf({ version, mark }: NamespaceState): number {
   return ledgerIdOf(version, mark);
-}
-
-export interface ObservedKeys {
-  /** `other`: a key of a type that is not ours. */
-  readonly record: "none" | "hash" | "other";
-  readonly fields: ObservedFields;
-  /** The record has a time to live. */
-  readonly expires: boolean;
-  readonly ledger: "none" | "stream" | "other";
-  /** Ledger id of the newest ledger entry; 0 for none. */
-  readonly ledgerMark: number;
-  readonly holders: "none" | "hash" | "other";
-}
-
-export interface ObservedServer {
-  /** The store's clock. */
-  readonly timeMs: number;
-  /** `master`, or anything else. */
-  readonly role: string;
-  /** One unbroken life of the store, as it is now; undefined when it can't be told. */
-  readonly epoch: string | undefined;
-  readonly connectedReplicas: number;
 }

@@ -1,7 +1,6 @@
 /**
- * What a store decides about its record, as pure functions: the table to read when one asks why nothing was leased.
- * Every refusal comes before anything is written. The memory and the embedded store call these; the scripts in lua/ say the
- * same for Redis, and random states are played on both and compared answer by answer.
+ * What a store decides about a step, as pure functions: read here why nothing was leased. Every refusal comes before anything is written.
+ * The memory and the embedded store call these; the scripts of lua/ do the same for Redis, and tests compare both on random states.
  * Guarantees: G1, G12, G13 (docs/guarantees.md).
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -35,17 +34,17 @@ import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHAS
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
 
-/** What to write: the record, and for a lease how many runs up to its mark were granted. */
+/** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {
   readonly record: NamespaceState;
   readonly runCount: number;
 }
 
-type Decide<S extends StepCommand> = (situation: StepContext, step: S) => Written | Refusal;
+type Decide<S extends StepCommand> = (context: StepContext, step: S) => Written | Refusal;
 
-/** The decision on any step. */
-export function decide(situation: StepContext, step: StepCommand): Written | Refusal {
-  return (DECISIONS[step.step] as Decide<StepCommand>)(situation, step);
+/** Decides on any step. */
+export function decide(context: StepContext, step: StepCommand): Written | Refusal {
+  return (DECISIONS[step.step] as Decide<StepCommand>)(context, step);
 }
 
 const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
@@ -60,101 +59,101 @@ const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
 };
 
 /**
- * The runs to grant, computed from the old mark upwards, never back from the new one: a range cut short by the end of the
- * run space would otherwise begin below the mark.
+ * Grants runs, computed from the old mark upwards, never back from the new one: a range that the end of the run space cuts short would
+ * otherwise begin below the mark.
  */
-function decideLease(situation: StepContext, step: LeaseStep): Written | Refusal {
-  const record = checkHealthy(situation, step);
+function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
+  const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
   if (markIdOf(record) < step.held) return refusal("FORKED", step.held);
   const { id, version, mark } = record;
   if (mark >= RUN_MAX) return refusal("EXHAUSTED", version);
-  const { earliestMs } = clocksOf(situation);
-  const room = ceilingAt(id, version, earliestMs) - mark;
-  if (room < 1) return refusal("AHEAD", whenCeilingReaches(id, version, mark + 1) - earliestMs);
-  const share = Math.max(Math.floor(room / ROOM_SHARE), 1);
+  const { earliestMs } = clocksOf(context);
+  const headroom = ceilingAt(id, version, earliestMs) - mark;
+  if (headroom < 1) return refusal("AHEAD", whenCeilingReaches(id, version, mark + 1) - earliestMs);
+  const share = Math.max(Math.floor(headroom / ROOM_SHARE), 1);
   const runCount = Math.min(step.runCount, share, RUN_MAX - mark);
-  return { record: { ...touched(record, situation), mark: mark + runCount }, runCount };
+  return { record: { ...touched(record, context), mark: mark + runCount }, runCount };
 }
 
-function decideTouch(situation: StepContext, step: TouchStep): Written | Refusal {
-  const record = checkHealthy(situation, step);
-  return isRefusal(record) ? record : { record: touched(record, situation), runCount: 0 };
+function decideTouch(context: StepContext, step: TouchStep): Written | Refusal {
+  const record = checkHealthy(context, step);
+  return isRefusal(record) ? record : { record: touched(record, context), runCount: 0 };
 }
 
-/** The first half of a jump. The mark stays: before the quorum has the claim, another node may still lease. */
-function decideClaim(situation: StepContext, step: ClaimStep): Written | Refusal {
-  const record = checkOwned(situation, step);
+/** The first half of a recovery. The mark stays: before the quorum has the claim, another node may still lease. */
+function decideClaim(context: StepContext, step: ClaimStep): Written | Refusal {
+  const record = checkOwned(context, step);
   if (isRefusal(record)) return record;
   if (record.generation !== step.generation) return refusal("RACED", record.generation);
   const generation = Math.max(record.generation, step.generationMin) + 1;
-  if (generation > GENERATION_MAX) return refusalOfGeneration();
-  return { record: { ...inEpoch(record, situation), generation, phase: PHASES.claimed }, runCount: 0 };
+  if (generation > GENERATION_MAX) return refuseGeneration();
+  return { record: { ...inEpoch(record, context), generation, phase: PHASES.claimed }, runCount: 0 };
 }
 
-/** The second half: onto the line, past everything that could have been leased and forgotten. */
-function decideConfirm(situation: StepContext, step: ConfirmStep): Written | Refusal {
-  const record = checkOwned(situation, step);
+/** The second half: moves the mark to the ceiling, past everything that could have been leased and lost. */
+function decideConfirm(context: StepContext, step: ConfirmStep): Written | Refusal {
+  const record = checkOwned(context, step);
   if (isRefusal(record)) return record;
   const isOurClaim =
-    record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === situation.server.epoch;
+    record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === context.server.epoch;
   if (!isOurClaim) return refusal("RACED", record.generation);
-  const mark = markAfterJump(situation, record, step.floor);
+  const mark = markAfterRecovery(context, record, step.floor);
   if (typeof mark !== "number") return mark;
-  return { record: { ...touched(record, situation), mark, phase: PHASES.open }, runCount: 0 };
+  return { record: { ...touched(record, context), mark, phase: PHASES.open }, runCount: 0 };
 }
 
 /**
- * The seal of a move is set again where it is set already: only an answer to this very step proves that the quorum has it. The
- * store that it names leases no version that this one has reached.
+ * Sets the seal of a move again where it is set already: only the answer to this step proves that the quorum has it. The store that it names
+ * leases no version that this one has reached.
  */
-function decideSeal(situation: StepContext, step: SealStep): Written | Refusal {
+function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
   if (isMovedSeal(step.seal)) {
-    const moved = checkOwned(situation, step, step.seal);
-    if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, situation), runCount: 0 };
+    const moved = checkOwned(context, step, step.seal);
+    if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, context), runCount: 0 };
   }
-  const record = checkHealthy(situation, step);
+  const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
   const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
   if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
   return {
-    record: { ...touched(record, situation), phase: PHASES.sealed, seal: step.seal },
+    record: { ...touched(record, context), phase: PHASES.sealed, seal: step.seal },
     runCount: 0,
   };
 }
 
-/** What an operator does when nothing else helps: the record is made anew on the line, and left to be claimed. */
-function decideRecover(situation: StepContext, step: RecoverStep): Written | Refusal {
+/** What an operator does when nothing else helps: makes the record again at the ceiling, to be claimed. */
+function decideRecover(context: StepContext, step: RecoverStep): Written | Refusal {
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
-  const { keys } = situation;
-  // A key of another type is another program's: it is moved aside, and what it stood for is lost.
-  const found = keys.record === "hash" ? readRecord(keys.fields, situation.namespace) : undefined;
+  const { keys } = context;
+  // A key of another type belongs to another program: it is renamed, and what was in its place is lost.
+  const found = keys.record === "hash" ? readRecord(keys.fields, context.namespace) : undefined;
   const kept = found === undefined || isRefusal(found) ? undefined : found;
   if (kept !== undefined && kept.storeId !== step.storeId) return refusal("FOREIGN", kept.storeId);
   if (found !== undefined && isRefusal(found)) {
-    // A record that was edited may be recovered only as what it still says it is.
+    // An edited record may be recovered only as the store that it still names.
     if (found.word !== "CORRUPT") return found;
     if (isOfAnyStore(keys.fields) && keys.fields["sid"] !== step.storeId) {
       return refusal("FOREIGN", keys.fields["sid"] ?? "");
     }
   }
   const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
-  const unfit = checkServer(situation, nodeCount) ?? checkClocks(situation);
+  const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   if (kept !== undefined && isMovedSeal(kept.seal)) {
-    // Moved it stays. Only what every other step refuses goes.
-    if (keys.expires) return { record: inEpoch(kept, situation), runCount: 0 };
+    // It stays moved. Only a time to live, which every other step refuses, is removed.
+    if (keys.expires) return { record: inEpoch(kept, context), runCount: 0 };
     return refusal("MOVED", textOfMove(kept.seal));
   }
-  const { latestMs } = clocksOf(situation);
-  const silence = kept === undefined ? undefined : checkHeartbeat(situation, kept, step.isSilenceAccepted);
+  const { latestMs } = clocksOf(context);
+  const silence = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
   if (silence !== undefined) return silence;
   const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
   // A greater one could be written, but never be read again.
   if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
   const base: NamespaceState = kept ?? {
-    namespace: situation.namespace,
+    namespace: context.namespace,
     storeId: step.storeId,
     id,
     version: Math.max(versionKnown, id.firstVersion),
@@ -169,13 +168,13 @@ function decideRecover(situation: StepContext, step: RecoverStep): Written | Ref
   };
   const version = Math.max(base.version, runOfLedgerId(step.floor).version);
   const markOfVersion = version > base.version ? 0 : base.mark;
-  const mark = markAfterJump(situation, { ...base, version, mark: markOfVersion }, step.floor);
+  const mark = markAfterRecovery(context, { ...base, version, mark: markOfVersion }, step.floor);
   if (typeof mark !== "number") return mark;
   const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
-  if (generation > GENERATION_MAX) return refusalOfGeneration();
+  if (generation > GENERATION_MAX) return refuseGeneration();
   return {
     record: {
-      ...inEpoch(base, situation),
+      ...inEpoch(base, context),
       version,
       mark,
       generation,
@@ -187,27 +186,27 @@ function decideRecover(situation: StepContext, step: RecoverStep): Written | Ref
   };
 }
 
-/** Whether what stands in place of a record names a store. Else it may be another program's, and is moved aside as a key of another type. */
+/** Whether the fields in place of a record name a store. Else they may belong to another program, and are renamed as a key of another type. */
 export function isOfAnyStore(fields: ObservedFields): boolean {
   return parseStoreId(fields["sid"] ?? "") !== undefined;
 }
 
-function decideInit(situation: StepContext, step: InitStep): Written | Refusal {
+function decideInit(context: StepContext, step: InitStep): Written | Refusal {
   const id = parseStoreId(step.storeId);
   if (id === undefined) return refusal("MISUSE", "not a store id");
-  const { keys, server } = situation;
+  const { keys, server } = context;
   if (keys.record !== "none") return refusal("ALREADY", "the record exists");
   if (keys.ledger !== "none") return refusal("CORRUPT", "there is a ledger, but no record");
-  const unfit = checkServer(situation, step.nodeCount) ?? checkClocks(situation);
+  const unfit = checkServer(context, step.nodeCount) ?? checkClocks(context);
   if (unfit !== undefined) return unfit;
   return {
     record: {
-      namespace: situation.namespace,
+      namespace: context.namespace,
       storeId: step.storeId,
       id,
       version: id.firstVersion,
       mark: id.firstRun - 1,
-      changedAtMs: clocksOf(situation).latestMs,
+      changedAtMs: clocksOf(context).latestMs,
       epoch: server.epoch ?? "",
       generation: 0,
       phase: PHASES.open,
@@ -220,46 +219,46 @@ function decideInit(situation: StepContext, step: InitStep): Written | Refusal {
 }
 
 /**
- * Onto the next version, at run 1 of it; not before the line of this one has passed its end. From then on no jump can land in
- * this version any more, so a store that forgot the advance leases nothing until it has advanced again. A store in doubt may
- * have done so before, and leased: it is left to be claimed, and jumps onto the line of the next version.
+ * Continues in the next version at run 1; not before the ceiling of this one has passed its end. From then on no recovery can end in this
+ * version any more, so a store that lost the advance leases nothing until it has advanced again. A store that may have rolled back may have
+ * advanced before, and leased: it is left to be claimed, and its recovery goes to the ceiling of the next version.
  */
-function decideAdvance(situation: StepContext, step: AdvanceStep): Written | Refusal {
-  const record = checkOwned(situation, step);
+function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refusal {
+  const record = checkOwned(context, step);
   if (isRefusal(record)) return record;
   const { id, version } = record;
   if (version !== step.version) return refusal("RACED", record.generation);
   if (version >= VERSION_MAX) return refusal("EXHAUSTED", version);
-  const earlyMs = whenCeilingReaches(id, version, RUN_MAX) - clocksOf(situation).earliestMs;
+  const earlyMs = whenCeilingReaches(id, version, RUN_MAX) - clocksOf(context).earliestMs;
   if (earlyMs > 0) return refusal("EARLY", earlyMs);
-  const fault = checkCheckpoint(situation, record, step);
-  // Which only an operator may judge is no doubt that a jump settles.
+  const fault = checkCheckpoint(context, record, step);
+  // No recovery ends this.
   if (fault?.word === "OPERATOR") return fault;
   const generation = Math.max(record.generation, step.generationMin) + 1;
-  if (generation > GENERATION_MAX) return refusalOfGeneration();
+  if (generation > GENERATION_MAX) return refuseGeneration();
   const phase = fault === undefined ? PHASES.open : PHASES.claimed;
-  return { record: { ...inEpoch(record, situation), version: version + 1, mark: 0, generation, phase }, runCount: 0 };
+  return { record: { ...inEpoch(record, context), version: version + 1, mark: 0, generation, phase }, runCount: 0 };
 }
 
 /** A greater one could be written, but never be read again. */
-function refusalOfGeneration(): Refusal {
+function refuseGeneration(): Refusal {
   return refusal("CORRUPT", "the generation has reached its end");
 }
 
-/** The run to jump to: the line, a little ahead of the later clock. */
-function markAfterJump(situation: StepContext, record: NamespaceState, floor: number): number | Refusal {
+/** Returns the mark after a recovery: the ceiling, a little ahead of the later clock. */
+function markAfterRecovery(context: StepContext, record: NamespaceState, floor: number): number | Refusal {
   const { id, version } = record;
-  const target = ceilingAt(id, version, clocksOf(situation).latestMs + 2 * situation.bounds.epsMs);
-  // First: whatever is known of a later version, an advance is the way on.
+  const target = ceilingAt(id, version, clocksOf(context).latestMs + 2 * context.bounds.epsMs);
+  // First: whatever is known of a later version, the way on is to advance.
   if (target >= RUN_MAX) return refusal("EXHAUSTED", version);
-  const known = Math.max(markIdOf(record), floor, situation.keys.ledgerMark);
+  const known = Math.max(markIdOf(record), floor, context.keys.ledgerMark);
   return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
 }
 
-function touched(record: NamespaceState, situation: StepContext): NamespaceState {
-  return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(situation).latestMs) };
+function touched(record: NamespaceState, context: StepContext): NamespaceState {
+  return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(context).latestMs) };
 }
 
-function inEpoch(record: NamespaceState, situation: StepContext): NamespaceState {
-  return { ...touched(record, situation), epoch: situation.server.epoch ?? "" };
+function inEpoch(record: NamespaceState, context: StepContext): NamespaceState {
+  return { ...touched(record, context), epoch: context.server.epoch ?? "" };
 }

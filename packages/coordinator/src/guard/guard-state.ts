@@ -1,4 +1,4 @@
-/** Whether a namespace leases, in words: from the last refusal to what an operator reads. */
+/** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { type ErrorCode, type GuardAnswer, type RecoveryAnswer, runOfLedgerId } from "@callnumber/protocol/wire";
@@ -9,8 +9,8 @@ import type { CeilingMonitor } from "./ceiling.js";
 import { type Checkpoint, CORRUPT } from "./checkpoint.js";
 import { STOP_AND_RUN } from "./refusals.js";
 
-/** Doubts about the store's memory: a coordinator settles them by itself, by claim and confirm. */
-const DOUBTS: ReadonlySet<ErrorCode> = new Set([
+/** The store may have rolled back: the coordinator recovers automatically, by claim and confirm. */
+const RECOVERABLE_CODES: ReadonlySet<ErrorCode> = new Set([
   "store_epoch_changed",
   "store_claimed",
   "store_silent",
@@ -18,8 +18,8 @@ const DOUBTS: ReadonlySet<ErrorCode> = new Set([
   "store_generation_stale",
 ]);
 
-/** Refusals that nothing but an operator ends. */
-const FENCES: ReadonlySet<ErrorCode> = new Set([
+/** Only an operator ends these. */
+const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
   "store_moved",
   "store_forked",
   "store_replaced",
@@ -38,111 +38,144 @@ const FENCES: ReadonlySet<ErrorCode> = new Set([
 export type GuardState = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
 
 export function isRecoverable(error: unknown): error is CoordinatorError {
-  return DOUBTS.has((error as CoordinatorError).code);
+  return RECOVERABLE_CODES.has((error as CoordinatorError).code);
 }
 
 export function activeSince(sinceMs: number): GuardState {
   return { state: "open", code: null, sinceMs, explanation: "runs are leased" };
 }
 
-/** Whether a step that was done ends the state: of a run space at its end a touch still succeeds, and nothing is leased. */
-export function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): boolean {
+/** Whether a step that succeeded clears the state: after the last run a heartbeat still succeeds, and nothing is leased. */
+function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): boolean {
   return code !== null && !(code === "run_space_exhausted" && highWaterMark >= RUN_MAX);
 }
 
-/** The state after a refusal; the same state keeps its beginning. */
+/** Returns the state after a refusal; the same state keeps its time. */
 export function nextState(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
   const { code, message } = error;
-  // Said only by a store against which nothing else stands: the doubt, or the fence, is over.
+  // A store refuses so only after all other checks have passed.
   if (code === "line_reached") return before.state === "open" ? before : activeSince(nowMs);
-  // The recovery that is tried now ends it, or fails for a cause of its own.
+  // The recovery that follows succeeds, or fails for a reason of its own.
   if (before.state === "fenced" && isRecoverable(error)) return before;
-  const state = FENCES.has(code) ? "fenced" : "in_doubt";
+  const state = STOPPING_CODES.has(code) ? "fenced" : "in_doubt";
   const sinceMs = before.code === code ? before.sinceMs : nowMs;
   return { state, code, sinceMs, explanation: message };
 }
 
-/** Of a store that is gone, or holds the namespace no more. */
-function recoverLost(namespace: string, { storeId, ledgerId }: Pick<Checkpoint, "storeId" | "ledgerId">): string {
-  return commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId });
+interface GuardedNamespace {
+  readonly namespace: string;
+  readonly log: Log;
+  readonly now: () => number;
 }
 
-/** A store that held the namespace and holds it no more was namespaceLost, or is another one. */
-export function asEmptied(error: unknown, namespace: string, remembered: Checkpoint): unknown {
+/** Keeps the state of a namespace, and logs it when its code changes. */
+export class StateMonitor {
+  readonly #options: GuardedNamespace;
+  #state: GuardState;
+
+  constructor(options: GuardedNamespace) {
+    this.#options = options;
+    this.#state = activeSince(options.now());
+  }
+
+  get state(): GuardState {
+    return this.#state;
+  }
+
+  /** Returns what the state would be after a refusal. */
+  nextState(error: CoordinatorError): GuardState {
+    return nextState(error, this.#state, this.#options.now());
+  }
+
+  noteRefusal(error: CoordinatorError): void {
+    this.#set(this.nextState(error));
+  }
+
+  noteSuccess(after: RecordAfter): void {
+    if (clearsState(this.#state, after)) this.#set(activeSince(this.#options.now()));
+  }
+
+  #set(state: GuardState): void {
+    const { log, namespace } = this.#options;
+    const hasChanged = state.code !== this.#state.code;
+    this.#state = state;
+    if (!hasChanged) return;
+    const { code, explanation } = state;
+    log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+  }
+}
+
+/** Turns "no such namespace" into an error about a store that lost it, or is another store. */
+export function asNamespaceLost(error: unknown, namespace: string, checkpoint: Checkpoint): unknown {
   if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
-  return namespaceLost(namespace, remembered);
+  return namespaceLost(namespace, checkpoint);
 }
 
-/** For a store that does not hold a namespace which is remembered. */
-export function namespaceLost(namespace: string, remembered: Checkpoint | typeof CORRUPT): CoordinatorError {
-  if (remembered === CORRUPT) {
+/** The error for a namespace that has a checkpoint, and that the store does not hold. */
+export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
+  if (checkpoint === CORRUPT) {
     return new CoordinatorError(
       "store_emptied",
       `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
         `${STOP_AND_RUN}, with the id kept beside the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
     );
   }
-  const { storeId, ledgerId } = remembered;
+  const { storeId, ledgerId } = checkpoint;
   return new CoordinatorError(
     "store_emptied",
     `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
-      `${STOP_AND_RUN} \`${recoverLost(namespace, { storeId, ledgerId })}\``,
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId })}\``,
   );
 }
 
-const STATE_WORDS: Readonly<Record<GuardState["state"], string>> = {
+const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {
   open: "The namespace is open",
   in_doubt: "Leasing waits",
   fenced: "Leasing is FENCED",
 };
 
-/** The same refusal, with whether the namespace leases, where that is known, and what an operator would else ask the store for. */
-export function withMemory(error: unknown, remembered: Checkpoint, state?: GuardState): unknown {
+/** Adds to an error what is known without the store: the checkpoint, and the state where there is one. */
+export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: GuardState): unknown {
   if (!(error instanceof CoordinatorError)) return error;
   const { code, message, retryAfterMs } = error;
-  const told = [
-    message,
-    ...(state === undefined ? [] : [`${STATE_WORDS[state.state]} since ${new Date(state.sinceMs).toISOString()}`]),
-    // Else the message tells it already.
-    ...(code === "store_emptied" ? [] : [`Remembered here: ${inWords(remembered)}`]),
-  ];
-  return new CoordinatorError(code, told.join(". "), {
+  const sentences = [message];
+  if (state !== undefined) {
+    sentences.push(`${STATE_SENTENCES[state.state]} since ${new Date(state.sinceMs).toISOString()}`);
+  }
+  // That message includes the checkpoint already.
+  if (code !== "store_emptied") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
+  return new CoordinatorError(code, sentences.join(". "), {
     cause: error,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
 
-function inWords({ storeId, ledgerId, generation }: Checkpoint): string {
+function formatCheckpoint({ storeId, ledgerId, generation }: Checkpoint): string {
   const { version, run } = runOfLedgerId(ledgerId);
   return `store id ${storeId}, run ${run}${version === 0 ? "" : ` of version ${version}`}, generation ${generation}`;
 }
 
-export interface RecoveryReportOptions {
-  readonly namespace: string;
-  readonly log: Log;
-  readonly now: () => number;
-}
-
 /** A recovery that the store has completed. */
-export interface CompletedRecovery {
-  /** What it settled. */
+interface CompletedRecovery {
+  /** Its cause. */
   readonly code: ErrorCode;
-  /** When the record was written last before it, as far as it was seen. */
+  /** When the record was last written before it, as far as this coordinator has seen. */
   readonly idleSinceMs: number;
   readonly claimed: RecordAfter;
   readonly confirmed: RecordAfter;
 }
 
+/** The last recovery of a namespace in this process, for people: its cause, and what it cost. */
 export class RecoveryReport {
-  readonly #options: RecoveryReportOptions;
-  readonly #line: CeilingMonitor;
-  /** When the record was written last, as far as it was seen. */
+  readonly #options: GuardedNamespace;
+  readonly #ceiling: CeilingMonitor;
+  /** When the record was last written, as far as this coordinator has seen. */
   changedAtMs: number;
   last: RecoveryAnswer | null = null;
 
-  constructor(options: RecoveryReportOptions, line: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
+  constructor(options: GuardedNamespace, ceiling: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
     this.#options = options;
-    this.#line = line;
+    this.#ceiling = ceiling;
     this.changedAtMs = changedAtMs;
   }
 
@@ -150,26 +183,15 @@ export class RecoveryReport {
     const { log, namespace, now } = this.#options;
     const { storeId, version, highWaterMark: mark, epoch } = confirmed;
     const { highWaterMark: before, changedAtMs } = claimed;
-    const idleMs = changedAtMs - idleSinceMs;
-    this.last = recoveryAnswerOf({ atMs: now(), code, skippedRunCount: mark - before, idleMs });
-    const explanation = `${this.last.explanation}, leasing in ${Math.ceil(this.#line.waitMsAfter(confirmed) / 1000)} s`;
+    const skippedRunCount = mark - before;
+    const idle = `Idle for ${formatDuration(changedAtMs - idleSinceMs)}`;
+    const cause = code === "store_silent" ? idle : (RECOVERY_CAUSES[code] ?? code);
+    const cost = `skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
+    this.last = { atMs: now(), code, skippedRunCount, explanation: `${cause}: ${cost}` };
+    const waitMs = this.#ceiling.waitMsAfter(confirmed);
+    const explanation = `${this.last.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
     log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
   }
-}
-
-interface RecoveryDone {
-  readonly atMs: number;
-  /** What the recovery settled. */
-  readonly code: ErrorCode;
-  readonly skippedRunCount: number;
-  /** How long before the recovery the record was written last, as far as this coordinator has seen. */
-  readonly idleMs: number;
-}
-
-function recoveryAnswerOf({ atMs, code, skippedRunCount, idleMs }: RecoveryDone): RecoveryAnswer {
-  const cause = code === "store_silent" ? `Idle for ${span(idleMs)}` : (RECOVERY_CAUSES[code] ?? code);
-  const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
-  return { atMs, code, skippedRunCount, explanation };
 }
 
 const RECOVERY_CAUSES: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -183,7 +205,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-function span(ms: number): string {
+function formatDuration(ms: number): string {
   if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
   return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS)} days`;
 }

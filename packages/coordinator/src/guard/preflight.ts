@@ -1,6 +1,6 @@
 /**
- * Looks at the store's servers at the start and every minute. What could lose or repeat the counter stops leasing before it
- * happens; an operator may accept a finding by its name. Knows the store only through `Store.preflight`.
+ * Checks the store's servers at the start and every minute. What could lose or repeat runs stops leasing before it happens; an operator may
+ * accept a finding by its name. Knows the store only through `Store.preflight`.
  */
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
@@ -14,7 +14,7 @@ export interface PreflightOptions {
   readonly store: Pick<Store, "preflight">;
   readonly log: Log;
   readonly now: () => number;
-  /** Names of findings (`Finding.override`) that an operator accepts: they neither refuse nor warn. */
+  /** Names of findings (`Finding.override`) that an operator accepts: they are ignored. */
   readonly overrides: readonly string[];
   readonly everyMs: number;
 }
@@ -31,38 +31,38 @@ export class PreflightWatch {
   /** By their text. */
   #seen: ReadonlyMap<string, Seen> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #firstLook: Promise<void> = Promise.resolve();
+  #check: Promise<void> = Promise.resolve();
+  #firstCheck: Promise<void> = Promise.resolve();
 
   constructor(options: PreflightOptions) {
     this.#options = options;
   }
 
-  /** Looks now, and every `everyMs` until `stop`. */
+  /** Checks now, and every `everyMs` until `stop`. */
   start(): void {
     if (this.#timer !== undefined) return;
-    const look = () => {
-      this.#looking = this.#looking.then(() => this.#look());
+    const check = () => {
+      this.#check = this.#check.then(() => this.#checkServers());
     };
-    this.#timer = setInterval(look, this.#options.everyMs);
-    look();
-    this.#firstLook = this.#looking;
+    this.#timer = setInterval(check, this.#options.everyMs);
+    check();
+    this.#firstCheck = this.#check;
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    await this.#looking;
+    await this.#check;
   }
 
-  /** Once started, nothing is leased before the first look is done. @throws CoordinatorError the code of a finding. */
-  async mustPass(namespace: string): Promise<void> {
-    await this.#firstLook;
+  /** Once started, nothing is leased before the first check has ended. @throws CoordinatorError with the code of a finding. */
+  async assertPassed(namespace: string): Promise<void> {
+    await this.#firstCheck;
     const seen = this.#refusalOf(namespace);
     if (seen !== undefined) throw errorFor(seen.finding);
   }
 
-  /** What stands in the status of a namespace whose guard has nothing to say; undefined when nothing stands against leasing. */
+  /** Returns the state that a finding puts a namespace in; undefined when none stops leasing. */
   stateOf(namespace: string): GuardState | undefined {
     const seen = this.#refusalOf(namespace);
     if (seen === undefined) return undefined;
@@ -78,14 +78,14 @@ export class PreflightWatch {
     return undefined;
   }
 
-  /** What was found last holds until the next look that succeeds. */
-  async #look(): Promise<void> {
+  /** The last findings are kept until the next check succeeds. */
+  async #checkServers(): Promise<void> {
     const { store, log, now, overrides } = this.#options;
     let findings: readonly Finding[];
     try {
       findings = await store.preflight();
     } catch (error) {
-      // Whatever it is, the next look may succeed, and nothing of it may end the process.
+      // The next check may succeed: no error may end the process.
       if (error instanceof CoordinatorError) {
         log.warn({ code: error.code, reason: error.message }, "preflight_failed");
       } else log.error({ err: error }, "preflight_failed");
@@ -108,5 +108,5 @@ export class PreflightWatch {
 
 function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {
   const way = override === undefined ? "" : `, or accept it by name: ${override}`;
-  return new CoordinatorError(code, `${what}. Nothing is leased until that is mended (${remedy})${way}`);
+  return new CoordinatorError(code, `${what}. Nothing is leased until that is fixed (${remedy})${way}`);
 }

@@ -1,7 +1,7 @@
 /**
- * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
- * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
- * Guarantees: G5 (docs/guarantees.md).
+ * The record of a namespace as it is stored: text fields with a checksum, the same in every store. Rejects what no step of ours wrote.
+ * lua/record.lua does the same for Redis. And receipts, which the record has the key for.
+ * Guarantees: G5, G7 (docs/guarantees.md).
  */
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
@@ -12,13 +12,13 @@ import { isMovedSeal } from "./seals.js";
 
 export const SCHEMA = "2";
 
-/** In the order in which the checksum covers them. */
+/** In the order of the checksum. */
 export const RECORD_FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph"] as const;
 
-/** A record as it is kept. `k` is the checksum. */
+/** A record as it is stored. `k` is the checksum. */
 export type StoredFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", string>>;
 
-/** What a store may hold in place of a record: each field may be missing or wrong. */
+/** What a store may hold instead of a record: each field may be missing or wrong. */
 export type ObservedFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
@@ -31,7 +31,7 @@ export interface NamespaceState {
   readonly storeId: string;
   readonly id: StoreIdFields;
   readonly version: number;
-  /** The last run leased: the high-water mark. */
+  /** The last run leased. */
   readonly mark: number;
   readonly changedAtMs: number;
   /** The epoch under which leasing was last claimed. */
@@ -51,7 +51,7 @@ const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
 export const GENERATION_MAX = 1e15 - 1;
 
-/** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
+/** Parses a whole number of at most 15 digits, up to `max`; undefined for every other text. */
 function wholeIn(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !WHOLE.test(text)) return undefined;
   const number = Number(text);
@@ -63,7 +63,7 @@ export function checksumOf(fields: ObservedFields): string {
   return createHash("sha1").update(text).digest("hex");
 }
 
-/** The record in what was found, or the refusal. */
+/** Parses a record, or returns the refusal. */
 export function readRecord(found: ObservedFields, namespace: string): NamespaceState | Refusal {
   if (found["v"] === undefined) return refusal("CORRUPT", "the record has no schema version");
   if (found["v"] !== SCHEMA) return refusal("VERSION", found["v"]);
@@ -110,7 +110,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
   };
 }
 
-/** The fields to keep for a record. */
+/** Returns the fields to store for a record. */
 export function storedFields(record: NamespaceState): StoredFields {
   const fields = {
     v: SCHEMA,
@@ -129,16 +129,19 @@ export function storedFields(record: NamespaceState): StoredFields {
   return { ...fields, k: checksumOf(fields) };
 }
 
-/** A store's key, read once for many receipts. */
+/**
+ * Makes receipts: proof that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
+ * leasing. Parsed once for many receipts.
+ */
 export class ReceiptKey {
   readonly #key: KeyObject;
 
-  /** `hex`: as the record keeps it, 32 bytes. */
+  /** @param hex as in the record, 32 bytes. */
   constructor(hex: string) {
     this.#key = createSecretKey(hex, "hex");
   }
 
-  /** The receipt of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
+  /** Returns the receipt of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
   receiptOf(storeId: string, lastLedgerId: number): string {
     return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
   }
@@ -148,9 +151,4 @@ export class ReceiptKey {
     const given = Buffer.from(receipt);
     return given.length === expected.length && timingSafeEqual(given, expected);
   }
-}
-
-/** One receipt, by a key as the record keeps it. */
-export function receiptOf(receiptKey: string, storeId: string, lastLedgerId: number): string {
-  return new ReceiptKey(receiptKey).receiptOf(storeId, lastLedgerId);
 }

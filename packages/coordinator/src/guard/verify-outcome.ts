@@ -1,9 +1,8 @@
 /**
- * The last look at a step before anybody acts on it: who answered, whether enough nodes have it, whether the store is still
- * the one that did it. What fails is burnt.
+ * Verifies a step before its outcome is used: this store answered, the quorum has the step, and the store is still the one that did it.
+ * A lease that fails is discarded: never handed out, and recorded so in the ledger, without waiting for it.
  * Guarantees: G2, G4 (docs/guarantees.md).
  */
-
 import { randomFillSync } from "node:crypto";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
@@ -11,13 +10,43 @@ import type { Log } from "../log.js";
 import type { Outcome, StepCommand, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 import type { Bounds } from "./bounds.js";
+import { quorumOf } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
 
-/** @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_replaced`: nothing of the step may be used. */
+const NONCE_BYTES = 12;
+/** Random bytes for many nonces: a call for each costs more. */
+const supply = Buffer.allocUnsafeSlow(NONCE_BYTES * 341);
+let used = supply.length;
+
+/** Returns a new random nonce for a step: 16 characters A-Z, a-z, 0-9, dash, underscore. No byte is used twice. */
+export function freshNonce(): string {
+  if (used === supply.length) {
+    randomFillSync(supply);
+    used = 0;
+  }
+  const begin = used;
+  used += NONCE_BYTES;
+  return supply.toString("base64url", begin, used);
+}
+
+type StepWithoutNonce = { readonly [S in StepCommand as S["step"]]: Omit<S, "nonce"> }[StepCommand["step"]];
+
+/**
+ * Does one step of an operator's command, with a nonce of its own.
+ * @throws CoordinatorError as `Store.step` and `verifyOutcome`.
+ */
+export async function doStep(store: Pick<Store, "step">, namespace: string, step: StepWithoutNonce): Promise<Outcome> {
+  const command = { ...step, nonce: freshNonce() } as StepCommand;
+  const outcome = await store.step(namespace, command);
+  verifyOutcome(outcome, command);
+  return outcome;
+}
+
+/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_replaced`: nothing of the step may be used. */
 export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
   const { after, runCount, acknowledgedCount, check } = outcome;
   const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
-  // A comparison with what is no number is never true: it would pass all that follow.
+  // A comparison with NaN is never true: it would pass all checks below.
   if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
     throw burnt("the answer holds something else where a number belongs");
   }
@@ -42,7 +71,7 @@ export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
 }
 
 /**
- * That the runs of a lease are above everything seen and below the line, by this coordinator's own clock.
+ * Verifies that the runs of a lease are above everything seen, and below the ceiling by this coordinator's own clock.
  * @throws CoordinatorError `lease_burnt`.
  */
 export function verifyAboveHighWaterMark(
@@ -62,7 +91,7 @@ export function verifyAboveHighWaterMark(
     throw burnt(`run ${highWaterMark} lies above the clock line`);
 }
 
-/** That a lease granted runs, and no more than were asked for. @throws CoordinatorError `lease_burnt`. */
+/** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_burnt`. */
 export function verifyRequestedCount({ runCount }: Outcome, command: StepCommand): void {
   if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
   throw burnt(`${runCount} runs were granted where ${command.runCount} were asked for`);
@@ -75,101 +104,78 @@ function burnt(reason: string): CoordinatorError {
   );
 }
 
-const NONCE_BYTES = 12;
-const supply = Buffer.allocUnsafeSlow(NONCE_BYTES * 341);
-let used = supply.length;
-
-/** 16 characters A-Z, a-z, 0-9, dash, underscore. No byte is used twice. */
-export function freshNonce(): string {
-  if (used === supply.length) {
-    randomFillSync(supply);
-    used = 0;
-  }
-  const begin = used;
-  used += NONCE_BYTES;
-  return supply.toString("base64url", begin, used);
-}
-
-interface Place {
+interface StepPlace {
   readonly store: Store;
   readonly namespace: string;
   readonly log: Log;
 }
 
-interface BurntLease {
+interface DiscardedLease {
   readonly version: number;
   readonly firstRun: number;
   readonly runCount: number;
-  /** Of the holder's request: an entry with another one is another's lease, and the store refuses the note. */
+  /** Of the holder's request: the store refuses to discard a lease with another nonce. */
   readonly nonce: string;
 }
 
-/** Notes a lease of which nothing can have left this process. Never throws, and waits for nothing. */
+/** Records a lease of which nothing can have left this process. Never throws, and does not wait for the store. */
 export function recordDiscarded(
-  place: Place,
-  { version, firstRun, runCount, nonce }: BurntLease,
+  place: StepPlace,
+  { version, firstRun, runCount, nonce }: DiscardedLease,
   reason: string,
 ): void {
   const { namespace, log } = place;
   log.warn({ namespace, version, firstRun, runCount, reason, nonce }, "burnt");
-  void report(place, ledgerIdOf(version, firstRun), nonce);
+  void reportDiscarded(place, ledgerIdOf(version, firstRun), nonce);
 }
 
-interface JudgedStep {
+interface CompletedStep {
   readonly command: StepCommand;
   readonly outcome: Outcome;
   /** Ledger id of the greatest run that was known to be leased before. */
   readonly seenLedgerId: number;
 }
 
-interface JudgingPlace extends Place {
+interface VerifyingPlace extends StepPlace {
   readonly now: () => number;
   readonly bounds: Bounds;
 }
 
 /**
- * Judges a step, and notes what it granted when the judgement goes against it.
- * @throws CoordinatorError all of `mustCount`, `mustBeFresh` and `mustBeAskedFor`: nothing of the step may be used.
+ * Verifies a step of the guard, and records what it granted as discarded when a check fails.
+ * @throws CoordinatorError of any check above: nothing of the step may be used.
  */
-export function verifyOrDiscard(place: JudgingPlace, judged: JudgedStep): void {
-  const { command, outcome, seenLedgerId } = judged;
+export function verifyOrDiscard(place: VerifyingPlace, step: CompletedStep): void {
+  const { command, outcome, seenLedgerId } = step;
   try {
     verifyOutcome(outcome, command);
     if (outcome.runCount > 0) verifyAboveHighWaterMark(outcome, seenLedgerId, place.now(), place.bounds.epsMs);
     verifyRequestedCount(outcome, command);
   } catch (error) {
-    noteRefusedGrant(place, judged, error);
+    discardGrant(place, step, error);
     throw error;
   }
 }
 
 /**
- * Left alone is what another may have got: runs that were known to be leased before (a store that forgot them grants them
- * again), and those of an answer to another step.
+ * Leaves runs alone that another holder may have: those that were leased before (a store that lost them grants them again), and those of an
+ * answer to another step.
  */
-function noteRefusedGrant(place: Place, { command, outcome, seenLedgerId }: JudgedStep, error: unknown): void {
+function discardGrant(place: StepPlace, { command, outcome, seenLedgerId }: CompletedStep, error: unknown): void {
   const { after, runCount } = outcome;
   if (command.step !== "lease" || runCount === 0 || after.nonce !== command.nonce) return;
   const { version, highWaterMark } = after;
   const firstRun = highWaterMark - runCount + 1;
-  // Also where one of them is no number.
+  // Negated: one of them may be NaN.
   if (!(ledgerIdOf(version, firstRun) > seenLedgerId)) return;
   const reason = error instanceof CoordinatorError ? error.code : "internal_error";
   recordDiscarded(place, { version, firstRun, runCount, nonce: command.leaseNonce }, reason);
 }
 
-async function report({ store, namespace, log }: Place, ledgerId: number, nonce: string): Promise<void> {
+async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: number, nonce: string): Promise<void> {
   try {
     await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "burnt" });
   } catch (error) {
     log.debug({ namespace, ledgerId, reason: (error as Error).message }, "burnt_not_noted");
   }
-}
-
-/**
- * Acknowledgements to wait for, besides the master's own, with so many data nodes: then every majority that could promote a
- * node holds one that has the step. A single node has nobody to ask.
- */
-export function quorumOf(nodeCount: number): number {
-  return Math.floor(nodeCount / 2);
 }

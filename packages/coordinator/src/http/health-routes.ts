@@ -39,7 +39,7 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
     },
     async ({ caller }) => {
       // Those who ask at the same time share one look: strangers may ask, and each look asks the store.
-      looking ??= coordinator.mustBeReady().finally(() => {
+      looking ??= coordinator.assertReady().finally(() => {
         looking = undefined;
       });
       const { namespaces, unavailable } = await readinessFor(looking, caller);

@@ -33,7 +33,7 @@ export function leaseRoute(app: TypedApp, { coordinator, limits }: LeaseRouteOpt
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();
-        coordinator.burn(lease, "requester_gone");
+        coordinator.discard(lease, "requester_gone");
         return lease;
       }
       reply.code(201);

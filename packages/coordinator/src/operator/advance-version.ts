@@ -29,7 +29,7 @@ export interface AdvancePlan {
   readonly storeId: string;
   /** The record as found. */
   readonly found: NamespaceRecord;
-  readonly witnessed: Checkpoint | typeof CORRUPT | undefined;
+  readonly checkpoint: Checkpoint | typeof CORRUPT | undefined;
   /** Of the run space of the version, 0 to 1. */
   readonly usedShare: number;
   /** Runs of the version that will never be leased because of it. */
@@ -45,11 +45,16 @@ export interface AdvancePlan {
  * Looks at what is there. Changes nothing.
  * @throws CoordinatorError `store_replaced` when the witness knows another store; whatever the store says of the record.
  */
-export async function planAdvance({ store, namespace, witness, now = Date.now }: AdvanceOptions): Promise<AdvancePlan> {
+export async function planAdvance({
+  store,
+  namespace,
+  checkpointFile,
+  now = Date.now,
+}: AdvanceOptions): Promise<AdvancePlan> {
   const found = await store.readNamespace(namespace);
-  const witnessed = witness.read();
+  const checkpoint = checkpointFile.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
-  const remembered = witnessed === CORRUPT ? undefined : witnessed;
+  const remembered = checkpoint === CORRUPT ? undefined : checkpoint;
   if (remembered !== undefined && remembered.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
@@ -59,12 +64,12 @@ export async function planAdvance({ store, namespace, witness, now = Date.now }:
     namespace,
     storeId,
     found,
-    witnessed,
+    checkpoint,
     usedShare,
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
     lineEndsAtMs,
-    isInDoubt: phase === PHASES.claimed || witnessed === CORRUPT || hasGoneBack,
+    isInDoubt: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
   };
 }
 
@@ -102,29 +107,29 @@ export function refusalOf(
  *   planned; `version_not_ended`; `quorum_missing`: done on this server, and not known to be on the others.
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
-  const { store, namespace, witness, isClockChecked } = options;
-  const { found, witnessed } = plan;
+  const { store, namespace, checkpointFile, isClockChecked } = options;
+  const { found, checkpoint } = plan;
   const command: AdvanceStep = {
     step: "advance",
     storeId: plan.storeId,
     nonce: freshNonce(),
     isSilenceAccepted: isClockChecked,
     version: found.version,
-    ...floorOf(found, witnessed),
+    ...floorOf(found, checkpoint),
   };
   const outcome = await store.step(namespace, command);
   verifyOutcome(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
   const noted = Math.max(ledgerIdOf(version, highWaterMark), command.floor);
-  witness.note({ storeId, ledgerId: noted, generation, nodeCount });
+  checkpointFile.note({ storeId, ledgerId: noted, generation, nodeCount });
   return outcome;
 }
 
 /** A memory that can't be read any more might have known better than the store: the store is doubted. */
 function floorOf(
   { generation }: NamespaceRecord,
-  witnessed: AdvancePlan["witnessed"],
+  checkpoint: AdvancePlan["checkpoint"],
 ): Pick<AdvanceStep, "floor" | "generationMin"> {
-  if (witnessed === CORRUPT) return { floor: 0, generationMin: generation + 1 };
-  return { floor: witnessed?.ledgerId ?? 0, generationMin: witnessed?.generation ?? 0 };
+  if (checkpoint === CORRUPT) return { floor: 0, generationMin: generation + 1 };
+  return { floor: checkpoint?.ledgerId ?? 0, generationMin: checkpoint?.generation ?? 0 };
 }

@@ -102,7 +102,7 @@ async function makeRecord(options: MoveOptions, storeId: string): Promise<void> 
   const outcome = await target.store.step(namespace, command);
   verifyOutcome(outcome, command);
   const { version, highWaterMark, generation, nodeCount } = outcome.after;
-  target.witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
+  target.checkpointFile.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
 }
 
 function recovery({ nodeCount }: MoveOptions, storeId: string, floor: number): RecoverStep {
@@ -136,7 +136,7 @@ interface MoveTarget {
   readonly store: Store;
   /** Where it is, without secrets, the same text at every try; it fits in a seal. */
   readonly place: string;
-  readonly witness: CheckpointFile;
+  readonly checkpointFile: CheckpointFile;
 }
 
 /** `store` and `witness` are the old store's. */
@@ -213,7 +213,7 @@ function movedToOf(
 
 /** Coordinators at the place would refuse another store than the one in its record or in their witness folder. */
 function mustBeFree({ namespace, target }: MoveOptions, storeId: string, found: NamespaceRecord | undefined): void {
-  const remembered = target.witness.read();
+  const remembered = target.checkpointFile.read();
   const known = found?.storeId ?? (remembered === CORRUPT ? undefined : remembered?.storeId);
   if (known === undefined || known === storeId) return;
   const kept =
@@ -262,7 +262,7 @@ function beyondSource(namespace: string, { place }: MoveTarget): CoordinatorErro
 export interface OperatorOptions {
   readonly store: Store;
   readonly namespace: string;
-  readonly witness: CheckpointFile;
+  readonly checkpointFile: CheckpointFile;
   readonly log?: Log;
   readonly now?: () => number;
   /** Others than the defaults are for tests, as are the two below. */
@@ -275,12 +275,12 @@ export interface OperatorOptions {
 export function openGuard({
   store,
   namespace,
-  witness,
+  checkpointFile,
   log = SILENT_LOG,
   now = Date.now,
   bounds = DEFAULT_BOUNDS,
   pause = async (pauseMs) => void (await delay(pauseMs)),
   random = Math.random,
 }: OperatorOptions): Promise<NamespaceGuard> {
-  return NamespaceGuard.open({ store, namespace, witness, log, now, bounds, pause, random });
+  return NamespaceGuard.open({ store, namespace, checkpointFile, log, now, bounds, pause, random });
 }

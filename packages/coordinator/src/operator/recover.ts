@@ -38,16 +38,16 @@ export interface RecoverOptions extends OperatorOptions {
  *   `namespace_not_initialised` when nothing tells which store it was.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
-  const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
+  const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
   const { again = (more) => commandLine("recover", namespace, more) } = options;
   const first = await found(store, namespace);
   await pause(watchMs);
   const second = await found(store, namespace);
   mustBeAtRest(first.record, second.record, again);
   const { record, fault } = second;
-  const remembered = witness.read();
-  const witnessed = remembered === CORRUPT ? undefined : remembered;
-  const storeId = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
+  const remembered = checkpointFile.read();
+  const checkpoint = remembered === CORRUPT ? undefined : remembered;
+  const storeId = theOneStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
@@ -56,7 +56,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(record === undefined
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
-    ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
+    ...(checkpoint === undefined ? [] : [{ from: "the witness", ledgerId: checkpoint.ledgerId }]),
     ...options.floors,
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
@@ -74,14 +74,14 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     storeId,
     found: record,
     fault,
-    witnessed,
+    checkpoint,
     floors,
     target,
     skippedRunCount: Math.max(target - run, 0),
     nextRunInMs: Math.max(whenCeilingReaches(id, version, target + 1) - nowMs, 0),
-    isHealthy: isSound && remembered !== CORRUPT && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
+    isHealthy: isSound && remembered !== CORRUPT && (checkpoint?.generation ?? 0) <= (record?.generation ?? 0),
     possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
-    nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
+    nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
 }
@@ -91,14 +91,14 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
  * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
-  const { store, namespace, witness, isClockChecked } = options;
+  const { store, namespace, checkpointFile, isClockChecked } = options;
   const command = {
     step: "recover",
     storeId: plan.storeId,
     nonce: freshNonce(),
     isSilenceAccepted: isClockChecked,
     floor: idOf(greatestOf(plan.floors)),
-    generationMin: plan.witnessed?.generation ?? 0,
+    generationMin: plan.checkpoint?.generation ?? 0,
     nodeCount: plan.nodeCount,
     receiptKey: randomBytes(32).toString("hex"),
   } as const;
@@ -109,7 +109,7 @@ export async function recoverNamespace(options: RecoverOptions, plan: RecoverPla
   });
   verifyOutcome(outcome, command);
   const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
-  witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
+  checkpointFile.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
   return outcome;
 }
 
@@ -151,10 +151,10 @@ function mustBeAtRest(
 function theOneStoreId(
   namespace: string,
   recorded: string | undefined,
-  witnessed: string | undefined,
+  checkpoint: string | undefined,
   given: string | undefined,
 ): string {
-  const named = [recorded, witnessed, given].filter((storeId) => storeId !== undefined);
+  const named = [recorded, checkpoint, given].filter((storeId) => storeId !== undefined);
   const [storeId, ...others] = new Set(named);
   if (storeId === undefined) {
     throw new CoordinatorError(
@@ -166,7 +166,7 @@ function theOneStoreId(
   if (others.length === 0) return storeId;
   throw new CoordinatorError(
     "store_replaced",
-    `these are different stores: ${told("the record", recorded)}${told("the witness", witnessed)}${told("--store-id", given)}` +
+    `these are different stores: ${told("the record", recorded)}${told("the witness", checkpoint)}${told("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
   );
 }
@@ -189,7 +189,7 @@ export interface RecoverPlan {
   readonly found: NamespaceRecord | undefined;
   /** Why the record can't be read. */
   readonly fault: CoordinatorError | undefined;
-  readonly witnessed: Checkpoint | undefined;
+  readonly checkpoint: Checkpoint | undefined;
   readonly floors: readonly Floor[];
   /** Where the mark will be at least: the clock line a moment from now. */
   readonly target: number;

@@ -88,11 +88,11 @@ export async function observe({ guards, preflight, probe, nowMs }: Observed): Pr
 }
 
 function observedNamespace(
-  { namespace, remembered, state }: NamespaceGuard,
+  { namespace, checkpoint, state }: NamespaceGuard,
   preflight: Pick<PreflightWatch, "stateOf">,
   nowMs: number,
 ): ObservedNamespace {
-  const { storeId, ledgerId, generation, nodeCount } = remembered;
+  const { storeId, ledgerId, generation, nodeCount } = checkpoint;
   const { version, run: highWaterMark } = runOfLedgerId(ledgerId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
@@ -109,8 +109,8 @@ function observedNamespace(
   };
 }
 
-type Guards = Pick<NamespaceGuards, "names" | "ifMade">;
-type Preflight = Pick<PreflightWatch, "mustPass">;
+type Guards = Pick<NamespaceGuards, "names" | "ifInitialized">;
+type Preflight = Pick<PreflightWatch, "assertPassed">;
 
 export interface Readiness {
   /** Those that lease, as far as is known. */
@@ -146,11 +146,11 @@ export async function readinessOf(guards: Guards, preflight: Preflight): Promise
 
 /** False for a name without a record. @throws CoordinatorError why it does not lease. */
 async function isServed(namespace: string, guards: Guards, preflight: Preflight): Promise<boolean> {
-  const guard = await guards.ifMade(namespace);
+  const guard = await guards.ifInitialized(namespace);
   if (guard === undefined) return false;
   const { state, code, explanation } = guard.state;
   if (state !== "open" && code !== null) throw new CoordinatorError(code, `namespace "${namespace}": ${explanation}`);
-  await preflight.mustPass(namespace);
+  await preflight.assertPassed(namespace);
   await guard.readRecord();
   return true;
 }

@@ -7,8 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { Bounds } from "../guard/bounds.js";
+import { quorumOf } from "../guard/bounds.js";
 import { isRefusal, refused } from "../guard/refusals.js";
-import { quorumOf } from "../guard/verify-outcome.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
 import { wholeIn, wordsIn } from "./redis-answer.js";
 import { answersIn, callsOf, parametersOf, type StepAnswer } from "./redis-calls.js";

@@ -4,8 +4,7 @@
  */
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { quorumOf } from "../guard/verify-outcome.js";
+import { type Bounds, DEFAULT_BOUNDS, quorumOf } from "../guard/bounds.js";
 import { leaseHoldsRun } from "../ledger/lease-identity.js";
 import {
   type Finding,

@@ -56,11 +56,11 @@ export interface RestartMarker {
   readonly found: ReadonlyMap<string, RestartMark>;
   /** Writes these marks; those of other namespaces stay. @throws when one can't be written: then `remove`. */
   write(marks: readonly RestartMark[]): void;
-  /** Makes it say nothing any more. @throws when it can neither be namespaceLost nor removed. */
+  /** Makes it say nothing any more. @throws when it can neither be emptied nor removed. */
   remove(): void;
   /**
    * Removes what this store, known by the ids of its namespaces, left under other names: its file was called otherwise then, and
-   * nothing rewrites that from now on. @throws when one of them can neither be namespaceLost nor removed.
+   * nothing rewrites that from now on. @throws when one of them can neither be emptied nor removed.
    */
   removeOthers(storeIds: ReadonlySet<string>): void;
   close(): void;
