@@ -5,8 +5,8 @@
 
 import { randomBytes } from "node:crypto";
 import { NO_CHECKPOINT_FILE } from "../../packages/coordinator/src/guard/checkpoint.js";
-import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
 import { NamespaceGuard } from "../../packages/coordinator/src/guard/namespace-guard.js";
+import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
 import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis-scripts.js";
 import { initBackdated } from "../backdated.js";
 import { watchCommands } from "../redis/watch-commands.js";
@@ -67,7 +67,12 @@ async function everyStep(world: RedisWorld): Promise<void> {
   await world.onStore((store) => initBackdated(store, `other-${randomBytes(6).toString("hex")}`));
   await world.killCoordinators();
   await world.onStore(async (store) => {
-    const guard = await NamespaceGuard.open({ store, namespace: NAMESPACE, checkpointFile: NO_CHECKPOINT_FILE, bounds: BOUNDS });
+    const guard = await NamespaceGuard.open({
+      store,
+      namespace: NAMESPACE,
+      checkpointFile: NO_CHECKPOINT_FILE,
+      bounds: BOUNDS,
+    });
     await guard.seal(FORKED_SEAL);
   });
   await recover(world);

@@ -4,7 +4,6 @@
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
  * Guarantees: G6 (docs/guarantees.md).
  */
-
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_COUNT, RUN_MAX, SEQUENCE_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
@@ -44,7 +43,7 @@ import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
 import type { ObservedStartLoop } from "./status/alarms.js";
 import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, StoreProbe } from "./status/readiness.js";
-import { describedNamespace, statusOf } from "./status/status.js";
+import { describeNamespace, statusOf } from "./status/status.js";
 import type { Finding, NamespaceRecord, Store } from "./store.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
@@ -192,10 +191,10 @@ export class Coordinator {
     const guard = await this.#guards.of(namespace);
     const tokenId = options.tokenId ?? undefined;
     const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, receipt };
-    const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    const fields = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder, tokenId };
-    this.#log.info({ ...fields, spareRunCount, durationMs: msSince(startedMs) }, "lease");
-    return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
+    const { receipt: proof, ...granted } = await guard.lease(asked);
+    const lease = { namespace, ...granted, nonce };
+    this.#log.info({ ...lease, holder, tokenId, spareRunCount, durationMs: msSince(startedMs) }, "lease");
+    return { ...lease, receipt: proof };
   }
 
   /**
@@ -279,7 +278,7 @@ export class Coordinator {
   /** Returns all namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
   async namespaces(): Promise<readonly NamespaceDescription[]> {
     const names = [...(await this.#guards.names())].sort();
-    const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
+    const described = await Promise.all(names.map((namespace) => this.#describe(namespace)));
     return described.filter((one) => one !== undefined);
   }
 
@@ -288,16 +287,14 @@ export class Coordinator {
     assertNamespace(namespace);
     await this.#store.describeNamespace(namespace, labels);
     this.#log.info({ namespace, labels }, "labels");
-    const described = await this.#described(namespace);
+    const described = await this.#describe(namespace);
     if (described === undefined) throw notInitialised(namespace);
     return described;
   }
 
-  #described(namespace: string): Promise<NamespaceDescription | undefined> {
-    const findingOf = () => this.#preflight.stateOf(namespace);
-    const guardOf = () => this.#guards.of(namespace);
-    const refused = this.#guards.refused().find((one) => one.namespace === namespace)?.guard;
-    return describedNamespace({ namespace, store: this.#store, guardOf, refused, findingOf, nowMs: this.#now() });
+  #describe(namespace: string): Promise<NamespaceDescription | undefined> {
+    const parts = { store: this.#store, guards: this.#guards, preflight: this.#preflight };
+    return describeNamespace({ ...parts, namespace, nowMs: this.#now() });
   }
 
   /**
@@ -330,8 +327,7 @@ export class Coordinator {
 
   /** Returns the state of the namespaces as far as is known here, and whether the store responds. For every few seconds. Never rejects. */
   async observe(): Promise<Observation> {
-    const [guards, preflight, probe] = [this.#guards, this.#preflight, this.#probe];
-    return await observe({ guards, preflight, probe, nowMs: this.#now() });
+    return await observe({ guards: this.#guards, preflight: this.#preflight, probe: this.#probe, nowMs: this.#now() });
   }
 
   async #read(namespace: string) {

@@ -16,7 +16,7 @@ import {
   WASTED_BELOW_NUMBERS,
   WINDOW_LEASES_MAX,
 } from "../src/status/capacity.js";
-import { CapacityReader, KEPT_MS } from "../src/status/capacity-reader.js";
+import { CACHED_MS, CapacityReader } from "../src/status/capacity-reader.js";
 import { runSpaceOf } from "../src/status/status.js";
 import { parseStoreId } from "../src/store-id.js";
 import {
@@ -192,7 +192,7 @@ describe("asking", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => reader.capacity("main")));
     expect(new Set(answers).size).toBe(1);
     const looked = ledger.asked.count;
-    clock.nowMs += KEPT_MS - 1;
+    clock.nowMs += CACHED_MS - 1;
     await reader.capacity("main");
     expect(ledger.asked.count).toBe(looked);
     clock.nowMs += 1;
@@ -213,7 +213,7 @@ describe("asking", () => {
     const second = await ask(reader);
     expect(second).not.toBe(first);
     expect(await ask(reader)).toBe(second);
-    clock.nowMs += KEPT_MS - 1;
+    clock.nowMs += CACHED_MS - 1;
     expect(await ask(reader)).toBe(second);
     clock.nowMs -= 3_600_000;
     expect(await ask(reader)).not.toBe(second);
@@ -271,7 +271,7 @@ describe("the watch", () => {
     });
     const look = async (share: number, code: ErrorCode | null = null) => {
       Object.assign(state, { share, code });
-      await Promise.all([watch.look(), watch.look()]);
+      await Promise.all([watch.check(), watch.look()]);
       return told.splice(0).map(([event, fields]) => [event, (fields as { name: string }).name]);
     };
     expect(await look(0.4)).toEqual([]);
@@ -296,7 +296,7 @@ describe("the watch", () => {
     const watch = new AlarmsWatch({ log, namespaces: async () => ["main"], alarmsOf });
     for (const now of ["notice", "notice", "warning", "warning"] as const) {
       severity = now;
-      await watch.look();
+      await watch.check();
     }
     expect(told).toEqual([
       { namespace: "main", name: "line_ending", severity: "notice", explanation: "soon" },

@@ -58,8 +58,7 @@ export async function planAdvance({
   if (known !== undefined && known.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
-    known !== undefined &&
-    (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);
+    known !== undefined && (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);
   return {
     namespace,
     storeId,

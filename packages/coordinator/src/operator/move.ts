@@ -27,7 +27,6 @@ import type { NamespaceRecord, RecoverStep, Store } from "../store.js";
 import { nextStoreId, parseStoreId } from "../store-id.js";
 import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
 
-
 /** The store that the namespace moves to. */
 interface MoveTarget {
   readonly store: Store;

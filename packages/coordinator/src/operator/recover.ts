@@ -17,7 +17,6 @@ import { doStep } from "../guard/verify-outcome.js";
 import type { NamespaceRecord, Outcome, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 
-
 /** A run that is known to be leased, and the source of that. */
 export interface Floor {
   readonly from: string;

@@ -1,9 +1,8 @@
 /**
- * Trims the ledgers of all namespaces that have a retention: at the start, and then each minute. A step appends the oldest leases to a
- * file, and only when they are on the disk does the store let go of them: killed in between, they are in both, and are written again.
+ * Trims the ledgers of all namespaces that have a retention, at the start and each minute. A step appends the oldest leases to a file, and only
+ * when they are on the disk does the store delete them: after a kill in between they are in both, and are written again.
  * Knows stores only as a port.
  */
-
 import { randomBytes } from "node:crypto";
 import { open, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +15,7 @@ import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../store.js";
 
-/** What looks back at the newest leases looks at a week of them; two clocks may differ by some minutes. */
+/** No reader of the newest leases reads more than a week back; two clocks may differ by some minutes. */
 export const RETENTION_DAYS_MIN = 8;
 export const RETENTION_DAYS_MAX = 36_500;
 
@@ -30,7 +29,7 @@ export interface LedgerTrimmerOptions {
   readonly log: Log;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
-  /** How often it looks, ms. Default 60,000. */
+  /** How often it trims, ms. Default 60,000. */
   readonly everyMs?: number;
 }
 
@@ -54,13 +53,13 @@ export class LedgerTrimmer {
   }
 
   start(): void {
-    const look = () => {
+    const trim = () => {
       this.#inFlight ??= this.trimAll().finally(() => {
         this.#inFlight = undefined;
       });
     };
-    this.#timer ??= setInterval(look, this.#options.everyMs ?? EVERY_MS);
-    look();
+    this.#timer ??= setInterval(trim, this.#options.everyMs ?? EVERY_MS);
+    trim();
   }
 
   /** Waits for the step in flight. The store is the caller's to close. */
@@ -70,7 +69,7 @@ export class LedgerTrimmer {
     await this.#inFlight;
   }
 
-  /** Trims what is due, in one namespace after the other. Never rejects for what the outside world does: it is logged. */
+  /** Trims what is due, one namespace after the other. Errors of store and system are logged. */
   async trimAll(): Promise<void> {
     const { store } = this.#options;
     const namespaces = await this.#logged(undefined, () => store.listNamespaces());
@@ -96,7 +95,7 @@ export class LedgerTrimmer {
     const { store, files, now = Date.now } = this.#options;
     const { phase, changedAtMs, storeId } = await store.readNamespace(namespace);
     const nowMs = now();
-    // A touch comes every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use look old.
+    // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
     if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
     const { days, ...known } = await store.readRetention(namespace);
     if (days === 0) return undefined;
@@ -122,7 +121,7 @@ export class LedgerTrimmer {
     return { leaseCount: due.length, throughLedgerId: through };
   }
 
-  /** The oldest leases, up to the first that stays. Never the newest: the guard reads it. */
+  /** Returns the oldest leases, up to the first that stays. Never the newest: the guard reads it. */
   async #due(namespace: string, beforeMs: number): Promise<readonly LedgerEntry[]> {
     const page = { afterLedgerId: 0, limit: LEDGER_TRIM_LEASES_MAX + 1 };
     const oldest = (await this.#options.store.exportLeases(namespace, page)).slice(0, -1);
@@ -136,7 +135,7 @@ export class LedgerTrimmer {
     this.#options.log.warn({ namespace, days, reason: "this coordinator has no --ledger-dir" }, "ledger_not_trimmed");
   }
 
-  /** Undefined for what failed outside: it is tried again a minute later. */
+  /** Undefined for an error of the store or the system: the next minute tries again. */
   async #logged<T>(namespace: string | undefined, act: () => Promise<T>): Promise<T | undefined> {
     try {
       return await act();
@@ -149,22 +148,26 @@ export class LedgerTrimmer {
   }
 }
 
-/** One that its holder still reports on stays, however old: its reports must find it. */
+/** A lease whose holder still reports stays, however old: the reports must find it. */
 function isDue(lease: LedgerEntry, beforeMs: number): boolean {
   const { leasedAtMs, progress } = lease;
   if (leasedAtMs >= beforeMs) return false;
   return progress === null || progress.reportedAtMs < beforeMs || hasEnded(lease);
 }
 
-/** Whether nobody mints from any of its runs any more: its holder will report nothing new. */
+/** Whether its holder uses none of its runs any more, and will report nothing new. */
 function hasEnded({ progress, runCount, firstRun }: LedgerEntry): boolean {
   if (progress === null || progress.state === "open") return false;
   return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
 }
 
-/** The owner alone may change them; who may read them is for the directory to say. */
+/** Only the owner may change them; the directory decides who may read them. */
 const FILE_MODE = 0o640;
 
+/**
+ * The files that trimmed leases go to: a lease a line, as `export` prints them. Each process has its own file for each namespace and appends to
+ * it: two processes never write within each other's lines.
+ */
 export class LedgerFiles {
   readonly #directory: string;
   #fileId = newFileId();

@@ -1,6 +1,6 @@
 /**
- * What an operator should do before it hurts: alarms about one namespace, from its record and the leases of the last hour. Pure.
- * Every threshold stands here, by name.
+ * Alarms about a namespace, from its record and the leases of the last hour: what an operator should do before it hurts. All thresholds are
+ * here, by name. And a watch that logs them when nothing requests them.
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import {
@@ -14,36 +14,36 @@ import type { ErrorCode } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
 import type { NamespaceRecord } from "../store.js";
-import { type Look, runCountOf, unusedRunCounts } from "./capacity.js";
+import { type LeaseWindow, runCountOf, unusedRunCounts } from "./capacity.js";
 import { type RunSpace, runSpaceOf } from "./status.js";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** What the alarms look back on. */
+/** The leases that alarms are computed from. */
 export const ALARM_WINDOW_MS = HOUR_MS;
 
 /** Of a version's run space. */
 export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
-/** Room under the clock line that lasts less long is scarce. */
+/** Headroom below the run ceiling that lasts less long is low. */
 export const ROOM_LASTS_MIN_MS = 6 * HOUR_MS;
-/** Leases that the clock line has limited for longer are too few; each recovery limits them for some seconds. */
+/** A shortage at the run ceiling that lasts longer is an alarm; each recovery causes one of some seconds. */
 export const SHORTAGE_MIN_MS = 60_000;
 /** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
 export const UNUSED_RUNS_MIN = 30;
 export const UNUSED_RUNS_FACTOR = 4;
-/** So long before the clock line of a version reaches its last run. */
+/** How long before the run ceiling of a version reaches its last run. */
 export const LINE_ENDING_MS = 90 * DAY_MS;
 
 export interface AlarmSubject {
   readonly record: NamespaceRecord;
-  /** The code that leases are refused with; null for none. */
+  /** The code that leases fail with; null for none. */
   readonly guardCode: ErrorCode | null;
-  /** For how long the clock line has limited leasing; 0 when it does not now. */
+  /** For how long the run ceiling has limited leasing; 0 when it does not now. */
   readonly shortageMs: number;
-  /** The leases of the last hour, as far as they were looked at. */
-  readonly hour: Look;
-  /** Holders that start again and again, the worst first. */
+  /** The leases of the last hour, as far as they were read. */
+  readonly hour: LeaseWindow;
+  /** Holders that restart repeatedly, the worst first. */
   readonly startLoops: readonly ObservedStartLoop[];
   readonly nowMs: number;
 }
@@ -52,7 +52,7 @@ export interface ObservedStartLoop {
   readonly holder: { readonly name: string; readonly host: string };
   readonly startCount: number;
   readonly forMs: number;
-  /** 0 where nobody is made to wait. */
+  /** 0 where limits are off. */
   readonly pauseMs: number;
 }
 
@@ -60,7 +60,7 @@ const PLAN = "Plan the step to the next version, and who runs it (docs/capacity.
 
 type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
 
-/** What is so now, the gravest first. */
+/** Returns the alarms of now, the most severe first. */
 export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
   const space = runSpaceOf(subject.record, subject.nowMs);
   return (Object.entries(RAISES) as [AlarmName, Raise][])
@@ -112,7 +112,7 @@ function wayOn({ namespace, version }: NamespaceRecord): string {
     : "It is the last version: plan what comes next, another namespace or another layout";
 }
 
-/** Once the line has passed the end, there is nowhere in the version that a jump could land. */
+/** Once the ceiling has passed the end, no recovery can end in the version. */
 function raiseLineEnding({ record, nowMs }: AlarmSubject, { lineEndsAtMs }: RunSpace): Omit<Alarm, "name"> | undefined {
   if (lineEndsAtMs - nowMs > LINE_ENDING_MS) return undefined;
   const hasEnded = lineEndsAtMs <= nowMs;
@@ -127,7 +127,7 @@ function raiseRoomScarce(
   { record, hour, shortageMs, nowMs }: AlarmSubject,
   { roomRuns, runsLeft, lineRunsPerSecond, lineEndsAtMs }: RunSpace,
 ): Omit<Alarm, "name"> | undefined {
-  // At the end of the run space it is not the line that is near.
+  // At the end of the run space it is not the ceiling that is near.
   if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs) return undefined;
   const takenRuns = runCountOf(hour.leases);
   const measuredMs = Math.max(nowMs - hour.completeFromMs, 1);
@@ -149,8 +149,8 @@ function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
 }
 
 /**
- * Runs that made numbers are what a holder needed, and no share of anything; runs that nobody knows to be used are few for whoever
- * uses up one after the other, and many for an importer that ends and is started again and again. Beside nobody there are no shares.
+ * Compares unused runs only: an importer that uses up one run after the other has few of them, one that is restarted repeatedly has many.
+ * A single holder has no share.
  */
 function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
   const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
@@ -194,7 +194,7 @@ function percent(share: number): string {
   return `${(share * 100).toFixed(1)} %`;
 }
 
-/** Twice a minute, so that what begins is told within one. */
+/** Twice a minute, so that an alarm is logged within one. */
 const ALARMS_EVERY_MS = 30_000;
 
 export interface AlarmsWatchOptions {
@@ -203,46 +203,47 @@ export interface AlarmsWatchOptions {
   readonly alarmsOf: (namespace: string) => Promise<readonly Alarm[]>;
 }
 
+/** Checks the alarms of every namespace regularly, and logs once when one begins, changes its severity, or is cleared. */
 export class AlarmsWatch {
   readonly #options: AlarmsWatchOptions;
   readonly #raised = new Map<string, ReadonlyMap<AlarmName, AlarmSeverity>>();
   #timer: ReturnType<typeof setInterval> | undefined;
-  #looking: Promise<void> | undefined;
+  #inFlight: Promise<void> | undefined;
 
   constructor(options: AlarmsWatchOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.look(), ALARMS_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => void this.check(), ALARMS_EVERY_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    await this.#looking;
+    await this.#inFlight;
   }
 
-  /** Once over all namespaces; a look that is under way is enough for both. */
-  look(): Promise<void> {
-    this.#looking ??= this.#lookAtAll().finally(() => {
-      this.#looking = undefined;
+  /** Checks all namespaces once; a check in flight is shared. */
+  check(): Promise<void> {
+    this.#inFlight ??= this.#checkAll().finally(() => {
+      this.#inFlight = undefined;
     });
-    return this.#looking;
+    return this.#inFlight;
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #checkAll(): Promise<void> {
     const { log, namespaces } = this.#options;
     try {
       // One after the other: leases come first.
-      for (const namespace of await namespaces()) await this.#lookAt(namespace);
+      for (const namespace of await namespaces()) await this.#checkNamespace(namespace);
     } catch (error) {
       log.warn({ reason: (error as Error).message }, "alarms_failed");
     }
   }
 
-  /** What was raised stays so while nothing can be read. */
-  async #lookAt(namespace: string): Promise<void> {
+  /** Raised alarms stay while nothing can be read. */
+  async #checkNamespace(namespace: string): Promise<void> {
     const { log, alarmsOf } = this.#options;
     let alarms: readonly Alarm[];
     try {

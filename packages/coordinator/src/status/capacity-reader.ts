@@ -1,6 +1,6 @@
 /**
- * Capacity, history and alarms of the namespaces of one coordinator, for whoever asks: many askers of the same moment cost one look at
- * the ledger. Looks at the alarms by itself, too, and tells the log when one begins and when it ends.
+ * Reads capacity, history and alarms of the namespaces of one coordinator: requests of the same moment share one read of the ledger. Also checks
+ * the alarms regularly, and logs when one begins and when it is cleared.
  */
 import { type Alarm, type CapacityAnswer, HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
 import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
@@ -8,17 +8,17 @@ import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
 import type { NamespaceRecord } from "../store.js";
 import { ALARM_WINDOW_MS, AlarmsWatch, alarmsOf, type ObservedStartLoop } from "./alarms.js";
-import { type CapacityLedger, capacityOf, type Look, leasesSince, recentLeases } from "./capacity.js";
+import { type CapacityLedger, capacityOf, type LeaseWindow, leasesSince, recentLeases } from "./capacity.js";
 
 export interface CapacityReaderOptions {
   readonly ledger: CapacityLedger;
   readonly log: Log;
   readonly now: () => number;
-  /** Those that are served. */
+  /** The namespaces that are served. */
   readonly namespaces: () => Promise<Iterable<string>>;
-  /** Holders that start again and again, the worst first. */
+  /** Holders that restart repeatedly, the worst first. */
   readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
-  /** The record as it is now, the code that leases are refused with, and for how long the clock line has limited them. */
+  /** Reads the record, the code that leases fail with, and for how long the run ceiling has limited them. */
   readonly read: (namespace: string) => Promise<{
     readonly record: NamespaceRecord;
     readonly code: ErrorCode | null;
@@ -27,17 +27,17 @@ export interface CapacityReaderOptions {
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
-/** How long an answer is given again. */
-export const KEPT_MS = 5_000;
+/** How long a response is reused. */
+export const CACHED_MS = 5_000;
 
-interface Kept {
+interface CachedResponse {
   readonly untilMs: number;
-  readonly answer: Promise<unknown>;
+  readonly response: Promise<unknown>;
 }
 
 export class CapacityReader {
   readonly #options: CapacityReaderOptions;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cache = new Map<string, CachedResponse>();
   readonly #watch: AlarmsWatch;
 
   constructor(options: CapacityReaderOptions) {
@@ -52,28 +52,28 @@ export class CapacityReader {
     return await this.capacityOf(record);
   }
 
-  /** The same of a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
+  /** As `capacity`, for a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
   capacityOf(record: NamespaceRecord): Promise<CapacityAnswer> {
-    // Right after an operator's verb nobody is told what was so before.
-    const question = `capacity ${record.version} ${record.generation} ${record.namespace}`;
-    return this.#once(question, () => this.#capacity(record));
+    // With version and generation: what an operator's command changes is shown at once.
+    const key = `capacity ${record.version} ${record.generation} ${record.namespace}`;
+    return this.#cached(key, () => this.#capacity(record));
   }
 
   /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
   history(namespace: string, windowMs: number): Promise<HistoryAnswer> {
     const { ledger, now } = this.#options;
-    return this.#once(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
+    return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
   }
 
   /** @throws CoordinatorError as `Coordinator.status`. */
   alarms(namespace: string): Promise<readonly Alarm[]> {
-    return this.#once(`alarms ${namespace}`, async () => {
+    return this.#cached(`alarms ${namespace}`, async () => {
       const { ledger, now } = this.#options;
       return await this.#alarmsIn(namespace, await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS));
     });
   }
 
-  /** Looks at the alarms of every namespace now and then, until `stop`. */
+  /** Checks the alarms of every namespace regularly, until `stop`. */
   start(): void {
     this.#watch.start();
   }
@@ -86,34 +86,38 @@ export class CapacityReader {
     const { ledger, now } = this.#options;
     const { namespace } = record;
     const nowMs = now();
-    const look = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
-    const alarms = await this.#alarmsIn(namespace, leasesSince(look, nowMs - ALARM_WINDOW_MS));
-    return { ...capacityOf(record, look, nowMs), alarms };
+    const window = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
+    const alarms = await this.#alarmsIn(namespace, leasesSince(window, nowMs - ALARM_WINDOW_MS));
+    return { ...capacityOf(record, window, nowMs), alarms };
   }
 
-  async #alarmsIn(namespace: string, hour: Look): Promise<readonly Alarm[]> {
+  async #alarmsIn(namespace: string, hour: LeaseWindow): Promise<readonly Alarm[]> {
     const { read, now, startLoops } = this.#options;
     const { record, code, shortageMs } = await read(namespace);
     return alarmsOf({ record, guardCode: code, shortageMs, hour, startLoops: startLoops(namespace), nowMs: now() });
   }
 
-  /** A failure is kept for nobody but those who wait for it. */
-  #once<T>(question: string, ask: () => Promise<T>): Promise<T> {
+  /** Returns the response of the last seconds, or reads it. Errors are not cached. */
+  #cached<T>(key: string, read: () => Promise<T>): Promise<T> {
     const nowMs = this.#options.now();
-    for (const [name, { untilMs }] of this.#kept) {
-      // Or it is kept for longer than anything is: the clock went back.
-      if (untilMs <= nowMs || untilMs - nowMs > KEPT_MS) this.#kept.delete(name);
+    for (const [name, { untilMs }] of this.#cache) {
+      // A longer time left means that the clock went back.
+      if (untilMs <= nowMs || untilMs - nowMs > CACHED_MS) this.#cache.delete(name);
     }
-    const kept = this.#kept.get(question);
-    if (kept !== undefined) return kept.answer as Promise<T>;
-    const answer = ask();
-    this.#kept.set(question, { untilMs: nowMs + KEPT_MS, answer });
-    answer.catch(() => this.#kept.delete(question));
-    return answer;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached.response as Promise<T>;
+    const response = read();
+    this.#cache.set(key, { untilMs: nowMs + CACHED_MS, response });
+    response.catch(() => this.#cache.delete(key));
+    return response;
   }
 }
 
-/** The steps of `windowMs` that end with the one under way; each begins at a multiple of its length, so that it stays the same when asked again. */
+/**
+ * Returns the runs leased over time, in equal steps up to the current one; each begins at a multiple of its length, so that a later request
+ * returns the same. The newest leases are counted one by one. Before them, the high-water mark at the beginning of each step is compared, which
+ * includes skipped runs.
+ */
 export async function historyOf(
   ledger: CapacityLedger,
   namespace: string,
@@ -126,7 +130,7 @@ export async function historyOf(
   const { leases, completeFromMs } = await recentLeases(ledger, namespace, fromMs);
   const runs = Array.from({ length: HISTORY_STEP_COUNT }, () => 0);
   for (const { leasedAtMs, runCount } of leases) {
-    // A lease of this very moment, by a store whose clock is a little ahead.
+    // The clock of the store may be a little ahead.
     const step = Math.min(Math.floor((leasedAtMs - fromMs) / stepMs), HISTORY_STEP_COUNT - 1);
     runs[step] = (runs[step] ?? 0) + runCount;
   }
@@ -145,7 +149,7 @@ export async function historyOf(
 
 type Start = Pick<LedgerEntry, "version" | "firstRun">;
 
-/** What an advance of the version gave up between the two was never used. */
+/** Runs that an advance of the version gave up in between were never used. */
 async function runsBetween(ledger: CapacityLedger, namespace: string, start: Start, end: Start): Promise<number> {
   if (start.version === end.version) return end.firstRun - start.firstRun;
   const [last] = await ledger.listLeases(namespace, { belowLedgerId: ledgerIdOf(start.version + 1, 0), limit: 1 });

@@ -1,8 +1,7 @@
 /**
- * How much of a version's run space is used, how fast it goes and when it ends: figures for operators, from the record and the newest
- * leases. Pure.
+ * How much of a version's run space is used, by which holders, how fast, and when it ends: from the record and the newest leases, which are
+ * bounded in number and age and read a few at a time, so that lease requests come first.
  */
-
 import { setImmediate as turn } from "node:timers/promises";
 import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { CapacityAnswer, HolderUse } from "@callnumber/protocol/operator";
@@ -19,36 +18,40 @@ const DAY_MS = 24 * HOUR_MS;
 /** Over which the rate of use is measured. */
 const RATE_WINDOWS_MS: readonly number[] = [HOUR_MS, DAY_MS, 7 * DAY_MS];
 
-/** The figures without the alarms. */
-export function capacityOf(record: NamespaceRecord, look: Look, nowMs: number): Omit<CapacityAnswer, "alarms"> {
+/** Returns the figures without the alarms. */
+export function capacityOf(
+  record: NamespaceRecord,
+  window: LeaseWindow,
+  nowMs: number,
+): Omit<CapacityAnswer, "alarms"> {
   const { namespace, version, highWaterMark } = record;
   return {
     namespace,
     version,
     highWaterMark,
     ...runSpaceOf(record, nowMs),
-    rates: ratesOf(record, look, nowMs),
-    lookedAt: { leaseCount: look.leases.length, fromMs: look.leases.at(-1)?.leasedAtMs ?? null },
-    holders: holderUses(look.leases, nowMs),
+    rates: ratesOf(record, window, nowMs),
+    lookedAt: { leaseCount: window.leases.length, fromMs: window.leases.at(-1)?.leasedAtMs ?? null },
+    holders: holderUses(window.leases, nowMs),
   };
 }
 
 /**
  * The runs leased over each window, and when the run space of the version ends at that rate. Skipped runs are no use: one recovery
  * would outweigh years of leases. A window is left out when the namespace is younger, where it would repeat a shorter one, or when
- * the look does not reach back to its beginning.
+ * the window does not reach back to its beginning.
  */
-function ratesOf(record: NamespaceRecord, look: Look, nowMs: number): readonly UseRate[] {
+function ratesOf(record: NamespaceRecord, window: LeaseWindow, nowMs: number): readonly UseRate[] {
   const lifeMs = nowMs - (parseStoreId(record.storeId)?.initialisedAtMs ?? nowMs);
-  const lookedMs = nowMs - look.completeFromMs;
+  const windowSpanMs = nowMs - window.completeFromMs;
   return RATE_WINDOWS_MS.filter((windowMs, index) => {
-    if (index > 0) return windowMs <= Math.min(lifeMs, lookedMs);
+    if (index > 0) return windowMs <= Math.min(lifeMs, windowSpanMs);
     // So many leases within an hour are the rate that matters most.
-    return windowMs <= lookedMs || look.leases.length >= WINDOW_LEASES_MAX;
+    return windowMs <= windowSpanMs || window.leases.length >= WINDOW_LEASES_MAX;
   }).map((windowMs) => {
-    const runs = runCountOf(leasesSince(look, nowMs - windowMs).leases);
+    const runs = runCountOf(leasesSince(window, nowMs - windowMs).leases);
     // Never over less than a minute: a first lease is no rate.
-    const measuredMs = Math.max(Math.min(windowMs, lifeMs, lookedMs), MINUTE_MS);
+    const measuredMs = Math.max(Math.min(windowMs, lifeMs, windowSpanMs), MINUTE_MS);
     return rateOf(runs, windowMs, measuredMs, RUN_MAX - record.highWaterMark, nowMs);
   });
 }
@@ -63,29 +66,29 @@ function rateOf(runs: number, windowMs: number, measuredMs: number, runsLeft: nu
   };
 }
 
-/** What a look may cost at the most. */
+/** The most leases that are read. */
 export const WINDOW_LEASES_MAX = 10_000;
-/** At once. */
-const LOOK_STEP = 100;
+/** Leases in one read. */
+const READ_STEP = 100;
 
 export type CapacityLedger = Pick<LedgerReader, "listLeases" | "firstLeaseSince">;
 
-export interface Look {
-  /** Newest first; none older than asked for. */
+export interface LeaseWindow {
+  /** Newest first; none older than requested. */
   readonly leases: readonly LedgerEntry[];
   /** From this instant on, none is missing. */
   readonly completeFromMs: number;
 }
 
 /**
- * The newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
+ * Returns the newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
  * ever trimmed (`RETENTION_DAYS_MIN`).
  */
-export async function recentLeases(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<Look> {
+export async function recentLeases(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<LeaseWindow> {
   const leases: LedgerEntry[] = [];
   let belowLedgerId = VERSION_COUNT * RUN_COUNT;
   while (leases.length < WINDOW_LEASES_MAX) {
-    const limit = Math.min(LOOK_STEP, WINDOW_LEASES_MAX - leases.length);
+    const limit = Math.min(READ_STEP, WINDOW_LEASES_MAX - leases.length);
     const found = await ledger.listLeases(namespace, { belowLedgerId, limit });
     for (const lease of found) {
       if (lease.leasedAtMs < fromMs) return { leases, completeFromMs: fromMs };
@@ -99,8 +102,8 @@ export async function recentLeases(ledger: CapacityLedger, namespace: string, fr
   return { leases, completeFromMs: (leases.at(-1)?.leasedAtMs ?? Number.POSITIVE_INFINITY) + 1 };
 }
 
-/** The part of a look from an instant on. */
-export function leasesSince({ leases, completeFromMs }: Look, fromMs: number): Look {
+/** Returns the part of a window from an instant on. */
+export function leasesSince({ leases, completeFromMs }: LeaseWindow, fromMs: number): LeaseWindow {
   const olderAt = leases.findIndex(({ leasedAtMs }) => leasedAtMs < fromMs);
   return {
     leases: olderAt === -1 ? leases : leases.slice(0, olderAt),
@@ -114,19 +117,19 @@ export function runCountOf(leases: readonly LedgerEntry[]): number {
 
 /** A run that made fewer numbers was wasted. */
 export const WASTED_BELOW_NUMBERS = 100;
-/** Who leased or reported so lately is live. */
+/** A process that leased or reported so lately is live. */
 export const LIVE_MS = 10 * 60_000;
 const HOSTS_MAX = 8;
 
 /** What became of the runs of one lease, each counted once. */
-interface Fate {
+interface LeaseUsage {
   /** Made at least `WASTED_BELOW_NUMBERS` numbers, as its holder said. */
   readonly used: number;
   /** Ended with fewer. */
   readonly wasted: number;
   /** Never left the coordinator. */
   readonly burnt: number;
-  /** Nothing was heard yet. */
+  /** Nothing was reported yet. */
   readonly open: number;
 }
 
@@ -138,7 +141,7 @@ interface Process {
   lastHeardMs: number;
 }
 
-/** The holders of these leases, those that took most first. */
+/** Returns the holders of these leases, those with most runs first. */
 export function holderUses(leases: readonly LedgerEntry[], nowMs: number): readonly HolderUse[] {
   const total = runCountOf(leases);
   const processes = processesOf(leases);
@@ -151,7 +154,7 @@ export function holderUses(leases: readonly LedgerEntry[], nowMs: number): reado
   }
   const uses = Array.from(byName(leases), ([name, own]) => {
     const runCount = runCountOf(own);
-    const fates = own.map((lease) => fateOf(lease, left.has(processOf(lease.holder))));
+    const usages = own.map((lease) => usageOf(lease, left.has(processOf(lease.holder))));
     return {
       name,
       hosts: [...new Set(own.map(({ holder }) => holder.host))].sort().slice(0, HOSTS_MAX),
@@ -159,8 +162,8 @@ export function holderUses(leases: readonly LedgerEntry[], nowMs: number): reado
       leaseCount: own.length,
       runCount,
       share: runCount / total,
-      wastedRunCount: sumOf(fates, "wasted"),
-      burntRunCount: sumOf(fates, "burnt"),
+      wastedRunCount: sumOf(usages, "wasted"),
+      burntRunCount: sumOf(usages, "burnt"),
       lastLeaseAtMs: own.reduce((last, { leasedAtMs }) => Math.max(last, leasedAtMs), 0),
       isLive: liveNames.has(name),
     };
@@ -168,15 +171,12 @@ export function holderUses(leases: readonly LedgerEntry[], nowMs: number): reado
   return uses.sort((one, other) => other.runCount - one.runCount || (one.name < other.name ? -1 : 1));
 }
 
-/**
- * Of each holder, how many of its runs nobody knows to have made numbers: few for whoever uses up one run after the other, however many
- * those are.
- */
+/** Returns how many runs of each holder are not known to have made numbers: few where it uses up one run after the other. */
 export function unusedRunCounts(leases: readonly LedgerEntry[]): ReadonlyMap<string, number> {
   return new Map(
     Array.from(byName(leases), ([name, own]) => {
-      const fates = own.map((lease) => fateOf(lease, false));
-      return [name, runCountOf(own) - sumOf(fates, "used")];
+      const usages = own.map((lease) => usageOf(lease, false));
+      return [name, runCountOf(own) - sumOf(usages, "used")];
     }),
   );
 }
@@ -211,7 +211,7 @@ function processesOf(leases: readonly LedgerEntry[]): ReadonlyMap<string, Proces
   return processes;
 }
 
-/** Those that nobody hears of any more, and that others of the same name on the same host came after: what a crash leaves behind. */
+/** Returns processes without news that others of the same name and host followed: crashed ones. */
 function leftProcesses(processes: ReadonlyMap<string, Process>, nowMs: number): ReadonlySet<string> {
   const lastBeginMs = new Map<string, number>();
   for (const { place, firstHeardMs } of processes.values()) {
@@ -225,8 +225,8 @@ function leftProcesses(processes: ReadonlyMap<string, Process>, nowMs: number): 
   return left;
 }
 
-/** A holder uses the runs of a lease in their order. `isLeft`: its process is no more, and whatever it did not report is ended. */
-function fateOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean): Fate {
+/** A holder uses the runs of a lease in their order. `isLeft`: its process has ended without a report. */
+function usageOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean): LeaseUsage {
   if (progress === null) return isLeft ? { ...NOTHING, wasted: runCount } : { ...NOTHING, open: runCount };
   const state: string = progress.state;
   if (state === "burnt") return { ...NOTHING, burnt: runCount };
@@ -238,8 +238,8 @@ function fateOf({ firstRun, runCount, progress }: LedgerEntry, isLeft: boolean):
   return { ...NOTHING, used, [isEnded ? "wasted" : "open"]: runCount - used };
 }
 
-const NOTHING: Fate = { used: 0, wasted: 0, burnt: 0, open: 0 };
+const NOTHING: LeaseUsage = { used: 0, wasted: 0, burnt: 0, open: 0 };
 
-function sumOf(fates: readonly Fate[], name: keyof Fate): number {
-  return fates.reduce((sum, fate) => sum + fate[name], 0);
+function sumOf(usages: readonly LeaseUsage[], name: keyof LeaseUsage): number {
+  return usages.reduce((sum, usage) => sum + usage[name], 0);
 }

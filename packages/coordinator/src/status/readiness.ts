@@ -1,8 +1,7 @@
 /**
- * How the namespaces of a coordinator stand, for a look that comes every few seconds: what its guards saw last, which leases and
- * touches keep fresh, without asking the store for any of it. Only whether the store answers is asked, and not waited for long.
+ * Whether namespaces can be expected to lease, for health checks; and their state as the guards saw it last, for metrics every few seconds, for
+ * which only one short request tests whether the store responds.
  */
-
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
@@ -18,7 +17,7 @@ import { runUseOf } from "./status.js";
 export interface ObservedNamespace {
   readonly namespace: string;
   readonly version: number;
-  /** The greatest run that this coordinator knows to be leased or passed over. */
+  /** The greatest run that this coordinator knows to be leased or skipped. */
   readonly highWaterMark: number;
   readonly runsUsed: number;
   readonly runsLeft: number;
@@ -32,7 +31,7 @@ export interface ObservedNamespace {
 export interface Observation {
   readonly isStoreUp: boolean;
   readonly namespaces: readonly ObservedNamespace[];
-  /** Those of which nothing but the refusal is known. */
+  /** Namespaces of which only the refusal is known. */
   readonly refused: readonly RefusedNamespace[];
 }
 
@@ -43,45 +42,45 @@ export interface Observed {
   readonly nowMs: number;
 }
 
-/** A store that is this slow is down for whoever waits for a lease. */
+/** A slower store is down, as far as leases are concerned. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** Asks a store whether it answers: one question at a time, however many want to know. */
+/** Tests whether a store responds: one request at a time. */
 export class StoreProbe {
   readonly #store: Pick<Store, "listNamespaces">;
-  #asking: Promise<boolean> | undefined;
+  #request: Promise<boolean> | undefined;
 
   constructor(store: Pick<Store, "listNamespaces">) {
     this.#store = store;
   }
 
   /** Never rejects, and resolves within a second. */
-  async answers(): Promise<boolean> {
-    this.#asking ??= this.#ask();
+  async responds(): Promise<boolean> {
+    this.#request ??= this.#send();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const tooLate = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
     });
-    const answered = await Promise.race([this.#asking, tooLate]);
+    const hasResponded = await Promise.race([this.#request, tooLate]);
     clearTimeout(timer);
-    return answered;
+    return hasResponded;
   }
 
-  async #ask(): Promise<boolean> {
+  async #send(): Promise<boolean> {
     try {
       await this.#store.listNamespaces();
       return true;
     } catch {
       return false;
     } finally {
-      this.#asking = undefined;
+      this.#request = undefined;
     }
   }
 }
 
-/** Never rejects. A namespace that was not touched yet is left out. */
+/** Never rejects. A namespace that has had no heartbeat yet is left out. */
 export async function observe({ guards, preflight, probe, nowMs }: Observed): Promise<Observation> {
-  const isStoreUp = await probe.answers();
+  const isStoreUp = await probe.responds();
   const opened = await guards.opened();
   const namespaces = opened.map((guard) => observedNamespace(guard, preflight, nowMs));
   return { isStoreUp, namespaces, refused: guards.refused() };
@@ -113,7 +112,7 @@ type Guards = Pick<NamespaceGuards, "names" | "ifInitialized">;
 type Preflight = Pick<PreflightWatch, "assertPassed">;
 
 export interface Readiness {
-  /** Those that lease, as far as is known. */
+  /** Namespaces that lease, as far as is known. */
   readonly namespaces: readonly string[];
   readonly unavailable: readonly UnavailableNamespace[];
 }

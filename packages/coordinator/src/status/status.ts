@@ -1,82 +1,23 @@
-/**
- * What the list of all namespaces tells of one: enough to see which one needs somebody. One whose record can't be read is listed
- * with its guard's words.
- */
-
+/** The state of a namespace for operators: its run space, its status, and its line in the list of all namespaces. */
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { CapacityAnswer, NamespaceDescription } from "@callnumber/protocol/operator";
 import type { LedgerEntry, StatusAnswer } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
-import { activeSince, type GuardState, nextState } from "../guard/guard-state.js";
+import { activeSince, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import type { NamespaceGuards } from "../guard/namespace-guards.js";
+import type { PreflightWatch } from "../guard/preflight.js";
 import type { NamespaceRecord, Store } from "../store.js";
 import { parseStoreId } from "../store-id.js";
 
-interface Described {
-  readonly namespace: string;
-  readonly store: Store;
-  readonly guardOf: () => Promise<NamespaceGuard>;
-  /** Why the last touch found no guard; undefined where it found one. */
-  readonly refused: GuardState | undefined;
-  /** What the preflight has against leasing; undefined for nothing. */
-  readonly findingOf: () => GuardState | undefined;
-  readonly nowMs: number;
-}
-
-/** Undefined for a name without a record: it stands before its namespace, or has outlived one that nobody remembers. */
-export async function describedNamespace(asked: Described): Promise<NamespaceDescription | undefined> {
-  const { namespace, store, guardOf, refused, findingOf, nowMs } = asked;
-  let guard: NamespaceGuard | undefined;
-  try {
-    guard = await guardOf();
-    const record = await guard.readRecord();
-    const { labels, fault } = await labelsOf(store, namespace);
-    const judged = (guard.state.state === "open" ? findingOf() : undefined) ?? guard.state;
-    const explanation = fault === undefined ? judged.explanation : `${judged.explanation}; but ${fault}`;
-    return { namespace, labels, record: told(record, nowMs), guard: { ...judged, explanation } };
-  } catch (error) {
-    if (!(error instanceof CoordinatorError)) throw error;
-    if (error.code === "namespace_not_initialised") return undefined;
-    const judged = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
-    return { namespace, labels: {}, record: null, guard: judged };
-  }
-}
-
-/** Nothing is leased by labels: one that can't be read hides nothing else. */
-async function labelsOf(
-  store: Store,
-  namespace: string,
-): Promise<{ readonly labels: NamespaceDescription["labels"]; readonly fault: string | undefined }> {
-  try {
-    return { labels: await store.readDescription(namespace), fault: undefined };
-  } catch (error) {
-    if (error instanceof CoordinatorError && error.code === "store_corrupt")
-      return { labels: {}, fault: error.message };
-    throw error;
-  }
-}
-
-function told(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
-  const { storeId, version, highWaterMark } = record;
-  const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
-  return {
-    storeId,
-    version,
-    firstRun: firstRunOfVersion(record),
-    highWaterMark,
-    runsUsed,
-    runsLeft,
-    lineRunsPerSecond,
-  };
-}
-
-/** What is true of the record alone. */
+/** What follows from the record alone. */
 export type RunSpace = Pick<
   CapacityAnswer,
   "runsUsed" | "runsLeft" | "usedShare" | "callNumbersLeft" | "roomRuns" | "lineRunsPerSecond" | "lineEndsAtMs"
 >;
 
+/** How much of the run space of a version is used and left, and how far the run ceiling lets leases go. */
 export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
   const { storeId, version, highWaterMark } = record;
   const id = parseStoreId(storeId);
@@ -100,7 +41,7 @@ export function firstRunOfVersion({ version, firstVersion, firstRun }: Began): n
   return version === firstVersion ? firstRun : 1;
 }
 
-/** Used: leased or passed over, so that none of them is ever leased again. */
+/** Used: leased or skipped, so that none of them is ever leased again. */
 export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
   readonly runsUsed: number;
   readonly runsLeft: number;
@@ -125,5 +66,64 @@ export function statusOf(
     runsLeft,
     callNumbersLeft: runsLeft * SEQUENCE_COUNT,
     lastLeaseAtMs: newest?.leasedAtMs ?? null,
+  };
+}
+
+interface DescribeOptions {
+  readonly namespace: string;
+  readonly store: Store;
+  readonly guards: Pick<NamespaceGuards, "of" | "refused">;
+  readonly preflight: Pick<PreflightWatch, "stateOf">;
+  readonly nowMs: number;
+}
+
+/**
+ * Describes a namespace for the list of all; one whose record can't be read by the state of its guard. Undefined for a name that has neither
+ * a record nor a checkpoint.
+ */
+export async function describeNamespace(options: DescribeOptions): Promise<NamespaceDescription | undefined> {
+  const { namespace, store, guards, preflight, nowMs } = options;
+  const refused = guards.refused().find((one) => one.namespace === namespace)?.guard;
+  let guard: NamespaceGuard | undefined;
+  try {
+    guard = await guards.of(namespace);
+    const record = await guard.readRecord();
+    const { labels, fault } = await labelsOf(store, namespace);
+    const state = (guard.state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
+    const explanation = fault === undefined ? state.explanation : `${state.explanation}; but ${fault}`;
+    return { namespace, labels, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    if (error.code === "namespace_not_initialised") return undefined;
+    const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
+    return { namespace, labels: {}, record: null, guard: state };
+  }
+}
+
+/** Labels decide nothing: some that can't be read hide nothing else. */
+async function labelsOf(
+  store: Store,
+  namespace: string,
+): Promise<{ readonly labels: NamespaceDescription["labels"]; readonly fault: string | undefined }> {
+  try {
+    return { labels: await store.readDescription(namespace), fault: undefined };
+  } catch (error) {
+    if (error instanceof CoordinatorError && error.code === "store_corrupt")
+      return { labels: {}, fault: error.message };
+    throw error;
+  }
+}
+
+function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
+  const { storeId, version, highWaterMark } = record;
+  const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
+  return {
+    storeId,
+    version,
+    firstRun: firstRunOfVersion(record),
+    highWaterMark,
+    runsUsed,
+    runsLeft,
+    lineRunsPerSecond,
   };
 }
