@@ -106,5 +106,5 @@ function timesOf(leaseCount: number): { readonly beginMs: number; readonly stepM
 function withMark(found: ObservedFields, namespace: string, mark: number): Record<string, string> {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw new Error(`the namespace was not made: ${record.detail}`);
-  return { ...storedFields({ ...record, mark }) };
+  return { ...storedFields({ ...record, highWaterMark: mark }) };
 }

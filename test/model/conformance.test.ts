@@ -95,8 +95,8 @@ function playAll(seed: number, met: Set<string>): void {
         expect(isRefused(decided) ? decided.word : "done").toBe(isRefusal(answer) ? answer : "done");
         return;
       }
-      const { mark, ...rest } = decided.record;
-      const { mark: markInModel, ...restInModel } = guard.guardRecordOf(played.numbers, answer);
+      const { highWaterMark: mark, ...rest } = decided.record;
+      const { highWaterMark: markInModel, ...restInModel } = guard.guardRecordOf(played.numbers, answer);
       expect(rest).toEqual(restInModel);
       // The model leases all the room there may be; the guard a small part of it.
       if (played.step === "leaseAll") expect(mark).toBeLessThanOrEqual(markInModel);
@@ -205,13 +205,20 @@ test("a range is handed out in the model exactly when the guard's judge lets it 
       const waiting = changed(later, 0, { ...at(later.coordinators, 0), acknowledged, floor });
       // Without an acknowledgement a coordinator can only give up.
       const isHandedOut = acknowledged && handOut(waiting, rules, 0).world.handedOut !== 0;
-      const { mark, changedAtMs, epoch, generation: left, nodeCount, storeId } = guard.guardRecordOf(given, after);
+      const {
+        highWaterMark,
+        changedAtMs,
+        epoch,
+        generation: left,
+        nodeCount,
+        storeId,
+      } = guard.guardRecordOf(given, after);
       const outcome: Outcome = {
         after: {
           nonce: "nonce",
           storeId,
           version: 0,
-          highWaterMark: mark,
+          highWaterMark,
           changedAtMs,
           epoch,
           generation: left,

@@ -48,7 +48,7 @@ export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord)
     storeId,
     id: parseStoreId(storeId) as StoreIdFields,
     version,
-    mark: version === 0 ? runOf(numbers, c) : c - firstOf(numbers, version),
+    highWaterMark: version === 0 ? runOf(numbers, c) : c - firstOf(numbers, version),
     changedAtMs: timeOf(t),
     epoch: epochOf(ep),
     generation: generationOf(g),

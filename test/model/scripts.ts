@@ -2,8 +2,8 @@
  * The scripts that run inside the data server, each one atomic step: lease, touch, claim, confirm, recover, advance.
  * They see the record, the server's epoch and two clocks, and know nothing of coordinators, replication or faults.
  *
- * Each rule stands where it stands in the guard, and its words are the guard's: `ours` and `undoubted` in doubts.ts, the rest in
- * decisions.ts (packages/coordinator/src/guard). conformance.test.ts plays random states on both. Left out, because each of them
+ * Each rule stands where it stands in the guard, and its words are the guard's: `checkOwned` and `checkHealthy` in checks.ts, the rest in
+ * decide.ts (packages/coordinator/src/guard). conformance.test.ts plays random states on both. Left out, because each of them
  * only refuses more: foreign and sealed records, the end of the last version, evidence of holders, a silence of 30 days,
  * more replicas than nodes, a ledger that was left behind, and that a lease takes at most 1/64 of the room.
  */

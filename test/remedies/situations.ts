@@ -130,7 +130,7 @@ export const SITUATIONS: readonly StepContext[] = [
     "operator_needed",
     "lists",
     async (redis, key, { server }) => {
-      await rewrite(redis, key("record"), "lists", { mark: 2 ** 29 });
+      await rewrite(redis, key("record"), "lists", { highWaterMark: 2 ** 29 });
       await (server as RedisServer).stop();
       await (server as RedisServer).start();
     },
@@ -199,7 +199,7 @@ export const SITUATIONS: readonly StepContext[] = [
     "all runs leased",
     "run_space_exhausted",
     "lists",
-    (redis, key) => rewrite(redis, key("record"), "lists", { mark: RUN_MAX }),
+    (redis, key) => rewrite(redis, key("record"), "lists", { highWaterMark: RUN_MAX }),
     { storeIdOf: endedStoreId },
   ),
   onSqlite("the record lost", "store_emptied", "lists", (path) =>
@@ -232,9 +232,15 @@ export const SITUATIONS: readonly StepContext[] = [
     },
     { hurtsBoth: true },
   ),
-  onSqlite("all runs leased", "run_space_exhausted", "lists", (path) => rewriteRow(path, "lists", { mark: RUN_MAX }), {
-    storeIdOf: endedStoreId,
-  }),
+  onSqlite(
+    "all runs leased",
+    "run_space_exhausted",
+    "lists",
+    (path) => rewriteRow(path, "lists", { highWaterMark: RUN_MAX }),
+    {
+      storeIdOf: endedStoreId,
+    },
+  ),
   onSqlite("two copies met", "store_forked", "lists", (path) =>
     rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
   ),

@@ -163,8 +163,8 @@ export class World {
     const record = readRecord(master.contents.record as ObservedFields, NAMESPACE);
     if (isRefusal(record)) throw new Error("broken invariant: init makes a sound record");
     const line = Math.min(ceilingAt(record.id, record.version, BEGIN_MS), RUN_MAX);
-    const mark = isOnLine ? line : record.mark;
-    master.write({ ...master.contents, record: storedFields({ ...record, changedAtMs: BEGIN_MS, mark }) });
+    const highWaterMark = isOnLine ? line : record.highWaterMark;
+    master.write({ ...master.contents, record: storedFields({ ...record, changedAtMs: BEGIN_MS, highWaterMark }) });
     this.group.spread(master);
     await this.settle();
   }

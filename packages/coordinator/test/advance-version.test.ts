@@ -109,15 +109,6 @@ describe("advance-version", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
-  test("typed by two at once is done once", async () => {
-    const world = await endedWorld();
-    const options = asked(world);
-    const plans = [await planAdvance(options), await planAdvance(options)];
-    const results = await Promise.allSettled(plans.map((plan) => advanceVersion(options, plan)));
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-    expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ version: 1, generation: 1 });
-  });
-
   test("whose answer is lost was done, and says so when it is typed again", async () => {
     const world = await endedWorld();
     world.store.alter = (outcome, { step }) => {

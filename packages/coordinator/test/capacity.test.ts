@@ -10,9 +10,8 @@ import { AlarmsWatch } from "../src/status/alarms.js";
 import {
   capacityOf,
   holderUses,
+  type LeaseWindow,
   LIVE_MS,
-  type Look,
-  recentLeases,
   WASTED_BELOW_NUMBERS,
   WINDOW_LEASES_MAX,
 } from "../src/status/capacity.js";
@@ -108,17 +107,7 @@ describe("rates", () => {
     expect(ends(ratesFor(RUN_MAX, [leaseOf({ firstRun: RUN_MAX })]))).toEqual([NOW_MS, NOW_MS, NOW_MS]);
   });
 
-  test("go on over an advance of the version", async () => {
-    const leases = [
-      leaseOf({ agoMs: 30 * MINUTE_MS, firstRun: RUN_MAX - 4, runCount: 5 }),
-      leaseOf({ agoMs: MINUTE_MS, version: 1, firstRun: 1, runCount: 7 }),
-    ];
-    const record = recordOf({ version: 1, highWaterMark: 7, lifeMs: 30 * DAY_MS });
-    const look = await recentLeases(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
-    expect(capacityOf(record, look, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
-  });
-
-  function lookOf(leases: readonly LedgerEntry[]): Look {
+  function lookOf(leases: readonly LedgerEntry[]): LeaseWindow {
     return { leases, completeFromMs: NOW_MS - WEEK_MS };
   }
 
@@ -232,20 +221,6 @@ describe("asking", () => {
     isAway = false;
     expect(await reader.capacity("main")).toMatchObject({ runsUsed: 0, alarms: [] });
   });
-
-  test("of a ledger of a million leases looks at a bounded part of it", async () => {
-    let asked = 0;
-    const ledger = {
-      async listLeases(_: string, { belowLedgerId, limit }: { belowLedgerId: number; limit: number }) {
-        asked += limit;
-        const from = Math.min(belowLedgerId, 1_000_001) - 1;
-        return Array.from({ length: limit }, (__, index) => leaseOf({ firstRun: from - index }));
-      },
-      firstLeaseSince: async () => leaseOf({ firstRun: 1 }),
-    };
-    await readerOf([], { ledger }).capacity("main");
-    expect(asked).toBe(WINDOW_LEASES_MAX);
-  });
 });
 
 describe("the watch", () => {
@@ -271,7 +246,7 @@ describe("the watch", () => {
     });
     const look = async (share: number, code: ErrorCode | null = null) => {
       Object.assign(state, { share, code });
-      await Promise.all([watch.check(), watch.look()]);
+      await Promise.all([watch.check(), watch.check()]);
       return told.splice(0).map(([event, fields]) => [event, (fields as { name: string }).name]);
     };
     expect(await look(0.4)).toEqual([]);

@@ -200,14 +200,4 @@ describe("the work", () => {
       expect(turns).toBeGreaterThanOrEqual(4);
     },
   );
-
-  test("of an export leaves a turn to others between any two steps", async () => {
-    const { done: steps, turns } = await turnsDuring(async () => {
-      let count = 0;
-      for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) count++;
-      return count;
-    });
-    expect(steps).toBeGreaterThanOrEqual(5);
-    expect(turns).toBeGreaterThanOrEqual(steps);
-  });
 });

@@ -69,14 +69,6 @@ describe("a doubt", () => {
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
   });
 
-  test.each(doubts)("by %s is settled by a touch, before anybody waits for it", async (_, __, arise) => {
-    const at = await guardAtRun10();
-    await arise(at);
-    await at.guard.heartbeat();
-    expect(at.world.store.stepNames()).toEqual(["touch", "claim", "confirm", "touch"]);
-    expect(at.guard.state).toMatchObject({ state: "open", code: null });
-  });
-
   test.each([
     ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
     ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
@@ -119,13 +111,6 @@ describe("a doubt", () => {
     for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "line_reached" } });
     const names = world.store.stepNames();
     expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
-  });
-
-  test("is no doubt any more when it is settled, although the line lets nobody lease yet", async () => {
-    const { world, guard } = await guardAtRun10();
-    world.store.server.epoch = "second:life:0";
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
-    expect(guard.state).toMatchObject({ state: "open", code: null });
   });
 
   test("that arises anew after every claim is refused in the end, and nothing is leased", async () => {

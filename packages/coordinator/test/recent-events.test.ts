@@ -133,20 +133,4 @@ describe("the recent events", () => {
       expect(all.at(-1)).toMatchObject({ event: sum, namespace: "main" });
     },
   );
-
-  test("keep the last of what a caller caused, however many leases follow", () => {
-    const { recent, hub } = watched();
-    for (let count = 0; count < CALLER_EVENT_COUNT + 9; count++) {
-      vi.advanceTimersByTime(1_000);
-      hub.warn({ namespace: "main", aheadMs: count }, "clocks_disagree");
-    }
-    for (let count = 0; count < RECENT_EVENT_COUNT; count++) {
-      vi.advanceTimersByTime(1_000);
-      hub.info(lease, "lease");
-    }
-    const told = recent.all().filter(({ event }) => event === "clocks_disagree");
-    expect(told.map(({ fields }) => fields["aheadMs"])).toEqual(
-      Array.from({ length: CALLER_EVENT_COUNT }, (_, index) => index + 9),
-    );
-  });
 });

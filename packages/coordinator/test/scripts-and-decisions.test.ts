@@ -1,5 +1,5 @@
 /**
- * The scripts of lua/ and the decisions of src/guard/decisions.ts are the same rules, written down twice. Here random states
+ * The scripts of lua/ and the decisions of src/guard/decide.ts are the same rules, written down twice. Here random states
  * and steps are played on both, and every answer is compared, and all that a step leaves in the store.
  * Guarantees: G1, G5, G12, G13 (docs/guarantees.md).
  */

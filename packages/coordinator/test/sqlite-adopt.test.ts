@@ -14,7 +14,7 @@ const record: NamespaceState = {
   storeId,
   id: parseStoreId(storeId) as StoreIdFields,
   version: 1,
-  mark: 700,
+  highWaterMark: 700,
   changedAtMs: 1_790_000_000_000,
   epoch: `${randomUUID()}:embedded:0`,
   generation: 12,
@@ -47,8 +47,8 @@ describe("a restart", () => {
   });
 
   test.each<[string, Partial<NamespaceState>]>([
-    ["an older mark", { mark: 699 }],
-    ["a later mark", { mark: 701 }],
+    ["an older mark", { highWaterMark: 699 }],
+    ["a later mark", { highWaterMark: 701 }],
     ["another version", { version: 0 }],
     ["another generation", { generation: 11 }],
     ["another store id", { storeId: storeIdFrom(5) }],

@@ -30,7 +30,7 @@ const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "c
 
 /** `checksum` is the record's, as it is kept. */
 export function restartMarkOf(record: NamespaceState, checksum: string, present: Present): RestartMark {
-  const { namespace, storeId, version, mark, generation } = record;
+  const { namespace, storeId, version, highWaterMark: mark, generation } = record;
   return { ...present, namespace, storeId, version, mark, generation, checksum };
 }
 

@@ -152,6 +152,6 @@ function syncsOf(epoch: string): string {
   return epoch.split(":").slice(2).join(":");
 }
 
-export function markIdOf({ version, mark }: NamespaceState): number {
-  return ledgerIdOf(version, mark);
+export function markIdOf({ version, highWaterMark }: NamespaceState): number {
+  return ledgerIdOf(version, highWaterMark);
 }

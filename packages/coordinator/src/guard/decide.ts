@@ -66,14 +66,14 @@ function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
   const record = checkHealthy(context, step);
   if (isRefusal(record)) return record;
   if (markIdOf(record) < step.held) return refusal("FORKED", step.held);
-  const { id, version, mark } = record;
-  if (mark >= RUN_MAX) return refusal("EXHAUSTED", version);
+  const { id, version, highWaterMark } = record;
+  if (highWaterMark >= RUN_MAX) return refusal("EXHAUSTED", version);
   const { earliestMs } = clocksOf(context);
-  const headroom = ceilingAt(id, version, earliestMs) - mark;
-  if (headroom < 1) return refusal("AHEAD", whenCeilingReaches(id, version, mark + 1) - earliestMs);
+  const headroom = ceilingAt(id, version, earliestMs) - highWaterMark;
+  if (headroom < 1) return refusal("AHEAD", whenCeilingReaches(id, version, highWaterMark + 1) - earliestMs);
   const share = Math.max(Math.floor(headroom / ROOM_SHARE), 1);
-  const runCount = Math.min(step.runCount, share, RUN_MAX - mark);
-  return { record: { ...touched(record, context), mark: mark + runCount }, runCount };
+  const runCount = Math.min(step.runCount, share, RUN_MAX - highWaterMark);
+  return { record: { ...touched(record, context), highWaterMark: highWaterMark + runCount }, runCount };
 }
 
 function decideTouch(context: StepContext, step: TouchStep): Written | Refusal {
@@ -98,9 +98,9 @@ function decideConfirm(context: StepContext, step: ConfirmStep): Written | Refus
   const isOurClaim =
     record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === context.server.epoch;
   if (!isOurClaim) return refusal("RACED", record.generation);
-  const mark = markAfterRecovery(context, record, step.floor);
-  if (typeof mark !== "number") return mark;
-  return { record: { ...touched(record, context), mark, phase: PHASES.open }, runCount: 0 };
+  const highWaterMark = markAfterRecovery(context, record, step.floor);
+  if (typeof highWaterMark !== "number") return highWaterMark;
+  return { record: { ...touched(record, context), highWaterMark, phase: PHASES.open }, runCount: 0 };
 }
 
 /**
@@ -157,7 +157,7 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
     storeId: step.storeId,
     id,
     version: Math.max(versionKnown, id.firstVersion),
-    mark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
+    highWaterMark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
     changedAtMs: 0,
     epoch: NO_SEAL,
     generation: 0,
@@ -167,16 +167,16 @@ function decideRecover(context: StepContext, step: RecoverStep): Written | Refus
     seal: NO_SEAL,
   };
   const version = Math.max(base.version, runOfLedgerId(step.floor).version);
-  const markOfVersion = version > base.version ? 0 : base.mark;
-  const mark = markAfterRecovery(context, { ...base, version, mark: markOfVersion }, step.floor);
-  if (typeof mark !== "number") return mark;
+  const markOfVersion = version > base.version ? 0 : base.highWaterMark;
+  const highWaterMark = markAfterRecovery(context, { ...base, version, highWaterMark: markOfVersion }, step.floor);
+  if (typeof highWaterMark !== "number") return highWaterMark;
   const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
   if (generation > GENERATION_MAX) return refuseGeneration();
   return {
     record: {
       ...inEpoch(base, context),
       version,
-      mark,
+      highWaterMark,
       generation,
       phase: PHASES.claimed,
       nodeCount,
@@ -205,7 +205,7 @@ function decideInit(context: StepContext, step: InitStep): Written | Refusal {
       storeId: step.storeId,
       id,
       version: id.firstVersion,
-      mark: id.firstRun - 1,
+      highWaterMark: id.firstRun - 1,
       changedAtMs: clocksOf(context).latestMs,
       epoch: server.epoch ?? "",
       generation: 0,
@@ -237,7 +237,10 @@ function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refus
   const generation = Math.max(record.generation, step.generationMin) + 1;
   if (generation > GENERATION_MAX) return refuseGeneration();
   const phase = fault === undefined ? PHASES.open : PHASES.claimed;
-  return { record: { ...inEpoch(record, context), version: version + 1, mark: 0, generation, phase }, runCount: 0 };
+  return {
+    record: { ...inEpoch(record, context), version: version + 1, highWaterMark: 0, generation, phase },
+    runCount: 0,
+  };
 }
 
 /** A greater one could be written, but never be read again. */

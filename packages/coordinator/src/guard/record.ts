@@ -32,7 +32,7 @@ export interface NamespaceState {
   readonly id: StoreIdFields;
   readonly version: number;
   /** The last run leased. */
-  readonly mark: number;
+  readonly highWaterMark: number;
   readonly changedAtMs: number;
   /** The epoch under which leasing was last claimed. */
   readonly epoch: string;
@@ -69,7 +69,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
   if (found["v"] !== SCHEMA) return refusal("VERSION", found["v"]);
   const id = parseStoreId(found["sid"] ?? "");
   const version = wholeIn(found["ver"], VERSION_MAX);
-  const mark = wholeIn(found["c"], RUN_MAX);
+  const highWaterMark = wholeIn(found["c"], RUN_MAX);
   const changedAtMs = wholeIn(found["t"], TIME_MAX_MS);
   const generation = wholeIn(found["g"], GENERATION_MAX);
   const phase = wholeIn(found["p"], PHASES.sealed);
@@ -78,7 +78,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
   if (
     id === undefined ||
     version === undefined ||
-    mark === undefined ||
+    highWaterMark === undefined ||
     changedAtMs === undefined ||
     generation === undefined ||
     phase === undefined ||
@@ -91,7 +91,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
     return refusal("CORRUPT", "a field of the record is missing or can't be");
   }
   if (found["k"] !== checksumOf(found)) return refusal("CORRUPT", "the checksum of the record is wrong");
-  if (ledgerIdOf(version, mark) < ledgerIdOf(id.firstVersion, id.firstRun) - 1)
+  if (ledgerIdOf(version, highWaterMark) < ledgerIdOf(id.firstVersion, id.firstRun) - 1)
     return refusal("CORRUPT", "the mark is below the first run");
   if (ns !== namespace) return refusal("FOREIGN", sid);
   return {
@@ -99,7 +99,7 @@ export function readRecord(found: ObservedFields, namespace: string): NamespaceS
     storeId: sid,
     id,
     version,
-    mark,
+    highWaterMark,
     changedAtMs,
     epoch: ep,
     generation,
@@ -117,7 +117,7 @@ export function storedFields(record: NamespaceState): StoredFields {
     ns: record.namespace,
     sid: record.storeId,
     ver: String(record.version),
-    c: String(record.mark),
+    c: String(record.highWaterMark),
     t: String(record.changedAtMs),
     ep: record.epoch,
     g: String(record.generation),

@@ -7,14 +7,14 @@ import type { NamespaceRecord, RecordAfter } from "../store.js";
 export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
-  const { storeId, id, version, mark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
+  const { storeId, id, version, highWaterMark, changedAtMs, generation, phase, seal, nodeCount, receiptKey } = record;
   return {
     namespace,
     storeId,
     version,
     firstVersion: id.firstVersion,
     firstRun: id.firstRun,
-    highWaterMark: mark,
+    highWaterMark,
     changedAtMs,
     generation,
     phase,
@@ -25,6 +25,6 @@ export function namespaceRecordIn(found: ObservedFields, namespace: string): Nam
 }
 
 export function recordAfter(record: NamespaceState, nonce: string): RecordAfter {
-  const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
-  return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
+  const { storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount } = record;
+  return { nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount };
 }

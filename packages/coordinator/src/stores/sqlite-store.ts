@@ -305,7 +305,7 @@ export class SqliteStore implements Store {
   }
 
   #addLease(namespaceId: number, record: NamespaceState, runCount: number, command: LeaseStep): void {
-    const { version, mark, changedAtMs: leasedAtMs } = record;
+    const { version, highWaterMark: mark, changedAtMs: leasedAtMs } = record;
     const lastLedgerId = ledgerIdOf(version, mark);
     const holderJson = holderJsonOf(command);
     this.#ledger.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce: command.leaseNonce });

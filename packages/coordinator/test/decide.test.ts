@@ -37,7 +37,7 @@ const record: NamespaceState = {
   storeId,
   id,
   version: 0,
-  mark: 7,
+  highWaterMark: 7,
   changedAtMs: NOW_MS,
   epoch: EPOCH,
   generation: 3,
@@ -106,7 +106,7 @@ const OF_MEMORY: readonly [string, Odd, string][] = [
   ["another replication of one process", { server: { epoch: "process:other:0" } }, "OPERATOR epoch"],
   ["a claim", { record: { phase: PHASES.claimed } }, "PENDING 3"],
   ["a gap", { record: { changedAtMs: NOW_MS - GAP_MS - 1 } }, "GAP 3"],
-  ["a mark below the one that was seen", { record: { mark: 4 } }, "ROLLBACK 3"],
+  ["a mark below the one that was seen", { record: { highWaterMark: 4 } }, "ROLLBACK 3"],
   ["a mark below its ledger", { keys: { ledgerMark: 8 } }, "ROLLBACK 3"],
 ];
 
@@ -139,7 +139,7 @@ describe("a step is refused", () => {
       { record: { changedAtMs: NOW_MS + epsMs } },
       { record: { changedAtMs: NOW_MS - GAP_MS } },
       { record: { generation: 2 } },
-      { record: { mark: 5 } },
+      { record: { highWaterMark: 5 } },
       { keys: { ledgerMark: 7 } },
       { record: { nodeCount: 2 }, server: { connectedReplicas: 1 } },
     ];
@@ -154,27 +154,31 @@ describe("a step is refused", () => {
 });
 
 describe("a lease", () => {
-  const nearEnd = (mark: number): Odd => ({
-    record: { mark, changedAtMs: NOW_MS + 1e12 },
+  const nearEnd = (highWaterMark: number): Odd => ({
+    record: { highWaterMark, changedAtMs: NOW_MS + 1e12 },
     nowMs: NOW_MS + 1e12,
   });
 
   test("is of the runs above the mark, at most the share of the room, and writes the later clock", () => {
     const answer = decided(commands.lease({ runCount: 5_000 }), { server: { timeMs: NOW_MS + 9 } });
     const runCount = Math.floor((1 + BURST_RUNS - 7) / 64);
-    expect(answer).toEqual({ record: { ...record, mark: 7 + runCount, changedAtMs: NOW_MS + 9 }, runCount });
+    expect(answer).toEqual({ record: { ...record, highWaterMark: 7 + runCount, changedAtMs: NOW_MS + 9 }, runCount });
   });
 
   test("gets one run where the share is less, and none at the line, with the time to wait", () => {
     const line = ceilingAt(id, 0, NOW_MS);
-    expect(decided(commands.lease({ runCount: 3 }), { record: { mark: line - 1 } })).toMatchObject({ runCount: 1 });
-    expect(decided(commands.lease(), { record: { mark: line } })).toBe("AHEAD 63");
-    expect(decided(commands.lease(), { record: { mark: line }, server: { timeMs: NOW_MS - 5 } })).toBe("AHEAD 68");
+    expect(decided(commands.lease({ runCount: 3 }), { record: { highWaterMark: line - 1 } })).toMatchObject({
+      runCount: 1,
+    });
+    expect(decided(commands.lease(), { record: { highWaterMark: line } })).toBe("AHEAD 63");
+    expect(decided(commands.lease(), { record: { highWaterMark: line }, server: { timeMs: NOW_MS - 5 } })).toBe(
+      "AHEAD 68",
+    );
   });
 
   test("ends at the last run", () => {
     expect(decided(commands.lease({ runCount: 9 }), nearEnd(RUN_MAX - 2))).toMatchObject({
-      record: { mark: RUN_MAX },
+      record: { highWaterMark: RUN_MAX },
       runCount: 2,
     });
     expect(decided(commands.lease(), nearEnd(RUN_MAX))).toBe("EXHAUSTED 0");
@@ -192,10 +196,10 @@ describe("a jump", () => {
 
   test("begins with a claim on the generation that was seen, above all that are known, in the server's epoch", () => {
     expect(decided(commands.claim(2))).toBe("RACED 3");
-    const { generation, phase, mark, epoch } = written(commands.claim(3, { generationMin: 9 }), {
+    const { generation, phase, highWaterMark, epoch } = written(commands.claim(3, { generationMin: 9 }), {
       server: { epoch: "next:r:0" },
     });
-    expect([generation, phase, mark, epoch]).toEqual([10, PHASES.claimed, 7, "next:r:0"]);
+    expect([generation, phase, highWaterMark, epoch]).toEqual([10, PHASES.claimed, 7, "next:r:0"]);
     expect(written(commands.claim(3, { generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
     expect(decided(commands.claim(3, { generationMin: GENERATION_MAX }))).toBe(
       "CORRUPT the generation has reached its end",
@@ -203,7 +207,11 @@ describe("a jump", () => {
   });
 
   test("ends on the line, for the claim of this generation and epoch only", () => {
-    expect(written(commands.confirm(3), { record: claimed })).toEqual({ ...record, mark: target, phase: PHASES.open });
+    expect(written(commands.confirm(3), { record: claimed })).toEqual({
+      ...record,
+      highWaterMark: target,
+      phase: PHASES.open,
+    });
     expect(decided(commands.confirm(3))).toBe("RACED 3");
     expect(decided(commands.confirm(2), { record: claimed })).toBe("RACED 3");
     expect(decided(commands.confirm(3), { record: claimed, server: { epoch: "other:r:0" } })).toBe("RACED 3");
@@ -213,14 +221,14 @@ describe("a jump", () => {
     const endMs = whenCeilingReaches(id, 0, RUN_MAX) - 2 * epsMs;
     const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
     expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
-    expect(written(commands.confirm(3), at(endMs - 1)).mark).toBe(RUN_MAX - 1);
+    expect(written(commands.confirm(3), at(endMs - 1)).highWaterMark).toBe(RUN_MAX - 1);
   });
 
   test("is for an operator where more is known than the line allows, from whichever source", () => {
-    expect(written(commands.confirm(3, { floor: target }), { record: claimed }).mark).toBe(target);
+    expect(written(commands.confirm(3, { floor: target }), { record: claimed }).highWaterMark).toBe(target);
     expect(decided(commands.confirm(3, { floor: target + 1 }), { record: claimed })).toBe("OPERATOR line");
     expect(decided(commands.confirm(3), { record: claimed, keys: { ledgerMark: target + 1 } })).toBe("OPERATOR line");
-    expect(decided(commands.confirm(3), { record: { ...claimed, mark: target + 1 } })).toBe("OPERATOR line");
+    expect(decided(commands.confirm(3), { record: { ...claimed, highWaterMark: target + 1 } })).toBe("OPERATOR line");
   });
 });
 
@@ -241,19 +249,19 @@ describe("a recovery", () => {
   const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
 
   test("keeps the record of its store, on the line, claimed, in a generation above all that are known", () => {
-    const recovered = { ...record, mark: target, generation: NOW_MS, phase: PHASES.claimed };
+    const recovered = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
     expect(written(commands.recover())).toEqual(recovered);
     expect(written(commands.recover({ nodeCount: 3 })).nodeCount).toBe(3);
     expect(written(commands.recover({ generationMin: NOW_MS })).generation).toBe(NOW_MS + 1);
     expect(written(commands.recover(), { record: { generation: NOW_MS + 5 } }).generation).toBe(NOW_MS + 6);
     expect(decided(commands.recover({ generationMin: GENERATION_MAX }))).toMatch(/^CORRUPT the generation/);
     expect(written(commands.recover({ generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
-    expect(decided(commands.recover(), { record: { mark: target + 1 } })).toBe("OPERATOR line");
+    expect(decided(commands.recover(), { record: { highWaterMark: target + 1 } })).toBe("OPERATOR line");
     expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
   });
 
   test("makes a new record where there is none, or another program's", () => {
-    const made = { ...record, mark: target, generation: NOW_MS, phase: PHASES.claimed };
+    const made = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
     for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
       expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
     }
@@ -290,9 +298,12 @@ describe("a recovery", () => {
     const floor = ledgerIdOf(1, 5);
     const line = ceilingAt(id, 1, later.nowMs + 2 * epsMs);
     const changed = { record: { changedAtMs: later.nowMs } };
-    expect(written(commands.recover({ floor }), { ...later, ...changed })).toMatchObject({ version: 1, mark: line });
+    expect(written(commands.recover({ floor }), { ...later, ...changed })).toMatchObject({
+      version: 1,
+      highWaterMark: line,
+    });
     const gone = { ...later, keys: { record: "none", ledgerMark: floor } } as const;
-    expect(written(commands.recover(), gone)).toMatchObject({ version: 1, mark: line });
+    expect(written(commands.recover(), gone)).toMatchObject({ version: 1, highWaterMark: line });
     expect(decided(commands.recover({ floor: ledgerIdOf(8, 0) }))).toBe("OPERATOR line");
   });
 
@@ -301,7 +312,7 @@ describe("a recovery", () => {
     const gone = { keys: { record: "none" } } as const;
     expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
       version: 1,
-      mark: ceilingAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
+      highWaterMark: ceilingAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
     });
   });
 });
@@ -312,7 +323,7 @@ describe("a first record", () => {
   test("stands right below the first run, open, in the server's epoch", () => {
     const server = { timeMs: NOW_MS + 3 };
     expect(decided(commands.init({ nodeCount: 2 }), { keys: none, server })).toEqual({
-      record: { ...record, mark: 0, generation: 0, nodeCount: 2, changedAtMs: NOW_MS + 3 },
+      record: { ...record, highWaterMark: 0, generation: 0, nodeCount: 2, changedAtMs: NOW_MS + 3 },
       runCount: 0,
     });
   });
@@ -335,7 +346,7 @@ describe("the next version", () => {
   test("begins at the instant when the line ends, and not before, by the earlier clock", () => {
     expect(decided(commands.advance(0), { ...ended, nowMs: END_MS - 1 })).toBe("EARLY 1");
     expect(decided(commands.advance(0), { ...ended, server: { timeMs: END_MS - 2 } })).toBe("EARLY 2");
-    const advanced = { ...record, version: 1, mark: 0, generation: 4, changedAtMs: END_MS };
+    const advanced = { ...record, version: 1, highWaterMark: 0, generation: 4, changedAtMs: END_MS };
     expect(written(commands.advance(0), ended)).toEqual(advanced);
     expect(written(commands.advance(0, { generationMin: 6 }), ended)).toEqual({
       ...advanced,

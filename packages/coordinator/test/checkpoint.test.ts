@@ -71,12 +71,6 @@ describe("a store that was restored while no coordinator ran", () => {
     expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
   });
 
-  test("repeats its runs where nothing was remembered: that is what the witness is for", async () => {
-    const { world, backup } = await afterCoordinator(() => NO_CHECKPOINT_FILE);
-    world.store.restore(backup);
-    expect((await leaseOf(await guardOn(world))).firstRun).toBe(6);
-  });
-
   test("is found out by the generation too", async () => {
     const { world, backup } = await afterCoordinator();
     world.store.server.epoch = "second:life:0";
@@ -134,14 +128,6 @@ describe("a store that is not there any more", () => {
     ).rejects.toMatchObject({
       code: "namespace_not_initialised",
     });
-  });
-
-  test("is recovered with what the witness knows, above all that was leased", async () => {
-    const { world } = await afterCoordinator();
-    world.store.restore(new Map());
-    await world.store.step(NAMESPACE, commandsFor(world.storeId).recover({ floor: 10 }));
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
-    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
   });
 
   test("can't be begun anew where it is remembered", async () => {
@@ -214,22 +200,6 @@ describe("another store in the place of one", () => {
     world.store.stepNames();
     return { world, otherId };
   }
-
-  test("is refused by the coordinator that leased from the first, and not written to", async () => {
-    const { world, backup } = await afterCoordinator();
-    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
-    const other = storeIdFrom(1);
-    world.store.restore(new Map());
-    await world.store.step(NAMESPACE, commandsFor(other).init());
-    const before = await world.store.readNamespace(NAMESPACE);
-    await expect(leaseOf(guard)).rejects.toMatchObject({
-      code: "store_replaced",
-      message: expect.stringContaining(other),
-    });
-    expect(await world.store.readNamespace(NAMESPACE)).toEqual(before);
-    world.store.restore(backup);
-    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
-  });
 
   test("is refused by every later coordinator, with the id that is there", async () => {
     const { world, otherId } = await replaced();
@@ -537,22 +507,6 @@ describe("a witness", () => {
     await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
       code: "operator_needed",
     });
-  });
-
-  test("that can't be written stops leasing: a run that it does not know is given to nobody", async () => {
-    const world = await newWorld();
-    const checkpointFile = witnessIn(world);
-    let isFull = false;
-    const note: CheckpointFile["note"] = (remembrance) => {
-      if (isFull) throw new Error("disk full");
-      checkpointFile.note(remembrance);
-    };
-    const guard = await guardOn(world, { checkpointFile: { ...checkpointFile, note } });
-    expect((await leaseOf(guard)).firstRun).toBe(1);
-    isFull = true;
-    await expect(leaseOf(guard)).rejects.toThrow("disk full");
-    isFull = false;
-    expect((await leaseOf(guard)).firstRun).toBe(3);
   });
 });
 
