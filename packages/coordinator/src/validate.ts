@@ -1,4 +1,4 @@
-/** Arguments that no caller may give: refused before anything is asked, as misuse and not as an answer. */
+/** Checks arguments that only a wrong program passes: they throw TypeError or RangeError before anything is sent to the store. */
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
 

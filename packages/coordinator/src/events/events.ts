@@ -1,6 +1,7 @@
 /**
- * Everything that happens in a coordinator, told once: a log that passes each event on to whoever listens (metrics, the event
- * stream), and then to the log itself. The names and fields of events are those of docs/monitoring.md.
+ * Everything that happens in a coordinator: a log that passes each event to its listeners (metrics, the event stream) and then to the log
+ * itself; and a suppressor, because clients can cause some events as often as they send requests. Without a bound these would fill the log,
+ * and push what the guard did out of the recent events. docs/monitoring.md lists the events and their fields.
  */
 import type { Log } from "../log.js";
 import { withTraceFields } from "./trace-context.js";
@@ -13,7 +14,7 @@ export interface CoordinatorEvent {
   readonly fields: object;
 }
 
-/** Must not throw, and must not wait: a lease stands behind it. */
+/** Must not throw or wait: a lease may be waiting for it. */
 export type EventListener = (event: CoordinatorEvent) => void;
 
 export class EventHub implements Log {
@@ -25,36 +26,36 @@ export class EventHub implements Log {
     this.#log = log;
   }
 
-  /** From now on the listener is told every event, whatever the level of the log. Answers what ends that. */
+  /** Passes every event to the listener from now on, whatever the level of the log. Returns a function that ends that. */
   subscribe(listener: EventListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   debug(fields: object, event: string): void {
-    this.#tell("debug", fields, event);
+    this.#emit("debug", fields, event);
   }
 
   info(fields: object, event: string): void {
-    this.#tell("info", fields, event);
+    this.#emit("info", fields, event);
   }
 
   warn(fields: object, event: string): void {
-    this.#tell("warn", fields, event);
+    this.#emit("warn", fields, event);
   }
 
   error(fields: object, event: string): void {
-    this.#tell("error", fields, event);
+    this.#emit("error", fields, event);
   }
 
-  #tell(level: EventLevel, fields: object, event: string): void {
-    const told = withTraceFields(fields);
-    for (const listener of this.#listeners) listener({ level, event, fields: told });
-    this.#log[level](told, event);
+  #emit(level: EventLevel, fields: object, event: string): void {
+    const traced = withTraceFields(fields);
+    for (const listener of this.#listeners) listener({ level, event, fields: traced });
+    this.#log[level](traced, event);
   }
 }
 
-/** Events that one client can cause as often as it sends requests. The first ones matter to an operator, so they pass. */
+/** Events that one client can cause as often as it sends requests. The first ones matter to an operator: they pass. */
 export const CALLER_EVENTS: ReadonlySet<string> = new Set([
   "refusal",
   "clocks_disagree",
@@ -69,7 +70,7 @@ export const CALLER_EVENTS: ReadonlySet<string> = new Set([
 export const EVENTS_PER_SECOND_MAX = 20;
 /** By event, code and namespace. Clients invent namespaces, so further sums have none. */
 export const SUMS_PER_SECOND_MAX = 50;
-/** The callers in a sum: a line of the log stays short. */
+/** Callers in a sum: a log line stays short. */
 export const CALLERS_SHOWN_MAX = 5;
 /** Later callers count in the total only. */
 export const CALLERS_KEPT_MAX = 1_000;
@@ -77,11 +78,11 @@ export const CALLERS_KEPT_MAX = 1_000;
 const SECOND_MS = 1_000;
 const SUMS: ReadonlySet<string> = new Set(["leases", "refusals", "repeated"]);
 
-/** Who caused a refusal, as far as that is known. */
+/** The client that caused a refusal, as far as it is known. */
 export interface RefusedCaller {
   /** Of the token in the request. */
   readonly tokenId?: string | undefined;
-  /** The other end of the connection: a proxy, where there is one. */
+  /** Of the connection: a proxy, where there is one. */
   readonly remoteAddress?: string | undefined;
 }
 
@@ -101,7 +102,7 @@ interface Suppressed {
   runCount: number;
 }
 
-/** The name of the event that sums up others of this name. */
+/** Returns the name of the event that sums up others of this name. */
 export function sumNameOf(event: string): string {
   if (event === "lease") return "leases";
   return event === "refusal" ? "refusals" : "repeated";
@@ -118,7 +119,7 @@ export class EventSuppressor {
   readonly #sums = new Map<string, Suppressed>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param bounded names of the events that may be suppressed. All others pass. */
+  /** @param bounded names of the events that may be suppressed; all others pass. */
   constructor(bounded: ReadonlySet<string>, pass: EventListener) {
     this.#bounded = bounded;
     this.#pass = pass;
@@ -175,12 +176,12 @@ export class EventSuppressor {
 }
 
 function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object {
-  const told = events.told();
-  if (of === "lease") return { namespace, leaseCount: told.refusalCount, runCount };
-  return of === "refusal" ? { namespace, code, ...told } : { namespace, of, eventCount: told.refusalCount };
+  const summary = events.summary();
+  if (of === "lease") return { namespace, leaseCount: summary.refusalCount, runCount };
+  return of === "refusal" ? { namespace, code, ...summary } : { namespace, of, eventCount: summary.refusalCount };
 }
 
-/** How many events were suppressed, and the callers that caused most of them, in bounded memory. */
+/** Counts suppressed events, and the callers that caused most of them, in bounded memory. */
 class RefusalSum {
   readonly #callers = new Map<string, RefusedCaller & { refusalCount: number }>();
   #refusalCount = 0;
@@ -193,8 +194,11 @@ class RefusalSum {
     else if (this.#callers.size < CALLERS_KEPT_MAX) this.#callers.set(key, { tokenId, remoteAddress, refusalCount: 1 });
   }
 
-  /** Those with most of them. They need not have caused all. */
-  told(): { readonly refusalCount: number; readonly callers: readonly (RefusedCaller & { refusalCount: number })[] } {
+  /** Returns the count, and the callers with most events. They need not have caused all. */
+  summary(): {
+    readonly refusalCount: number;
+    readonly callers: readonly (RefusedCaller & { refusalCount: number })[];
+  } {
     const most = [...this.#callers.values()].sort((one, other) => other.refusalCount - one.refusalCount);
     return { refusalCount: this.#refusalCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
   }

@@ -1,4 +1,4 @@
-/** Which lease it is, in whatever store or file it stands: its place in the ledger, its runs, and whether two are the same one. Pure. */
+/** Identifies a lease in any store or file: its place in the ledger, its runs, and whether two leases are the same. Pure. */
 import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 
 /** What the ledger is ordered by. */

@@ -1,8 +1,7 @@
 /**
- * Pages through the ledger, newest first, with filters. Knows the plain listing only, so that every store filters the same way,
- * and bounds the work of one page: a rare holder is found by following the cursor.
+ * Reads the ledger with filters: in pages, newest first, or as an export, oldest first. Uses the plain listing only, so that every store filters
+ * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
  */
-
 import { setImmediate as turn } from "node:timers/promises";
 import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
 import {
@@ -17,9 +16,9 @@ import { trimmedIn } from "../retention/trimmed-leases.js";
 import type { LedgerReader, Retention } from "../store.js";
 import { lastLedgerIdOf } from "./lease-identity.js";
 
-/** Entries looked at for one page at the most. */
+/** The most entries that are read for one page. */
 const SCAN_MAX = 10_000;
-/** At once: leases wait while a store looks at them. */
+/** Entries in one read: lease requests wait meanwhile. */
 const SCAN_STEP = 100;
 const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
 
@@ -33,7 +32,7 @@ export interface LedgerQuery extends LedgerFilter {
 export interface LedgerPage {
   readonly leases: readonly LedgerEntry[];
   readonly nextCursor: string | null;
-  /** Where the ledger of the store ends and older leases were asked for, too: what was trimmed of it; else null. */
+  /** What was trimmed, where the page reaches the end of the store's ledger and older leases were requested, too; else null. */
   readonly trimmed: TrimmedLeases | null;
 }
 
@@ -55,7 +54,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
       return { leases, nextCursor: null, trimmed };
     }
     looked += found.length;
-    // A store within this process answers without a pause: requests that wait meanwhile come first.
+    // An embedded store returns without a pause: requests that wait meanwhile come first.
     await turn();
   }
   return { leases, nextCursor: String(below), trimmed: null };
@@ -67,7 +66,7 @@ function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention
   return through === 0 || through < fromRun || leasedAtMs < leasedFromMs ? null : trimmedIn(retention);
 }
 
-/** Below this ledger id the page begins. */
+/** Returns the ledger id below which the page begins. */
 async function pageStart(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
   const { cursor, leasedToMs, toRun } = query;
   if (cursor !== undefined) return Number(cursor);
@@ -95,7 +94,7 @@ export interface LedgerFilter {
   readonly toRun?: number | undefined;
 }
 
-/** Whether leases are passed over that lie between the bounds: then nobody knows how many must be looked at for one. */
+/** Whether leases between the bounds are filtered out: then it is not known how many must be read for one. */
 export function isSelective({ holder, host, label, state }: LedgerFilter): boolean {
   return [holder, host, label, state].some((given) => given !== undefined);
 }
@@ -112,19 +111,19 @@ export function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
     !isBeyond(filter, entry);
 }
 
-/** That it is older than all that is asked for, and with it every lease before it. */
+/** Whether an entry, and with it every older one, is below the bounds. */
 export function isBefore({ leasedFromMs = 0, fromRun = 0 }: LedgerFilter, entry: LedgerEntry): boolean {
   return entry.leasedAtMs < leasedFromMs || lastLedgerIdOf(entry) < fromRun;
 }
 
-/** That it is newer than all that is asked for, and with it every lease after it. */
+/** Whether an entry, and with it every newer one, is above the bounds. */
 export function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): boolean {
   const { leasedAtMs, version, firstRun } = entry;
   const isTooLate = leasedToMs !== undefined && leasedAtMs >= leasedToMs;
   return isTooLate || (toRun !== undefined && ledgerIdOf(version, firstRun) > toRun);
 }
 
-/** What stands in the ledger for the last run of the first lease at a time or later; undefined when there is none. */
+/** Returns the ledger id of the first lease at a time or later; undefined when there is none. */
 export async function ledgerIdSince(
   ledger: LedgerReader,
   namespace: string,
@@ -134,22 +133,22 @@ export async function ledgerIdSince(
   return first && lastLedgerIdOf(first);
 }
 
-/** What the ledger says of a lease as a whole: its holder's last word. */
+/** Returns the state of a lease as a whole, as its holder last reported it. */
 export function stateOf({ progress }: LedgerEntry): KnownRunState {
   return progress?.state ?? "unreported";
 }
 
-/** Entries read at once: leases wait while a store reads them. */
-const EXPORT_STEP = 100;
-
 export interface ExportStep {
-  /** Those of the step that pass the filter; perhaps none. */
+  /** The leases of the step that pass the filter; perhaps none. */
   readonly leases: readonly LedgerEntry[];
-  /** Ledger id up to which the ledger was looked through. */
+  /** Ledger id up to which the ledger was read. */
   readonly upToRun: number;
 }
 
-/** Ends at the newest lease there is by then; a lease that is granted meanwhile is in it, or stands above the last `upToRun`. */
+/**
+ * Exports leases in steps, so that memory is bounded and lease requests come first. Ends at the newest lease of that moment; a lease that is
+ * granted meanwhile is included, or is above the last `upToRun`.
+ */
 export async function* exportedSteps(
   ledger: LedgerReader,
   namespace: string,
@@ -158,7 +157,7 @@ export async function* exportedSteps(
   const isWanted = passes(filter);
   let after = await exportStart(ledger, namespace, filter);
   while (after !== undefined) {
-    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: EXPORT_STEP });
+    const leases = await ledger.exportLeases(namespace, { afterLedgerId: after, limit: SCAN_STEP });
     const end = leases.findIndex((lease) => isBeyond(filter, lease));
     const within = end < 0 ? leases : leases.slice(0, end);
     const last = within.at(-1);
@@ -170,7 +169,7 @@ export async function* exportedSteps(
   }
 }
 
-/** Above this ledger id it begins; undefined when nothing is as young as is asked for. */
+/** Returns the ledger id above which the export begins; undefined when nothing is young enough. */
 async function exportStart(
   ledger: LedgerReader,
   namespace: string,

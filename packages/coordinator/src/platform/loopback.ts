@@ -1,4 +1,4 @@
-/** Which hosts are this machine and no other. Pure. */
+/** Whether a host is this machine. Pure. */
 import { isIP } from "node:net";
 
 /** A name or an address, without brackets. */

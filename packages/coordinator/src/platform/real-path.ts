@@ -1,4 +1,4 @@
-/** The one path of a file that has several names by links: by it a file is locked, marked and replaced. Knows no file's meaning. */
+/** The one path of a file that has several names by links: for locks, markers and replacing it. */
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
