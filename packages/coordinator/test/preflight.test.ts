@@ -37,14 +37,14 @@ describe("the watch over a store's servers", () => {
     watch.start();
     await expect(watch.assertPassed("main")).rejects.toMatchObject({
       code: "store_evicts",
-      message: "it evicts. Nothing is leased until that is mended (set it), or accept it by name: evicts",
+      message: "it evicts. Nothing is leased until that is fixed (set it), or accept it by name: evicts",
     });
   });
 
   test("names no override that there is not", async () => {
     const { watch } = watchOn(() => [{ code: "store_too_old", what: "it is old", remedy: "update it" }]);
     watch.start();
-    const message = "it is old. Nothing is leased until that is mended (update it)";
+    const message = "it is old. Nothing is leased until that is fixed (update it)";
     await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_too_old", message });
     expect(watch.stateOf("main")).toEqual({
       state: "fenced",

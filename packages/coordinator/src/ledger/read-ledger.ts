@@ -95,11 +95,11 @@ export interface LedgerFilter {
 }
 
 /** Whether leases between the bounds are filtered out: then it is not known how many must be read for one. */
-export function isSelective({ holder, host, label, state }: LedgerFilter): boolean {
+function isSelective({ holder, host, label, state }: LedgerFilter): boolean {
   return [holder, host, label, state].some((given) => given !== undefined);
 }
 
-export function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
+function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
   const { holder, host, state } = filter;
   const labels = filter.label?.map(labelIn) ?? [];
   return (entry) =>
@@ -112,19 +112,19 @@ export function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
 }
 
 /** Whether an entry, and with it every older one, is below the bounds. */
-export function isBefore({ leasedFromMs = 0, fromRun = 0 }: LedgerFilter, entry: LedgerEntry): boolean {
+function isBefore({ leasedFromMs = 0, fromRun = 0 }: LedgerFilter, entry: LedgerEntry): boolean {
   return entry.leasedAtMs < leasedFromMs || lastLedgerIdOf(entry) < fromRun;
 }
 
 /** Whether an entry, and with it every newer one, is above the bounds. */
-export function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): boolean {
+function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): boolean {
   const { leasedAtMs, version, firstRun } = entry;
   const isTooLate = leasedToMs !== undefined && leasedAtMs >= leasedToMs;
   return isTooLate || (toRun !== undefined && ledgerIdOf(version, firstRun) > toRun);
 }
 
 /** Returns the ledger id of the first lease at a time or later; undefined when there is none. */
-export async function ledgerIdSince(
+async function ledgerIdSince(
   ledger: LedgerReader,
   namespace: string,
   timeMs: number,

@@ -37,7 +37,7 @@ export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
 type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
 
 /** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that holds numbers already. */
-export function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
+function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
   return version === firstVersion ? firstRun : 1;
 }
 
