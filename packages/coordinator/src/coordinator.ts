@@ -144,7 +144,6 @@ export class Coordinator {
     }
   }
 
-  /** The kind of its store, as in `status`. */
   get storeKind(): string {
     return this.#store.kind;
   }

@@ -150,11 +150,10 @@ export class NamespaceGuard {
   async lease({ lastRun, receipt, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
     if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
     const held = lastRun === null ? 0 : await this.#provenRun(lastRun, receipt, request.holder);
-    const { after, runCount } = await this.#tryStep(() =>
-      this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held }).catch((error: unknown) =>
-        this.#confirmFork(error),
-      ),
-    );
+    const { after, runCount } = await this.#tryStep(async () => {
+      const outcome = this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held });
+      return await outcome.catch((error: unknown) => this.#confirmFork(error));
+    });
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
       storeId,
@@ -263,9 +262,8 @@ export class NamespaceGuard {
   }
 
   async #waitForOthers(generation: number): Promise<void> {
-    const { pause, random } = this.#options;
     this.#foreignClaim = generation;
-    await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
+    await this.#options.pause(CLAIM_PATIENCE_MS * (0.5 + this.#options.random()));
   }
 
   /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
@@ -305,7 +303,6 @@ export class NamespaceGuard {
    * @throws CoordinatorError `run_beyond_mark` for a run without a receipt that the store never leased.
    */
   async #provenRun(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
-    const { namespace, log } = this.#options;
     const { storeId, ledgerId } = this.#checkpoint;
     // Known already: a store that has not leased this run is below the lower bounds of the step, which fails for that.
     if (lastRun <= ledgerId) return 0;
@@ -313,7 +310,7 @@ export class NamespaceGuard {
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
-    log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
+    this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_beyond_mark");
     throw new CoordinatorError(
       "run_beyond_mark",
       `the last run held is ${lastRun}, but this store's last one is ${mark}, and no receipt of this store came with it: the ` +
@@ -341,8 +338,7 @@ export class NamespaceGuard {
       await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL });
     } catch (failure) {
       // This coordinator leases no more in any case.
-      const { log, namespace } = this.#options;
-      log.error({ namespace, reason: (failure as Error).message }, "seal_failed");
+      this.#options.log.error({ namespace: this.namespace, reason: (failure as Error).message }, "seal_failed");
     }
     throw error;
   }

@@ -124,11 +124,7 @@ function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): bool
 }
 
 /** Returns the ledger id of the first lease at a time or later; undefined when there is none. */
-async function ledgerIdSince(
-  ledger: LedgerReader,
-  namespace: string,
-  timeMs: number,
-): Promise<number | undefined> {
+async function ledgerIdSince(ledger: LedgerReader, namespace: string, timeMs: number): Promise<number | undefined> {
   const first = await ledger.firstLeaseSince(namespace, timeMs);
   return first && lastLedgerIdOf(first);
 }
