@@ -5,8 +5,8 @@
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Redis } from "ioredis";
-import { type FoundFields, keptFields, readRecord } from "../packages/coordinator/src/guard/record.js";
-import { isRefusal } from "../packages/coordinator/src/guard/refusal.js";
+import { type ObservedFields, readRecord, storedFields } from "../packages/coordinator/src/guard/record.js";
+import { isRefusal } from "../packages/coordinator/src/guard/refusals.js";
 import { keysOf } from "../packages/coordinator/src/stores/redis/scripts.js";
 import { holderJsonOf } from "../packages/coordinator/src/stores/stored-shapes.js";
 
@@ -98,8 +98,8 @@ function timesOf(leaseCount: number): { readonly beginMs: number; readonly stepM
   return { beginMs: Date.now() - SPAN_MS, stepMs: SPAN_MS / leaseCount };
 }
 
-function withMark(found: FoundFields, namespace: string, mark: number): Record<string, string> {
+function withMark(found: ObservedFields, namespace: string, mark: number): Record<string, string> {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw new Error(`the namespace was not made: ${record.detail}`);
-  return { ...keptFields({ ...record, mark }) };
+  return { ...storedFields({ ...record, highWaterMark: mark }) };
 }

@@ -9,7 +9,7 @@ import process from "node:process";
 import { Coordinator, createServer, EventHub, openStore, parseStoreUrl } from "@callnumber/coordinator";
 import { leaseRequestSchema, leaseSchema, namespaceSchema } from "@callnumber/protocol/schemas";
 import { ROUTES } from "@callnumber/protocol/wire";
-import { openWitness } from "../packages/coordinator/dist/guard/witness-folder.js";
+import { openCheckpointFile } from "../packages/coordinator/dist/guard/checkpoint-file.js";
 import { placeOf } from "../packages/coordinator/dist/stores/store-url.js";
 
 // What the coordinator itself uses, in the same version.
@@ -78,9 +78,10 @@ async function listenCoordinator() {
   const address = parseStoreUrl(storeUrl);
   const { store } = await openStore(address, { create: false });
   const log = new EventHub(newLog());
-  const witnessOf = (namespace) => openWitness({ folder: checkpointDirectory, place: placeOf(address), namespace });
-  const coordinator = new Coordinator({ store, name: NAME, log, witnessOf });
-  coordinator.startTouching();
+  const checkpointFileOf = (namespace) =>
+    openCheckpointFile({ folder: checkpointDirectory, place: placeOf(address), namespace });
+  const coordinator = new Coordinator({ store, name: NAME, log, checkpointFileOf });
+  coordinator.startHeartbeat();
   const server = await createServer({ coordinator, release: "benchmark", events: log });
   return await server.listen({ host: HOST, port: 0 });
 }

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { ERROR_RULES } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { withReport } from "../bench/report.js";
-import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/event-suppressor.js";
+import { CALLER_EVENTS, sumNameOf } from "../packages/coordinator/src/events/events.js";
 import { folderForTest, REPOSITORY } from "./processes/command.js";
 
 const documents = ["", "docs", "docs/adr", "examples/mbox-importer"].flatMap((folder) =>

@@ -2,10 +2,10 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import { Coordinator } from "../../packages/coordinator/src/coordinator.js";
-import { EventHub } from "../../packages/coordinator/src/events.js";
+import { EventHub } from "../../packages/coordinator/src/events/events.js";
+import { RecentEvents } from "../../packages/coordinator/src/events/recent-events.js";
 import { createServer } from "../../packages/coordinator/src/http/server.js";
 import { SILENT_LOG } from "../../packages/coordinator/src/log.js";
-import { RecentEvents } from "../../packages/coordinator/src/recent-events.js";
 import { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 import { TokensInHand } from "../../packages/coordinator/test/tokens-in-hand.js";
 import { heading, newPage, type Watched } from "./browser.js";

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const events = new EventHub({ debug() {}, info() {}, warn() {}, error() {} });
   const coordinator = new Coordinator({ store, name: "monitored", log: events });
   await coordinator.initNamespace("main");
-  coordinator.startTouching();
+  coordinator.startHeartbeat();
   const server = await createServer({ coordinator, release: "0.0.0", events });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const told = async () => await (await fetch(`${url}/metrics`)).text();
@@ -50,7 +50,7 @@ beforeAll(async () => {
   await fetch(`${url}/v1/namespaces/missing/status`);
   metrics = await told();
   await server.stop();
-  await coordinator.stopTouching();
+  await coordinator.stopHeartbeat();
 });
 
 /** Every metric that an expression names, without the endings that a histogram's series have. */

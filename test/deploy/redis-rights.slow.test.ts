@@ -85,7 +85,7 @@ async function work(user: string): Promise<void> {
   const coordinator = new Coordinator({ store, name: "rights" });
   try {
     const made = await coordinator.initNamespace(namespace, { nodeCount: 2 });
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     const holder = { name: "importer", host: "mail-1", pid: 1, labels: {} };
     const nonce = randomBytes(12).toString("base64url");
     const request = { runCount: 1, nonce, holder, lastRun: null, receipt: null, sentAtMs: Date.now() };
@@ -102,9 +102,9 @@ async function work(user: string): Promise<void> {
     );
     await coordinator.status(namespace);
     expect(made.storeId).toBe((await store.readNamespace(namespace)).storeId);
-    expect((await coordinator.mustBeReady()).namespaces).toContain(namespace);
+    expect((await coordinator.assertReady()).namespaces).toContain(namespace);
   } finally {
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     await store.close();
   }
 }

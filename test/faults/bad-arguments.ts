@@ -4,9 +4,9 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { NO_CHECKPOINT_FILE } from "../../packages/coordinator/src/guard/checkpoint.js";
+import { NamespaceGuard } from "../../packages/coordinator/src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
-import { NO_WITNESS } from "../../packages/coordinator/src/guard/witness.js";
-import { openGuard } from "../../packages/coordinator/src/operator/open-guard.js";
 import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis/scripts.js";
 import { initBackdated } from "../backdated.js";
 import { watchCommands } from "../redis/watch-commands.js";
@@ -67,7 +67,12 @@ async function everyStep(world: RedisWorld): Promise<void> {
   await world.onStore((store) => initBackdated(store, `other-${randomBytes(6).toString("hex")}`));
   await world.killCoordinators();
   await world.onStore(async (store) => {
-    const guard = await openGuard({ store, namespace: NAMESPACE, witness: NO_WITNESS, bounds: BOUNDS });
+    const guard = await NamespaceGuard.open({
+      store,
+      namespace: NAMESPACE,
+      checkpointFile: NO_CHECKPOINT_FILE,
+      bounds: BOUNDS,
+    });
     await guard.seal(FORKED_SEAL);
   });
   await recover(world);

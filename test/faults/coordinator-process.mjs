@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { Coordinator, createServer, openStore, parseStoreUrl } from "@callnumber/coordinator";
-import { openWitness } from "../../packages/coordinator/dist/guard/witness-folder.js";
+import { openCheckpointFile } from "../../packages/coordinator/dist/guard/checkpoint-file.js";
 import { SqliteStore } from "../../packages/coordinator/dist/stores/sqlite/store.js";
 import { placeOf } from "../../packages/coordinator/dist/stores/store-url.js";
 
@@ -30,7 +30,7 @@ async function open() {
 
 async function serve() {
   const place = placeOf(parseStoreUrl(storeUrl));
-  const witnessOf = (namespace) => openWitness({ folder: witnessFolder, place, namespace });
+  const checkpointFileOf = (namespace) => openCheckpointFile({ folder: witnessFolder, place, namespace });
   const store = await open();
   const coordinator = new Coordinator({
     store,
@@ -39,11 +39,11 @@ async function serve() {
     now,
     bounds,
     preflightEveryMs,
-    ...(witnessFolder === null ? {} : { witnessOf }),
+    ...(witnessFolder === null ? {} : { checkpointFileOf }),
   });
   const server = await createServer({ coordinator, release: "fault test" });
   const url = await server.listen({ host: "127.0.0.1", port });
-  coordinator.startTouching();
+  coordinator.startHeartbeat();
   tell({ url }, "listening");
 }
 

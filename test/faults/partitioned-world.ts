@@ -11,7 +11,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
-import { lineAt } from "../../packages/coordinator/src/guard/line.js";
+import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import { type Network, type NetworkHost, startNetwork } from "../redis/network-partition.js";
 import { type SentinelRedis, startSentinelRedis } from "../redis/sentinel-redis.js";
@@ -149,7 +149,7 @@ export class PartitionedWorld implements Scene {
     const storeId = await this.#init(storeUrl);
     const id = parseStoreId(storeId);
     if (id === undefined) throw new Error(`not a store id: ${storeId}`);
-    this.#received = new Received((_, version, timeMs) => lineAt(id, version, timeMs + options.bounds.epsMs));
+    this.#received = new Received((_, version, timeMs) => ceilingAt(id, version, timeMs + options.bounds.epsMs));
     const { bounds, preflightEveryMs, waitTimeoutMs } = options;
     for (const [index, { spawn }] of this.network.hosts.entries()) {
       const name = `coordinator ${index}`;

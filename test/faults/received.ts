@@ -23,8 +23,8 @@ export class Received {
   #leaseCount = 0;
   #greatest = 0;
 
-  /** @param lineAt the greatest run of a store's version that may be leased at an instant. */
-  constructor(private readonly lineAt: (storeId: string, version: number, timeMs: number) => number) {}
+  /** @param ceilingAt the greatest run of a store's version that may be leased at an instant. */
+  constructor(private readonly ceilingAt: (storeId: string, version: number, timeMs: number) => number) {}
 
   note({ importer, storeId, version, firstRun, runCount, receivedAtMs }: ReceivedLease): void {
     this.#leaseCount++;
@@ -39,7 +39,7 @@ export class Received {
     const process = `${importer} ${storeId}`;
     const before = this.#lastOf.get(process) ?? 0;
     if (first <= before) this.#problems.push(`${importer} got run ${first} after run ${before}`);
-    if (last > ledgerIdOf(version, this.lineAt(storeId, version, receivedAtMs)))
+    if (last > ledgerIdOf(version, this.ceilingAt(storeId, version, receivedAtMs)))
       this.#problems.push(`run ${last} lies above the clock line`);
     this.#lastOf.set(process, last);
     this.#greatest = Math.max(this.#greatest, last);

@@ -1,7 +1,7 @@
 /** What an operator types: the operations behind the verbs of `callnumber`, with the suite's bounds. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Witness } from "../../packages/coordinator/src/guard/witness.js";
-import { openWitness } from "../../packages/coordinator/src/guard/witness-folder.js";
+import type { CheckpointFile } from "../../packages/coordinator/src/guard/checkpoint.js";
+import { openCheckpointFile } from "../../packages/coordinator/src/guard/checkpoint-file.js";
 import {
   refusalOf as advanceRefusalOf,
   advanceVersion,
@@ -14,8 +14,12 @@ import { unlessLate } from "../unless-late.js";
 import { BOUNDS, NAMESPACE, type World } from "./world.js";
 
 /** What is remembered of this world's store, or of another one, outside of it. */
-export function witnessOf(world: World, storeUrl = world.storeUrl): Witness {
-  return openWitness({ folder: world.witnessFolder, place: placeOf(parseStoreUrl(storeUrl)), namespace: NAMESPACE });
+export function checkpointFileOf(world: World, storeUrl = world.storeUrl): CheckpointFile {
+  return openCheckpointFile({
+    folder: world.witnessFolder,
+    place: placeOf(parseStoreUrl(storeUrl)),
+    namespace: NAMESPACE,
+  });
 }
 
 /** Types a verb, again when it was refused only because it came late. */
@@ -26,8 +30,8 @@ function typed(world: World, verb: (store: Store) => Promise<void>): Promise<voi
 /** @throws CoordinatorError as the verb does. */
 export async function advance(world: World): Promise<void> {
   await typed(world, async (store) => {
-    const witness = witnessOf(world);
-    const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS };
+    const checkpointFile = checkpointFileOf(world);
+    const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS };
     const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
     try {
       const plan = await planAdvance(options);
@@ -35,7 +39,7 @@ export async function advance(world: World): Promise<void> {
       if (refusal !== undefined) throw refusal;
       await advanceVersion(options, plan);
     } finally {
-      witness.close();
+      checkpointFile.close();
     }
   });
 }
@@ -52,11 +56,11 @@ export async function recover(
   { isClockChecked = false, storeId = world.storeId, nodeCount }: Given = {},
 ): Promise<void> {
   await typed(world, async (store) => {
-    const witness = witnessOf(world);
+    const checkpointFile = checkpointFileOf(world);
     const options = {
       store,
       namespace: NAMESPACE,
-      witness,
+      checkpointFile,
       bounds: BOUNDS,
       storeId,
       floors: [],
@@ -68,7 +72,7 @@ export async function recover(
     try {
       await recoverNamespace(options, await planRecovery(options));
     } finally {
-      witness.close();
+      checkpointFile.close();
     }
   });
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
-import { lineAt } from "../../packages/coordinator/src/guard/line.js";
+import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import type { Control } from "./control.js";
@@ -229,5 +229,5 @@ export abstract class World {
 function lineOf(storeId: string, version: number, timeMs: number): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`not a store id: ${storeId}`);
-  return lineAt(id, version, timeMs + BOUNDS.epsMs);
+  return ceilingAt(id, version, timeMs + BOUNDS.epsMs);
 }

@@ -7,7 +7,7 @@ import { readdirSync } from "node:fs";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Coordinator } from "../../packages/coordinator/src/coordinator.js";
-import { EventHub } from "../../packages/coordinator/src/events.js";
+import { EventHub } from "../../packages/coordinator/src/events/events.js";
 import { createServer, type ServerOptions } from "../../packages/coordinator/src/http/server.js";
 import { SILENT_LOG } from "../../packages/coordinator/src/log.js";
 import { newStoreId } from "../../packages/coordinator/src/store-id.js";

@@ -6,10 +6,10 @@
  */
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { decide } from "../../packages/coordinator/src/guard/decisions.js";
-import { mustBeFresh, mustCount } from "../../packages/coordinator/src/guard/judge.js";
-import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusal.js";
-import type { LeaseStep, Outcome, StepCommand } from "../../packages/coordinator/src/stores/store.js";
+import { decide } from "../../packages/coordinator/src/guard/decide.js";
+import { isRefusal as isRefused } from "../../packages/coordinator/src/guard/refusals.js";
+import { verifyAboveHighWaterMark, verifyOutcome } from "../../packages/coordinator/src/guard/verify-outcome.js";
+import { type LeaseStep, type Outcome, type StepCommand } from "../../packages/coordinator/src/stores/store.js";
 import { handOut, lease as leaseOf } from "./coordinator-steps.js";
 import { changed } from "./coordinators.js";
 import * as guard from "./correspondence.js";
@@ -95,8 +95,8 @@ function playAll(seed: number, met: Set<string>): void {
         expect(isRefused(decided) ? decided.word : "done").toBe(isRefusal(answer) ? answer : "done");
         return;
       }
-      const { mark, ...rest } = decided.record;
-      const { mark: markInModel, ...restInModel } = guard.guardRecordOf(played.numbers, answer);
+      const { highWaterMark: mark, ...rest } = decided.record;
+      const { highWaterMark: markInModel, ...restInModel } = guard.guardRecordOf(played.numbers, answer);
       expect(rest).toEqual(restInModel);
       // The model leases all the room there may be; the guard a small part of it.
       if (played.step === "leaseAll") expect(mark).toBeLessThanOrEqual(markInModel);
@@ -205,13 +205,20 @@ test("a range is handed out in the model exactly when the guard's judge lets it 
       const waiting = changed(later, 0, { ...at(later.coordinators, 0), acknowledged, floor });
       // Without an acknowledgement a coordinator can only give up.
       const isHandedOut = acknowledged && handOut(waiting, rules, 0).world.handedOut !== 0;
-      const { mark, changedAtMs, epoch, generation: left, nodeCount, storeId } = guard.guardRecordOf(given, after);
+      const {
+        highWaterMark,
+        changedAtMs,
+        epoch,
+        generation: left,
+        nodeCount,
+        storeId,
+      } = guard.guardRecordOf(given, after);
       const outcome: Outcome = {
         after: {
           nonce: "nonce",
           storeId,
           version: 0,
-          highWaterMark: mark,
+          highWaterMark,
           changedAtMs,
           epoch,
           generation: left,
@@ -223,8 +230,8 @@ test("a range is handed out in the model exactly when the guard's judge lets it 
       };
       const command = { storeId, nonce: "nonce" } as StepCommand;
       const passes = () => {
-        mustCount(outcome, command);
-        mustBeFresh(outcome, guard.runOf(given, floor), guard.timeOf(0), given.eps);
+        verifyOutcome(outcome, command);
+        verifyAboveHighWaterMark(outcome, guard.runOf(given, floor), guard.timeOf(0), given.eps);
       };
       verdicts.add(isHandedOut);
       if (isHandedOut) expect(passes).not.toThrow();

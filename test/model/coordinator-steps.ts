@@ -1,7 +1,7 @@
 /**
  * What a coordinator may do next, from every await: it leases or touches, waits, checks, and hands out or remembers; after a doubt
  * it claims, waits, checks and confirms. Between any two of these steps anything else may happen, a kill included.
- * Knows the scripts and no fault. The rules are those of namespace-guard.ts and judge.ts (packages/coordinator/src/guard), without
+ * Knows the scripts and no fault. The rules are those of namespace-guard.ts and verify-outcome.ts (packages/coordinator/src/guard), without
  * what only refuses more: patience with somebody else's claim, a last look at the line, a limit of tries.
  */
 
@@ -12,7 +12,7 @@ import {
   type Answer,
   claimScript,
   confirmScript,
-  isDoubt,
+  isRecoverable,
   isRefusal,
   leaseScript,
   type Rules,
@@ -97,7 +97,7 @@ export function lease(world: World, rules: Rules, index: number, asked: number):
   const node = at(world.nodes, coordinator.at);
   const answer = leaseScript(rules, node, world.now + node.clockAhead, callerOf(world, index), asked);
   const old = node.record;
-  if (isDoubt(answer) && old) {
+  if (isRecoverable(answer) && old) {
     return { world: changed(world, index, { ...coordinator, phase: "doubt", g: old.g }), says: answer };
   }
   if (isRefusal(answer) || !old) return { world, says: String(answer) };

@@ -5,9 +5,13 @@
 
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS, RELEASED_AT_MS } from "../../packages/coordinator/src/guard/bounds.js";
-import type { Situation } from "../../packages/coordinator/src/guard/doubts.js";
-import type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
-import { type GuardRecord, type KeptFields, keptFields, NO_SEAL } from "../../packages/coordinator/src/guard/record.js";
+import type { ObservedServer, StepContext } from "../../packages/coordinator/src/guard/checks.js";
+import {
+  type NamespaceState,
+  NO_SEAL,
+  type StoredFields,
+  storedFields,
+} from "../../packages/coordinator/src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../../packages/coordinator/src/store-id.js";
 import { firstOf, type Numbers, versionOf } from "./design.js";
 import { GENERATIONS_A_TICK } from "./scripts.js";
@@ -36,7 +40,7 @@ const epochOf = (epoch: number): string => `run${epoch}:replication:2:0`;
 export const generationOf = (g: number): number =>
   g < GENERATIONS_A_TICK ? g : timeOf(Math.floor(g / GENERATIONS_A_TICK) - 1) + (g % GENERATIONS_A_TICK);
 
-export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord): GuardRecord {
+export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord): NamespaceState {
   const storeId = storeIdOf(numbers);
   const version = versionOf(numbers, c);
   return {
@@ -44,7 +48,7 @@ export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord)
     storeId,
     id: parseStoreId(storeId) as StoreIdFields,
     version,
-    mark: version === 0 ? runOf(numbers, c) : c - firstOf(numbers, version),
+    highWaterMark: version === 0 ? runOf(numbers, c) : c - firstOf(numbers, version),
     changedAtMs: timeOf(t),
     epoch: epochOf(ep),
     generation: generationOf(g),
@@ -55,8 +59,8 @@ export function guardRecordOf(numbers: Numbers, { c, t, ep, g, p }: StoreRecord)
   };
 }
 
-export function situationOf(numbers: Numbers, node: DataNode, clock: number, callersClock: number): Situation {
-  const server: FoundServer = {
+export function situationOf(numbers: Numbers, node: DataNode, clock: number, callersClock: number): StepContext {
+  const server: ObservedServer = {
     timeMs: timeOf(clock),
     role: isMaster(node) ? "master" : "slave",
     epoch: epochOf(node.epoch),
@@ -78,7 +82,7 @@ export function situationOf(numbers: Numbers, node: DataNode, clock: number, cal
   };
 }
 
-function fieldsOf(numbers: Numbers, record: StoreRecord): KeptFields {
-  const fields = keptFields(guardRecordOf(numbers, record));
+function fieldsOf(numbers: Numbers, record: StoreRecord): StoredFields {
+  const fields = storedFields(guardRecordOf(numbers, record));
   return record.sound ? fields : { ...fields, k: "0".repeat(40) };
 }

@@ -2,8 +2,8 @@
  * The scripts that run inside the data server, each one atomic step: lease, touch, claim, confirm, recover, advance.
  * They see the record, the server's epoch and two clocks, and know nothing of coordinators, replication or faults.
  *
- * Each rule stands where it stands in the guard, and its words are the guard's: `ours` and `undoubted` in doubts.ts, the rest in
- * decisions.ts (packages/coordinator/src/guard). conformance.test.ts plays random states on both. Left out, because each of them
+ * Each rule stands where it stands in the guard, and its words are the guard's: `checkOwned` and `checkHealthy` in checks.ts, the rest in
+ * decide.ts (packages/coordinator/src/guard). conformance.test.ts plays random states on both. Left out, because each of them
  * only refuses more: foreign and sealed records, the end of the last version, evidence of holders, a silence of 30 days,
  * more replicas than nodes, a ledger that was left behind, and that a lease takes at most 1/64 of the room.
  */
@@ -44,12 +44,12 @@ export type Refusal =
 export type Answer = Refusal | StoreRecord;
 
 export const isRefusal = (answer: Answer): answer is Refusal => typeof answer === "string";
-export const isDoubt = (answer: Answer): answer is Doubt => (DOUBTS as readonly Answer[]).includes(answer);
+export const isRecoverable = (answer: Answer): answer is Doubt => (DOUBTS as readonly Answer[]).includes(answer);
 
 /** Leases up to `asked` runs from the old mark upwards; the new mark is the last of them. */
 export function leaseScript(rules: Rules, node: DataNode, clock: number, caller: Caller, asked: number): Answer {
   const { design, numbers } = rules;
-  const record = undoubted(rules, node, clock, caller);
+  const record = checkHealthy(rules, node, clock, caller);
   if (isRefusal(record)) return record;
   const earliest = Math.min(clock, caller.clock);
   const version = versionOf(numbers, record.c);
@@ -64,7 +64,7 @@ export function leaseScript(rules: Rules, node: DataNode, clock: number, caller:
 
 /** Writes the time, and so that the store has not been silent. */
 export function touchScript(rules: Rules, node: DataNode, clock: number, caller: Caller): Answer {
-  const record = undoubted(rules, node, clock, caller);
+  const record = checkHealthy(rules, node, clock, caller);
   return isRefusal(record) ? record : { ...record, t: later(record, clock, caller) };
 }
 
@@ -119,7 +119,7 @@ export function advanceScript(rules: Rules, node: DataNode, clock: number, calle
   if (isRefusal(record)) return record;
   const version = versionOf(numbers, record.c);
   if (design.leavesAtEnd && lineEnds(numbers, version) > Math.min(clock, caller.clock)) return "EARLY";
-  const isDoubted = isRefusal(undoubted(rules, node, clock, caller));
+  const isDoubted = isRefusal(checkHealthy(rules, node, clock, caller));
   const g = Math.max(record.g, caller.gmin) + 1;
   const p = isDoubted && design.advanceClaims ? 1 : 0;
   return { ...record, c: firstOf(numbers, version + 1), t: later(record, clock, caller), ep: node.epoch, g, p };
@@ -148,7 +148,7 @@ function unfitness({ numbers }: Rules, node: DataNode, clock: number, caller: Ca
 }
 
 /** The record, when the store still remembers everything, as far as anybody can tell. */
-function undoubted(rules: Rules, node: DataNode, clock: number, caller: Caller): Refusal | StoreRecord {
+function checkHealthy(rules: Rules, node: DataNode, clock: number, caller: Caller): Refusal | StoreRecord {
   const { design, numbers } = rules;
   const record = ours(rules, node, clock, caller);
   if (isRefusal(record)) return record;

@@ -18,12 +18,12 @@ export const TARGETS = {
     mutate: ["packages/coordinator/src/guard/**/*.ts"],
     tests: [
       LOADS,
-      `${COORDINATOR}/{moved-seal,advance-version,burnt,decisions,forked,judge,line-watch,namespace-guard,namespace-guards,preflight-watch,receipt,recover-at-the-end,recover-floors,sqlite-adopt,witness}.test.ts`,
+      `${COORDINATOR}/{seals,advance-version,discarded,decide,forked,verify-outcome,ceiling,namespace-guard,namespace-guards,preflight,receipt,recover-at-the-end,recover-floors,sqlite-adopt,checkpoint}.test.ts`,
     ],
   },
   /** What decides about leases; not the files and locks below them. */
   stores: {
     mutate: [`${STORES}/{ledger-decisions,memory,stored-shapes,sqlite/tables,sqlite/store}.ts`],
-    tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,moved-seal,burnt}.test.ts`],
+    tests: [LOADS, `${COORDINATOR}/{stores,two-stores,ledger-trim,store-copy,sqlite-store,seals,discarded}.test.ts`],
   },
 };

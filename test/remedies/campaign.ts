@@ -1,11 +1,11 @@
 /** Walks from many situations side by side, as most of their time is waiting; and a table of what was seen. */
 import type { RedisBinary } from "../redis/redis-binary.js";
-import type { Situation } from "./situations.js";
+import type { StepContext } from "./situations.js";
 import { type Walked, walksFrom, withoutValues } from "./walk.js";
 
 const AT_ONCE = 8;
 
-export async function walkAll(situations: readonly Situation[], binary: RedisBinary): Promise<readonly Walked[]> {
+export async function walkAll(situations: readonly StepContext[], binary: RedisBinary): Promise<readonly Walked[]> {
   const left = [...situations];
   const walked: Walked[] = [];
   const worker = async () => {

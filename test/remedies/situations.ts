@@ -6,14 +6,14 @@ import { copyFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { type GuardRecord, keptFields, readRecord } from "../../packages/coordinator/src/guard/record.js";
-import { isRefusal } from "../../packages/coordinator/src/guard/refusal.js";
+import { type NamespaceState, readRecord, storedFields } from "../../packages/coordinator/src/guard/record.js";
+import { isRefusal } from "../../packages/coordinator/src/guard/refusals.js";
 import { newStoreId } from "../../packages/coordinator/src/store-id.js";
 import { command } from "../redis/redis-command.js";
 import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
 import type { OperatorWorld } from "./operator-world.js";
 
-export interface Situation {
+export interface StepContext {
   readonly name: string;
   readonly store: "redis" | "sqlite";
   readonly namespace: "lists" | "main";
@@ -49,10 +49,10 @@ type OnRedis = (redis: Redis, key: (name: string) => string, world: OperatorWorl
 function onRedis(
   name: string,
   code: string,
-  namespace: Situation["namespace"],
+  namespace: StepContext["namespace"],
   act: OnRedis,
-  more: Partial<Situation> = {},
-): Situation {
+  more: Partial<StepContext> = {},
+): StepContext {
   const inject = async (world: OperatorWorld) => {
     const server = world.server as RedisServer;
     await act(
@@ -68,10 +68,10 @@ function onRedis(
 function onSqlite(
   name: string,
   code: string,
-  namespace: Situation["namespace"],
+  namespace: StepContext["namespace"],
   act: (path: string, world: OperatorWorld) => void | Promise<void>,
-  more: Partial<Situation> = {},
-): Situation {
+  more: Partial<StepContext> = {},
+): StepContext {
   const inject = async (world: OperatorWorld) => {
     await world.stopServing();
     await act(world.storeUrl.slice("sqlite:".length), world);
@@ -79,7 +79,7 @@ function onSqlite(
   return { name, store: "sqlite", namespace, code, inject, ...more };
 }
 
-export const SITUATIONS: readonly Situation[] = [
+export const SITUATIONS: readonly StepContext[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
     onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record"))),
     onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
@@ -130,7 +130,7 @@ export const SITUATIONS: readonly Situation[] = [
     "operator_needed",
     "lists",
     async (redis, key, { server }) => {
-      await rewrite(redis, key("record"), "lists", { mark: 2 ** 29 });
+      await rewrite(redis, key("record"), "lists", { highWaterMark: 2 ** 29 });
       await (server as RedisServer).stop();
       await (server as RedisServer).start();
     },
@@ -199,7 +199,7 @@ export const SITUATIONS: readonly Situation[] = [
     "all runs leased",
     "run_space_exhausted",
     "lists",
-    (redis, key) => rewrite(redis, key("record"), "lists", { mark: RUN_MAX }),
+    (redis, key) => rewrite(redis, key("record"), "lists", { highWaterMark: RUN_MAX }),
     { storeIdOf: endedStoreId },
   ),
   onSqlite("the record lost", "store_emptied", "lists", (path) =>
@@ -232,9 +232,15 @@ export const SITUATIONS: readonly Situation[] = [
     },
     { hurtsBoth: true },
   ),
-  onSqlite("all runs leased", "run_space_exhausted", "lists", (path) => rewriteRow(path, "lists", { mark: RUN_MAX }), {
-    storeIdOf: endedStoreId,
-  }),
+  onSqlite(
+    "all runs leased",
+    "run_space_exhausted",
+    "lists",
+    (path) => rewriteRow(path, "lists", { highWaterMark: RUN_MAX }),
+    {
+      storeIdOf: endedStoreId,
+    },
+  ),
   onSqlite("two copies met", "store_forked", "lists", (path) =>
     rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
   ),
@@ -258,13 +264,13 @@ function edit(path: string, statements: string): void {
 }
 
 /** Writes the record as no step would, but with a good checksum. */
-async function rewrite(redis: Redis, key: string, namespace: string, change: Partial<GuardRecord>): Promise<void> {
+async function rewrite(redis: Redis, key: string, namespace: string, change: Partial<NamespaceState>): Promise<void> {
   const flat = (await redis("HGETALL", key)) as string[];
   const fields = Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]]] : [])));
   await redis("HSET", key, ...Object.entries(changed(fields, namespace, change)).flat());
 }
 
-function rewriteRow(path: string, namespace: string, change: Partial<GuardRecord>): void {
+function rewriteRow(path: string, namespace: string, change: Partial<NamespaceState>): void {
   const database = new DatabaseSync(path);
   const row = database.prepare("SELECT * FROM namespaces WHERE name = ?").get(namespace) as Record<string, string>;
   const fields = Object.entries(changed(row, namespace, change));
@@ -278,11 +284,11 @@ function rewriteRow(path: string, namespace: string, change: Partial<GuardRecord
 function changed(
   fields: Readonly<Record<string, string | undefined>>,
   namespace: string,
-  change: Partial<GuardRecord>,
+  change: Partial<NamespaceState>,
 ) {
   const record = readRecord(fields as Record<string, string>, namespace);
   if (isRefusal(record)) throw new Error(`the record can't be read: ${record.detail}`);
-  return keptFields({ ...record, ...change });
+  return storedFields({ ...record, ...change });
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {

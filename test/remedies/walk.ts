@@ -1,7 +1,7 @@
 /** From a situation to leasing again by nothing but the commands that were printed, each run as it was printed. */
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { commandsIn, type Heard, NAMESPACES, OperatorWorld } from "./operator-world.js";
-import type { Situation } from "./situations.js";
+import type { StepContext } from "./situations.js";
 
 const STEPS_MAX = 3;
 
@@ -19,7 +19,7 @@ export interface Walked {
 }
 
 /** The walk from the first surface that prints a command, and one more from each that prints another command. */
-export async function walksFrom(situation: Situation, binary: RedisBinary): Promise<readonly Walked[]> {
+export async function walksFrom(situation: StepContext, binary: RedisBinary): Promise<readonly Walked[]> {
   const first = await walkFrom(situation, binary);
   const walks = [first];
   const known = new Set(first.commands.map(withoutValues));
@@ -34,7 +34,7 @@ export async function walksFrom(situation: Situation, binary: RedisBinary): Prom
   return walks;
 }
 
-async function walkFrom(situation: Situation, binary: RedisBinary, wanted?: string): Promise<Walked> {
+async function walkFrom(situation: StepContext, binary: RedisBinary, wanted?: string): Promise<Walked> {
   const { namespace, hurtsBoth = false, makes = [] } = situation;
   const name = `${situation.store}: ${situation.name} (${namespace})`;
   let world: OperatorWorld | undefined;

@@ -4,7 +4,7 @@
  */
 import { asksForOperator } from "./faults/course.js";
 import { HOST_PLACE } from "./network.js";
-import { type CoordinatorError, lineAt, parseStoreId, RUN_MAX } from "./product.js";
+import { type CoordinatorError, ceilingAt, parseStoreId, RUN_MAX } from "./product.js";
 import type { World } from "./world.js";
 
 /**
@@ -92,7 +92,7 @@ function nextVerb(
   if (said === "run_space_exhausted") return { name: "recover", version: 1 };
   // A holder may be told of a run above the mark first, where no jump lands above it any more: `line_ending` tells of that end.
   const id = parseStoreId(storeId);
-  const isEnded = code === "run_beyond_mark" && id !== undefined && lineAt(id, 0, time.nowMs) >= RUN_MAX;
+  const isEnded = code === "run_beyond_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
 }
 

@@ -2,13 +2,13 @@
  * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
  * at any await. The coordinator is the product's own.
  */
-import { Coordinator, DAMAGED, merged, type Remembrance, type Witness } from "./product.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
 
 /** The witness folder of one machine; its files outlive the processes. */
 export interface WitnessFolder {
-  readonly notes: Map<number, Remembrance>;
+  readonly notes: Map<number, Checkpoint>;
   isDamaged: boolean;
 }
 
@@ -33,7 +33,7 @@ export class Host {
   #store: SimulatedStore | undefined;
   #coordinator: Coordinator | undefined;
   /** What the running process remembers; undefined before it has seen the store. */
-  #memory: Remembrance | undefined;
+  #memory: Checkpoint | undefined;
   /** Counts the processes: what an earlier one was asked, nobody waits for. */
   life = 0;
 
@@ -59,12 +59,12 @@ export class Host {
   }
 
   /** What this coordinator is certain to hold against the store at its next step; undefined for nothing. */
-  get memory(): Remembrance | undefined {
+  get memory(): Checkpoint | undefined {
     return this.#memory ?? this.#readFolder();
   }
 
   /** Without what lies on its disk only. */
-  get memoryOfProcess(): Remembrance | undefined {
+  get memoryOfProcess(): Checkpoint | undefined {
     return this.#memory;
   }
 
@@ -88,7 +88,7 @@ export class Host {
       now: () => this.nowMs,
       bounds,
       random,
-      witnessOf: () => this.#witness(),
+      checkpointFileOf: () => this.#witness(),
       pause: (pauseMs) => this.#pause(pauseMs),
     });
   }
@@ -107,8 +107,8 @@ export class Host {
 
   /** One round of touching, as the timer of `startTouching` makes it; real time plays no part. */
   touch(): void {
-    this.coordinator.startTouching();
-    void this.coordinator.stopTouching();
+    this.coordinator.startHeartbeat();
+    void this.coordinator.stopHeartbeat();
   }
 
   /** A killed process does not go on. */
@@ -123,10 +123,10 @@ export class Host {
     });
   }
 
-  #witness(): Witness {
+  #witness(): CheckpointFile {
     const life = this.life;
     return {
-      read: () => (this.folder?.isDamaged ? DAMAGED : this.#readFolder()),
+      read: () => (this.folder?.isDamaged ? CORRUPT : this.#readFolder()),
       note: (remembrance) => {
         if (this.life !== life) return;
         this.#memory = remembrance;
@@ -137,8 +137,8 @@ export class Host {
     };
   }
 
-  #readFolder(): Remembrance | undefined {
+  #readFolder(): Checkpoint | undefined {
     const notes = [...(this.folder?.notes.values() ?? [])];
-    return notes.length === 0 ? undefined : notes.reduce(merged);
+    return notes.length === 0 ? undefined : notes.reduce(mergeCheckpoints);
   }
 }

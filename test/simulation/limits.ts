@@ -8,7 +8,7 @@
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";
-import { isRefusal, ledgerIdOf, PHASES, type Remembrance, readRecord, type StepCommand } from "./product.js";
+import { type Checkpoint, isRefusal, ledgerIdOf, PHASES, readRecord, type StepCommand } from "./product.js";
 import type { Contents, Server } from "./server.js";
 import type { Time } from "./time.js";
 
@@ -103,7 +103,7 @@ export class Limits {
   }
 }
 
-function remembersMore(memory: Pick<Remembrance, "ledgerId" | "generation"> | undefined, contents: Contents): boolean {
+function remembersMore(memory: Pick<Checkpoint, "ledgerId" | "generation"> | undefined, contents: Contents): boolean {
   const { record } = contents;
   if (memory === undefined || record === undefined) return false;
   return memory.ledgerId > markIdIn(contents) || memory.generation > Number(record["g"]);

@@ -59,8 +59,8 @@ export class NewPlace {
 
   #keepTouched(): void {
     this.#time.after(TOUCH_EVERY_MS, () => {
-      this.coordinator.startTouching();
-      void this.coordinator.stopTouching();
+      this.coordinator.startHeartbeat();
+      void this.coordinator.stopHeartbeat();
       this.#keepTouched();
     });
   }

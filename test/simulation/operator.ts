@@ -4,6 +4,7 @@
  */
 import {
   advanceVersion,
+  type CheckpointFile,
   CoordinatorError,
   ledgerIdOf,
   moveNamespace,
@@ -11,7 +12,6 @@ import {
   planRecovery,
   recoverNamespace,
   type Store,
-  type Witness,
 } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
 import type { Time } from "./time.js";
@@ -31,7 +31,7 @@ export interface OperatorOptions {
 }
 
 /** The operator's witness folder is empty: the verbs must be safe without one. */
-const BLANK: Witness = { read: () => undefined, note: () => {}, close: () => {} };
+const BLANK: CheckpointFile = { read: () => undefined, note: () => {}, close: () => {} };
 
 export class Operator {
   readonly #options: OperatorOptions;
@@ -62,7 +62,7 @@ export class Operator {
       const options = {
         store: this.#openStore(),
         namespace,
-        witness: BLANK,
+        checkpointFile: BLANK,
         now: () => this.#options.time.nowMs,
         bounds,
         storeId: storeId(),
@@ -82,7 +82,7 @@ export class Operator {
   advance(): void {
     const { namespace, bounds, time } = this.#options;
     void this.#type("advance-version", async () => {
-      const common = { store: this.#openStore(), namespace, witness: BLANK, now: () => time.nowMs, bounds };
+      const common = { store: this.#openStore(), namespace, checkpointFile: BLANK, now: () => time.nowMs, bounds };
       const options = { ...common, isBeforeItsEnd: true, isClockChecked: true };
       const { after } = await advanceVersion(options, await planAdvance(options));
       return `version ${after.version}, generation ${after.generation}`;
@@ -96,13 +96,13 @@ export class Operator {
       const { storeId, record } = await moveNamespace({
         store: this.#openStore(),
         namespace,
-        witness: BLANK,
+        checkpointFile: BLANK,
         bounds,
         now: () => time.nowMs,
         pause: (pauseMs) => this.#pause(pauseMs),
         random,
         nodeCount: 1,
-        target: { store: newPlace, place: "new-place", witness: BLANK },
+        target: { store: newPlace, place: "new-place", checkpointFile: BLANK },
       });
       return `store id ${storeId}, mark ${record.highWaterMark} of version ${record.version}`;
     });

@@ -6,25 +6,29 @@ export { RUN_MAX } from "@callnumber/protocol/codec";
 export { ledgerIdOf } from "@callnumber/protocol/wire";
 export { Coordinator } from "../../packages/coordinator/src/coordinator.js";
 export { CoordinatorError } from "../../packages/coordinator/src/errors.js";
-export { BURST_RUNS, DEFAULT_BOUNDS } from "../../packages/coordinator/src/guard/bounds.js";
-export { decide, type Written } from "../../packages/coordinator/src/guard/decisions.js";
-export { markIdOf, type Situation } from "../../packages/coordinator/src/guard/doubts.js";
-export type { FoundServer } from "../../packages/coordinator/src/guard/found.js";
-export { lineAt } from "../../packages/coordinator/src/guard/line.js";
-export { quorumOf } from "../../packages/coordinator/src/guard/quorum.js";
+export { BURST_RUNS, DEFAULT_BOUNDS, quorumOf } from "../../packages/coordinator/src/guard/bounds.js";
+export { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
+export {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  mergeCheckpoints,
+} from "../../packages/coordinator/src/guard/checkpoint.js";
+export type { ObservedServer } from "../../packages/coordinator/src/guard/checks.js";
+export { markIdOf, type StepContext } from "../../packages/coordinator/src/guard/checks.js";
+export { decide, type Written } from "../../packages/coordinator/src/guard/decide.js";
 export {
   checksumOf,
-  type FoundFields,
-  keptFields,
+  type ObservedFields,
   PHASES,
   readRecord,
+  storedFields,
 } from "../../packages/coordinator/src/guard/record.js";
-export { isRefusal, type Refusal } from "../../packages/coordinator/src/guard/refusal.js";
-export { DAMAGED, merged, type Remembrance, type Witness } from "../../packages/coordinator/src/guard/witness.js";
+export { isRefusal, type Refusal, refused } from "../../packages/coordinator/src/guard/refusals.js";
+
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
-export { refused } from "../../packages/coordinator/src/refusals.js";
 export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 export type {

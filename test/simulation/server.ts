@@ -3,19 +3,19 @@
  * all it ever held, since a crash may bring any of it back. Knows nothing of networks; links between servers stand in replication.ts.
  */
 import {
-  type FoundFields,
-  type FoundServer,
   isRefusal,
-  keptFields,
+  type ObservedFields,
+  type ObservedServer,
   type Refusal,
-  type Situation,
+  type StepContext,
+  storedFields,
   type Written,
 } from "./product.js";
 
 /** The keys of the namespace and of the control. Never changed in place: what was once held can come back. */
 export interface Contents {
   /** The record, or undefined when the key is not there. */
-  readonly record: FoundFields | undefined;
+  readonly record: ObservedFields | undefined;
   readonly expires: boolean;
   readonly hasLedger: boolean;
   readonly ledgerMark: number;
@@ -82,7 +82,7 @@ export class Server {
   }
 
   /** INFO, as a script sees it. */
-  found(nowMs: number): FoundServer {
+  found(nowMs: number): ObservedServer {
     return {
       timeMs: nowMs + this.clockAheadMs,
       role: this.role,
@@ -110,7 +110,7 @@ export class Server {
     const { ledgerMark, hasLedger } = this.contents;
     this.write({
       ...this.contents,
-      record: keptFields(decision.record),
+      record: storedFields(decision.record),
       // With a time to live every step is refused but `recover`, which makes the key anew.
       expires: false,
       hasLedger: hasLedger || isLease,
@@ -118,7 +118,7 @@ export class Server {
     });
   }
 
-  keys(): Situation["keys"] {
+  keys(): StepContext["keys"] {
     const { record, expires, hasLedger, ledgerMark } = this.contents;
     return {
       record: record === undefined ? "none" : "hash",

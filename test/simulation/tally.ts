@@ -3,7 +3,7 @@
  * servers; the control's numbers are tallied in the same way, so that both are judged alike.
  */
 import { isErrorCode, type Lease } from "@callnumber/protocol/wire";
-import { CoordinatorError, ledgerIdOf, lineAt, parseStoreId } from "./product.js";
+import { CoordinatorError, ceilingAt, ledgerIdOf, parseStoreId } from "./product.js";
 
 export type PromiseName =
   | "no run is leased twice"
@@ -53,7 +53,7 @@ export class Tally {
       this.#violate("the runs of an importer rise", `${words} got run ${received.firstRun} after run ${lastRun}`);
     }
     const id = parseStoreId(lease.storeId);
-    const line = id === undefined ? 0 : lineAt(id, version, nowMs + epsMs);
+    const line = id === undefined ? 0 : ceilingAt(id, version, nowMs + epsMs);
     if (received.lastRun > ledgerIdOf(version, line)) {
       this.#violate("no run lies above the clock line", `${words} got run ${received.lastRun} of ${lease.storeId}`);
     }

@@ -11,7 +11,15 @@ import { type LimitName, Limits } from "./limits.js";
 import { HOST_PLACE, Network, OPERATOR_PLACE } from "./network.js";
 import { NewPlace } from "./new-place.js";
 import { Operator } from "./operator.js";
-import { DEFAULT_BOUNDS, type FoundFields, isRefusal, keptFields, lineAt, RUN_MAX, readRecord } from "./product.js";
+import {
+  ceilingAt,
+  DEFAULT_BOUNDS,
+  isRefusal,
+  type ObservedFields,
+  RUN_MAX,
+  readRecord,
+  storedFields,
+} from "./product.js";
 import { Group } from "./replication.js";
 import type { Saved, Server } from "./server.js";
 import { SimulatedStore } from "./simulated-store.js";
@@ -152,11 +160,11 @@ export class World {
     this.storeId = (await made).storeId;
     this.time.nowMs = BEGIN_MS;
     // Touched all the while, without playing years of it.
-    const record = readRecord(master.contents.record as FoundFields, NAMESPACE);
+    const record = readRecord(master.contents.record as ObservedFields, NAMESPACE);
     if (isRefusal(record)) throw new Error("broken invariant: init makes a sound record");
-    const line = Math.min(lineAt(record.id, record.version, BEGIN_MS), RUN_MAX);
-    const mark = isOnLine ? line : record.mark;
-    master.write({ ...master.contents, record: keptFields({ ...record, changedAtMs: BEGIN_MS, mark }) });
+    const line = Math.min(ceilingAt(record.id, record.version, BEGIN_MS), RUN_MAX);
+    const highWaterMark = isOnLine ? line : record.highWaterMark;
+    master.write({ ...master.contents, record: storedFields({ ...record, changedAtMs: BEGIN_MS, highWaterMark }) });
     this.group.spread(master);
     await this.settle();
   }

@@ -46,7 +46,7 @@ describe("one number", () => {
   test("is told with its holder, host, pid, coordinator, time and neighbours; a URL is taken for the number in it", async () => {
     const { to, numbers } = await world();
     const [callNumber = ""] = numbers;
-    const told = await callnumber(["inspect", callNumber, ...to]);
+    const told = await callnumber(["inspect", callNumber, "--neighbors", ...to]);
     expect(told.code).toBe(0);
     expect(told.stdout).toMatch(
       new RegExp(
@@ -54,7 +54,12 @@ describe("one number", () => {
           "  version 0, run 99, sequence 0\n  leased by coordinator \\S+\n  the same process got nothing before it, and run 100 after it\n$",
       ),
     );
-    const url = await callnumber(["inspect", `https://lists.example.org/message/${callNumber}?x=1`, ...to]);
+    const url = await callnumber([
+      "inspect",
+      `https://lists.example.org/message/${callNumber}?x=1`,
+      "--neighbors",
+      ...to,
+    ]);
     expect(url).toEqual(told);
   });
 

@@ -7,8 +7,8 @@ import { initBackdated } from "../../../test/backdated.js";
 import { callnumber, folderForTest, serve } from "../../../test/processes/command.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { openStore } from "../../coordinator/src/stores/open-store.js";
-import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
 import { type Store } from "../../coordinator/src/stores/store.js";
+import { parseStoreUrl } from "../../coordinator/src/stores/store-url.js";
 
 /** Above everything that the stores here have leased, and far below their line. */
 const FORGOTTEN_RUN = 70_000;

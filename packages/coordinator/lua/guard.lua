@@ -1,5 +1,5 @@
 --[[
-  What the steps of the guard share; the same decisions as src/guard/decisions.ts, which says why. Stands behind record.lua in
+  What the steps of the guard share; the same decisions as src/guard/decide.ts, which says why. Stands behind record.lua in
   front of each step.
 
   KEYS of every step  1 record · 2 ledger (STREAM) · 3 holders (HASH)

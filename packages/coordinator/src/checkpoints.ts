@@ -3,16 +3,21 @@ import { dirname, resolve } from "node:path";
 import { commandLine } from "@callnumber/protocol/operator";
 import { runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "./errors.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "./guard/witness.js";
-import { makeWitnessFolder, openWitness, rememberedAt, rememberedNamespaces } from "./guard/witness-folder.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+import {
+  checkpointedNamespaces,
+  checkpointsAt,
+  makeCheckpointDirectory,
+  openCheckpointFile,
+} from "./guard/checkpoint-file.js";
 import { describeStore, placeOf, type StoreAddress } from "./stores/store-url.js";
 
 export interface Checkpoints {
-  readonly witnessOf: (namespace: string) => Witness;
+  readonly checkpointFileOf: (namespace: string) => CheckpointFile;
   /** Returns the namespaces with a checkpoint, also those that the store has lost. Makes nothing, reads no high-water mark. */
   namespaces(): ReadonlySet<string>;
   /** Returns the checkpoints by namespace. Makes nothing. */
-  remembered(): ReadonlyMap<string, Remembrance | typeof DAMAGED>;
+  remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
   /** For a place without a store. @throws CoordinatorError `store_missing` when a checkpoint has runs of it. */
   mustNotBeLost(): void;
   /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `witness_unusable`. */
@@ -21,7 +26,7 @@ export interface Checkpoints {
 
 /** Of a memory store: nothing of it outlives its process. */
 const NO_CHECKPOINTS: Checkpoints = {
-  witnessOf: () => NO_WITNESS,
+  checkpointFileOf: () => NO_CHECKPOINT_FILE,
   namespaces: () => new Set(),
   remembered: () => new Map(),
   mustNotBeLost: () => {},
@@ -41,20 +46,20 @@ export function checkpointsOf(address: StoreAddress, directory: string): Checkpo
     );
   }
   const place = placeOf(address);
-  const remembered = () => rememberedAt(folder, place);
+  const remembered = () => checkpointsAt(folder, place);
   return {
-    witnessOf: (namespace) => openWitness({ folder, place, namespace }),
-    namespaces: () => rememberedNamespaces(folder, place),
+    checkpointFileOf: (namespace) => openCheckpointFile({ folder, place, namespace }),
+    namespaces: () => checkpointedNamespaces(folder, place),
     remembered,
-    makeDirectory: () => makeWitnessFolder(folder),
+    makeDirectory: () => makeCheckpointDirectory(folder),
     mustNotBeLost: () => {
       for (const [namespace, checkpoint] of remembered()) throw lost(address, namespace, checkpoint);
     },
   };
 }
 
-function lost(address: StoreAddress, namespace: string, checkpoint: Remembrance | typeof DAMAGED): CoordinatorError {
-  const isDamaged = checkpoint === DAMAGED;
+function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
+  const isDamaged = checkpoint === CORRUPT;
   const known = isDamaged ? "a run" : `run ${runOfLedgerId(checkpoint.ledgerId).run}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(

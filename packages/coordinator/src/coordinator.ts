@@ -1,89 +1,88 @@
 /**
- * The rules of leasing: to whom, how many, and when to refuse; and what is known of a run afterwards.
- * Knows the store only through `Store`, and nothing of HTTP.
+ * The rules of leasing: who may lease how many runs and when, and what is known of a run afterwards.
+ * Knows the store only through `Store`, and nothing about HTTP.
  * Keeps nothing whose loss could repeat a run: two coordinators on one store are as safe as one.
  * Guarantees: G6 (docs/guarantees.md).
  */
-
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { RUN_MAX, SEQUENCE_MAX } from "@callnumber/protocol/codec";
 import type { NamespaceDescription } from "@callnumber/protocol/operator";
-import type {
-  Holder,
-  InspectAnswer,
-  Lease,
-  LeaseRequest,
-  ReportRequest,
-  RunAnswer,
-  RunsAnswer,
-  StatusAnswer,
+import {
+  type Holder,
+  type InspectAnswer,
+  LEASE_RUN_COUNT_MAX,
+  type Lease,
+  type LeaseRequest,
+  type ReportRequest,
+  type RunAnswer,
+  type RunsAnswer,
+  runOfLedgerId,
+  type StatusAnswer,
 } from "@callnumber/protocol/wire";
-import { LEASE_RUN_COUNT_MAX, runOfLedgerId } from "@callnumber/protocol/wire";
-import type { ObservedStartLoop } from "./alarms.js";
-import { CapacityReader } from "./capacity-reader.js";
-import { msSince } from "./elapsed.js";
 import { CoordinatorError } from "./errors.js";
-import { freshNonce } from "./fresh-nonce.js";
 import { type Bounds, DEFAULT_BOUNDS } from "./guard/bounds.js";
-import { noteBurnt } from "./guard/burnt.js";
-import { mustCount } from "./guard/judge.js";
+import { type CheckpointFile, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
+import { namespaceLost } from "./guard/guard-state.js";
 import { NamespaceGuards } from "./guard/namespace-guards.js";
-import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight-watch.js";
+import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
-import { emptied } from "./guard/refusal-with-memory.js";
-import { NO_WITNESS, type Witness } from "./guard/witness.js";
-import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect.js";
-import { type ExportStep, exportedSteps } from "./ledger-export.js";
-import type { LedgerFilter } from "./ledger-filter.js";
-import { type LedgerQuery, ledgerPage } from "./ledger-page.js";
-import { type Log, SILENT_LOG } from "./log.js";
-import { mustBeLedgerId, mustBeNamespace, mustBeNonce, mustBeWithin } from "./misuse.js";
-import { describedNamespace } from "./namespaces.js";
-import { type Observation, observe, StoreProbe } from "./observation.js";
-import { type Readiness, readinessOf } from "./readiness.js";
-import { notInitialised } from "./refusals.js";
+import { notInitialised } from "./guard/refusals.js";
+import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
+import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
+import { runStateIn } from "./inspect/verdicts.js";
+import {
+  type ExportStep,
+  exportedSteps,
+  type LedgerFilter,
+  type LedgerQuery,
+  ledgerPage,
+} from "./ledger/read-ledger.js";
+import { type Log, msSince, SILENT_LOG } from "./log.js";
 import { reportInTime, withoutLease } from "./retention/trimmed-leases.js";
-import { runStateIn } from "./run-state.js";
-import { statusOf } from "./status.js";
+import { type ObservedStartLoop } from "./status/alarms.js";
+import { CapacityReader } from "./status/capacity-reader.js";
+import { type Observation, observe, type Readiness, readinessOf, StoreProbe } from "./status/readiness.js";
+import { describeNamespace, statusOf } from "./status/status.js";
 import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
-import type { Finding, NamespaceRecord, Store } from "./stores/store.js";
+import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
+import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
 
 export interface CoordinatorOptions {
   readonly store: Store;
-  /** How this coordinator is called in the ledger. */
+  /** The name of this coordinator in the ledger. */
   readonly name: string;
   readonly log?: Log;
-  /** Holders of a namespace that start again and again, for the alarms. Default: nobody counts. */
+  /** Returns the holders of a namespace that restart repeatedly, for the alarms. Default: none. */
   readonly startLoops?: (namespace: string) => readonly ObservedStartLoop[];
   /** The clock, in milliseconds. */
   readonly now?: () => number;
   /** The bounds of the guard; others than the default are for tests. */
   readonly bounds?: Bounds;
-  /** Where a namespace's pin and marks are remembered outside the store. Default: nowhere, which loses a warning. */
-  readonly witnessOf?: (namespace: string) => Witness;
-  /** Namespaces that are remembered there, also those that the store has lost: they are reported. Default: none. */
-  readonly remembered?: ReadonlySet<string>;
+  /** Opens the checkpoint file of a namespace, outside the store. Default: none, which loses a warning. */
+  readonly checkpointFileOf?: (namespace: string) => CheckpointFile;
+  /** Namespaces with a checkpoint, also those that the store has lost: they are reported. Default: none. */
+  readonly checkpointedNamespaces?: ReadonlySet<string>;
   /** Names of preflight findings (`Finding.override`) that an operator accepts. Default: none. */
   readonly overrides?: readonly string[];
-  /** How often the store's servers are looked at, ms. Default 60,000. */
+  /** How often the store's servers are checked, ms. Default 60,000. */
   readonly preflightEveryMs?: number;
-  /** How a pause is made, and what randomises it; for simulations. */
+  /** Waits, and randomizes waiting; for simulations. */
   readonly pause?: (pauseMs: number) => Promise<void>;
   readonly random?: () => number;
 }
 
 export interface LeaseOptions {
-  /** Of the token that the request bore, for ledger and log; null or undefined where nobody was asked for one. */
+  /** Id of the request's token, for ledger and log; null or undefined without authentication. */
   readonly tokenId?: string | null;
-  /** What a client hands to every source. Not looked at: once a lease is asked for, its step is done. */
+  /** A client passes it to every source. Ignored: once a lease is requested, its step is done. */
   readonly signal?: unknown;
 }
 
 export interface InitOptions {
   /** 1 to 2^30 - 1, default 1. Give an archive that already holds numbers a first run above all of them. */
   readonly firstRun?: number;
-  /** By how many runs a second the clock line rises, 1 to 16, default 2. Never changes. */
+  /** By how many runs a second the run ceiling rises, 1 to 16, default 2. Never changes. */
   readonly rate?: number;
   /** How many data nodes could be promoted, 1 to 99, default 1. */
   readonly nodeCount?: number;
@@ -93,18 +92,18 @@ const STATES: ReadonlySet<string> = new Set<ReportRequest["state"]>(["open", "ex
 
 export class Coordinator {
   readonly name: string;
-  /** What operators ask of use and forecast. */
+  /** Use and forecast, for operators. */
   readonly capacity: CapacityReader;
   readonly #store: Store;
   readonly #log: Log;
   readonly #now: () => number;
   readonly #bounds: Bounds;
-  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards: NamespaceGuards;
   readonly #preflight: PreflightWatch;
   readonly #probe: StoreProbe;
-  #touching: ReturnType<typeof setInterval> | undefined;
-  #touched: Promise<void> = Promise.resolve();
+  #heartbeatTimer: ReturnType<typeof setInterval> | undefined;
+  #heartbeat: Promise<void> = Promise.resolve();
 
   constructor({
     store,
@@ -113,8 +112,8 @@ export class Coordinator {
     startLoops = () => [],
     now = Date.now,
     bounds = DEFAULT_BOUNDS,
-    witnessOf = () => NO_WITNESS,
-    remembered = new Set(),
+    checkpointFileOf = () => NO_CHECKPOINT_FILE,
+    checkpointedNamespaces = new Set(),
     overrides = [],
     preflightEveryMs = PREFLIGHT_EVERY_MS,
     pause = async (pauseMs) => void (await delay(pauseMs)),
@@ -124,16 +123,17 @@ export class Coordinator {
     this.#store = store;
     this.#log = log;
     this.#now = now;
-    this.#witnessOf = witnessOf;
+    this.#checkpointFileOf = checkpointFileOf;
     this.#bounds = bounds;
-    this.#guards = new NamespaceGuards({ store, bounds, now, log, pause, random, remembered }, witnessOf);
+    const guarded = { store, bounds, now, log, pause, random, checkpointed: checkpointedNamespaces };
+    this.#guards = new NamespaceGuards(guarded, checkpointFileOf);
     this.#preflight = new PreflightWatch({ store, log, now, overrides, everyMs: preflightEveryMs });
     this.#probe = new StoreProbe(store);
-    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#look(namespace)];
+    const [namespaces, read] = [() => this.#guards.names(), (namespace: string) => this.#read(namespace)];
     this.capacity = new CapacityReader({ ledger: store, log, now, namespaces, startLoops, read });
   }
 
-  /** What ends leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for a store that is away. */
+  /** Returns what stops leasing on the store's servers, or is unwise, as far as its user may see it. Never rejects for an unreachable store. */
   async findings(): Promise<readonly Finding[]> {
     try {
       return await this.#store.preflight({ asOperator: true });
@@ -144,7 +144,6 @@ export class Coordinator {
     }
   }
 
-  /** How its store is called in `status`. */
   get storeKind(): string {
     return this.#store.kind;
   }
@@ -152,163 +151,157 @@ export class Coordinator {
   /**
    * Makes a namespace: once, before its first lease.
    * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_already_initialised`;
-   *   `store_emptied` when it is remembered here that the namespace was leased from; whatever stands against leasing.
+   *   `store_emptied` when the namespace has a checkpoint here; everything that a lease fails with.
    */
   async initNamespace(
     namespace: string,
     { firstRun = 1, rate = RATE_DEFAULT, nodeCount = 1 }: InitOptions = {},
   ): Promise<NamespaceRecord> {
-    mustBeNamespace(namespace);
-    mustBeWithin("firstRun", firstRun, 1, RUN_MAX);
-    mustBeWithin("rate", rate, 1, RATE_MAX);
-    mustBeWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
-    this.#mustNotBeRemembered(namespace);
+    assertNamespace(namespace);
+    assertWithin("firstRun", firstRun, 1, RUN_MAX);
+    assertWithin("rate", rate, 1, RATE_MAX);
+    assertWithin("nodeCount", nodeCount, 1, NODE_COUNT_MAX);
+    const checkpointFile = this.#checkpointFileOf(namespace);
+    const checkpoint = checkpointFile.read();
+    checkpointFile.close();
+    if (checkpoint !== undefined) throw namespaceLost(namespace, checkpoint);
     const storeId = newStoreId({ firstRun, initialisedAtMs: this.#now(), rate });
-    const command = {
-      step: "init",
-      storeId,
-      nonce: freshNonce(),
-      isSilenceAccepted: false,
-      nodeCount,
-      receiptKey: randomBytes(32).toString("hex"),
-    } as const;
-    mustCount(await this.#store.step(namespace, command), command);
+    const receiptKey = randomBytes(32).toString("hex");
+    await doStep(this.#store, namespace, { step: "init", storeId, isSilenceAccepted: false, nodeCount, receiptKey });
     this.#log.info({ namespace, storeId, firstRun, rate, nodeCount }, "init");
     return await this.#store.readNamespace(namespace);
   }
 
   /**
-   * Leases 1 to 64 fresh, contiguous runs; fewer than asked when the run space or the room under the clock line is scarce.
-   * A run is never leased twice. If this rejects, runs may already be burnt; they are never given to anyone else.
+   * Leases 1 to 64 fresh, contiguous runs; fewer than requested when the run space or the headroom below the run ceiling is scarce.
+   * A run is never leased twice. If this rejects, runs may already be discarded; no other holder gets them.
    * @throws CoordinatorError: every refusal of docs/errors.md. RangeError or TypeError for misuse.
    */
   async lease(namespace: string, request: LeaseRequest, options: LeaseOptions = {}): Promise<Lease> {
     const startedMs = performance.now();
-    mustBeNamespace(namespace);
-    mustBeWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
+    assertNamespace(namespace);
+    assertWithin("runCount", request.runCount, 1, LEASE_RUN_COUNT_MAX);
     const { runCount, nonce, holder, lastRun, receipt, sentAtMs, spareRunCount } = request;
-    mustBeNonce(nonce);
+    assertNonce(nonce);
     if (typeof holder !== "object" || holder === null)
       throw new TypeError("a lease needs a holder: { name, host, pid, labels }");
-    this.#mustBeOurTime(namespace, sentAtMs, request);
-    await this.#preflight.mustPass(namespace);
+    this.#assertClock(namespace, sentAtMs, request);
+    await this.#preflight.assertPassed(namespace);
     const guard = await this.#guards.of(namespace);
     const tokenId = options.tokenId ?? undefined;
     const asked = { runCount, holder, coordinator: this.name, tokenId, leaseNonce: nonce, lastRun, receipt };
-    const { storeId, version, firstRun, runCount: granted, leasedAtMs, receipt: proof } = await guard.lease(asked);
-    const told = { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, holder, tokenId };
-    this.#log.info({ ...told, spareRunCount, durationMs: msSince(startedMs) }, "lease");
-    return { namespace, storeId, version, firstRun, runCount: granted, leasedAtMs, nonce, receipt: proof };
+    const { receipt: proof, ...granted } = await guard.lease(asked);
+    const lease = { namespace, ...granted, nonce };
+    this.#log.info({ ...lease, holder, tokenId, spareRunCount, durationMs: msSince(startedMs) }, "lease");
+    return { ...lease, receipt: proof };
   }
 
   /**
-   * Touches the record of every namespace that is served, now and then every `touchEveryMs`, until `stopTouching`: so that
-   * silence never counts as doubt while this coordinator runs, and a doubt is settled before anybody waits for it. Looks at the
-   * store's servers, too, before it leases anything, and each minute.
+   * Writes a heartbeat into the record of every namespace that is served, now and every `touchEveryMs`, until `stopHeartbeat`: then no gap
+   * arises while this coordinator runs, and a namespace is recovered before a request waits for it. Also checks the store's servers, before
+   * it leases anything and each minute, and the alarms.
    */
-  startTouching(): void {
+  startHeartbeat(): void {
     this.#preflight.start();
     this.capacity.start();
-    const touch = () => {
-      this.#touched = this.#guards.touchAll();
+    const beat = () => {
+      this.#heartbeat = this.#guards.heartbeatAll();
     };
-    this.#touching ??= setInterval(touch, this.#bounds.touchEveryMs);
-    touch();
+    this.#heartbeatTimer ??= setInterval(beat, this.#bounds.touchEveryMs);
+    beat();
   }
 
-  /** Ends the touching, and lets go of the witnesses. The store is the caller's to close. */
-  async stopTouching(): Promise<void> {
-    clearInterval(this.#touching);
-    this.#touching = undefined;
-    await Promise.all([this.#touched, this.#preflight.stop(), this.capacity.stop()]);
+  /** Ends the heartbeat, and closes the checkpoint files. The caller closes the store. */
+  async stopHeartbeat(): Promise<void> {
+    clearInterval(this.#heartbeatTimer);
+    this.#heartbeatTimer = undefined;
+    await Promise.all([this.#heartbeat, this.#preflight.stop(), this.capacity.stop()]);
     await this.#guards.close();
   }
 
-  /** Notes, if the store lets it, that nothing of a lease was handed out: only for one that can't have left this process. */
-  burn({ namespace, ...lease }: Lease, reason: string): void {
-    noteBurnt({ store: this.#store, log: this.#log, namespace }, lease, reason);
+  /** Records, if the store accepts it, that nothing of a lease was handed out: only for one that can't have left this process. */
+  discard({ namespace, ...lease }: Lease, reason: string): void {
+    recordDiscarded({ store: this.#store, log: this.#log, namespace }, lease, reason);
   }
 
   /**
-   * Notes how far a holder got in a run, named by its ledger id.
+   * Records how far a holder got in a run, which is given by its ledger id.
    * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
-    mustBeLedgerId(ledgerId);
-    mustBeNamespace(namespace);
-    mustBeNonce(nonce);
-    if (lastSequence !== null) mustBeWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
+    assertLedgerId(ledgerId);
+    assertNamespace(namespace);
+    assertNonce(nonce);
+    if (lastSequence !== null) assertWithin("lastSequence", lastSequence, 0, SEQUENCE_MAX);
     if (!STATES.has(state))
       throw new TypeError(`a run's state is open, exhausted or closed, not ${JSON.stringify(state)}`);
     await reportInTime(this.#store, namespace, ledgerId, { nonce, lastSequence, state });
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
-  /** What is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
+  /** Returns what is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
-    mustBeLedgerId(ledgerId);
-    mustBeNamespace(namespace);
+    assertLedgerId(ledgerId);
+    assertNamespace(namespace);
     const lease = await this.#store.findLease(namespace, ledgerId);
     if (lease === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
 
-  /** Leases, newest first, a page at a time. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_initialised`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
   }
 
-  /** Leases, oldest first, for as long as the steps are taken. @throws CoordinatorError as `runs`, before the first step. */
+  /** Returns leases, oldest first, in steps. @throws CoordinatorError as `runs`, before the first step. */
   async export(namespace: string, filter: LedgerFilter): Promise<AsyncGenerator<ExportStep, void>> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     await this.#store.readNamespace(namespace);
     return exportedSteps(this.#store, namespace, filter);
   }
 
-  /** What a text that claims to be a call number stands for. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_initialised`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return await inspectCallNumber(this.#store, namespace, text, options);
   }
 
   /** Whether a message can have the number; false only when none can. @throws CoordinatorError as `status`. */
   async canExist(namespace: string, text: string): Promise<boolean> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     return await callNumberCanExist(this.#store, await this.#guards.of(namespace), namespace, text);
   }
 
-  /** All namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
+  /** Returns all namespaces, by name, also those whose record can't be read. @throws CoordinatorError `store_unavailable`. */
   async namespaces(): Promise<readonly NamespaceDescription[]> {
     const names = [...(await this.#guards.names())].sort();
-    const described = await Promise.all(names.map((namespace) => this.#described(namespace)));
+    const described = await Promise.all(names.map((namespace) => this.#describe(namespace)));
     return described.filter((one) => one !== undefined);
   }
 
-  /** Gives a namespace its labels, instead of those it had. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_initialised`. */
   async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
-    mustBeNamespace(namespace);
+    assertNamespace(namespace);
     await this.#store.describeNamespace(namespace, labels);
     this.#log.info({ namespace, labels }, "labels");
-    const described = await this.#described(namespace);
+    const described = await this.#describe(namespace);
     if (described === undefined) throw notInitialised(namespace);
     return described;
   }
 
-  #described(namespace: string): Promise<NamespaceDescription | undefined> {
-    const findingOf = () => this.#preflight.stateOf(namespace);
-    const guardOf = () => this.#guards.of(namespace);
-    const refused = this.#guards.refused().find((one) => one.namespace === namespace)?.guard;
-    return describedNamespace({ namespace, store: this.#store, guardOf, refused, findingOf, nowMs: this.#now() });
+  #describe(namespace: string): Promise<NamespaceDescription | undefined> {
+    const parts = { store: this.#store, guards: this.#guards, preflight: this.#preflight };
+    return describeNamespace({ ...parts, namespace, nowMs: this.#now() });
   }
 
   /**
-   * Mark, what is left, how fast it goes.
+   * Returns high-water mark, runs left and rate of use.
    * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
-    const { guard, record } = await this.#look(namespace);
+    const { guard, record } = await this.#read(namespace);
     const [[newest], { rates }] = await Promise.all([
       this.#store.leases(namespace, { direction: "newest_first", limit: 1 }),
       this.capacity.capacityOf(record),
@@ -324,37 +317,28 @@ export class Coordinator {
   }
 
   /**
-   * Whether leases can be expected to succeed, in one namespace at least: one that is in doubt or fenced stops no other.
+   * Returns which namespaces can be expected to lease: one that recovers or was stopped stops no other.
    * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none.
    */
-  async mustBeReady(): Promise<Readiness> {
+  async assertReady(): Promise<Readiness> {
     return await readinessOf(this.#guards, this.#preflight);
   }
 
-  /** How the namespaces stand as far as is known here, and whether the store answers: for a look every few seconds. Never rejects. */
+  /** Returns the state of the namespaces as far as is known here, and whether the store responds. For every few seconds. Never rejects. */
   async observe(): Promise<Observation> {
-    const [guards, preflight, probe] = [this.#guards, this.#preflight, this.#probe];
-    return await observe({ guards, preflight, probe, nowMs: this.#now() });
+    return await observe({ guards: this.#guards, preflight: this.#preflight, probe: this.#probe, nowMs: this.#now() });
   }
 
-  async #look(namespace: string) {
-    mustBeNamespace(namespace);
+  async #read(namespace: string) {
+    assertNamespace(namespace);
     const guard = await this.#guards.of(namespace);
     const record = await guard.showRecord();
-    return { guard, record, code: guard.state.code, shortageMs: guard.line.shortageMs };
+    return { guard, record, code: guard.state.code, shortageMs: guard.ceiling.shortageMs };
   }
 
-  #mustNotBeRemembered(namespace: string): void {
-    const witness = this.#witnessOf(namespace);
-    const remembered = witness.read();
-    witness.close();
-    if (remembered === undefined) return;
-    throw emptied(namespace, remembered);
-  }
-
-  /** On one host there is only one clock, and somebody must notice that it lies. */
-  #mustBeOurTime(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
-    mustBeWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
+  /** A store on the coordinator's host shares its clock: only a holder can show that this clock is wrong. */
+  #assertClock(namespace: string, sentAtMs: number, { holder }: LeaseRequest): void {
+    assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
     if (aheadMs <= this.#bounds.epsMs) return;
     this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");

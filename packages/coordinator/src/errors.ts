@@ -1,17 +1,17 @@
-/** The one error class of this package: what the outside world, not the caller's program, did wrong. */
+/** The one error class of this package, for what is not the calling program's mistake. */
 import type { ErrorCode } from "@callnumber/protocol/wire";
-import { MESSAGE_LENGTH_MAX, shown } from "./shown-text.js";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "./text.js";
 
 /**
- * The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. What a store or a server
- * said may stand in it: it goes to terminals, logs and callers, so it has one line, an end, and nothing that acts on a terminal.
+ * The code is stable and listed in docs/errors.md; the message says what happened, with the value, and what to do. It may include text of a store
+ * or a server, and goes to terminals, logs and clients: it is escaped, in one line, and bounded.
  */
 export class CoordinatorError extends Error {
   override readonly name = "CoordinatorError";
   readonly retryAfterMs: number | undefined;
-  /** The record's generation, where a doubt was found: whoever settles it claims from there. */
+  /** The record's generation, where the store may have rolled back: a recovery claims from there. */
   readonly generation: number | undefined;
-  /** What is wrong, without what to do about it; undefined where the message has no such parts. */
+  /** What is wrong, without what to do; undefined where the message has no such parts. */
   readonly fault: string | undefined;
 
   constructor(
@@ -24,7 +24,7 @@ export class CoordinatorError extends Error {
       readonly fault?: string;
     } = {},
   ) {
-    super(shown(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
+    super(escapeAndShorten(message, MESSAGE_LENGTH_MAX), "cause" in options ? { cause: options.cause } : undefined);
     this.retryAfterMs = options.retryAfterMs;
     this.generation = options.generation;
     this.fault = options.fault;

@@ -1,4 +1,5 @@
-/** The part of a logger that is used; pino fits it. Event names are stable: docs/monitoring.md lists them all. */
+/** The part of a logger that the coordinator uses; pino fits it. Event names are stable: docs/monitoring.md lists them all. */
+
 export interface Log {
   debug(fields: object, event: string): void;
   info(fields: object, event: string): void;
@@ -7,3 +8,8 @@ export interface Log {
 }
 
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Milliseconds since `startedMs` (of `performance.now()`), rounded to microseconds: more would be noise in the log. */
+export function msSince(startedMs: number): number {
+  return Math.round((performance.now() - startedMs) * 1_000) / 1_000;
+}

@@ -5,11 +5,11 @@ export { type Checkpoints, checkpointsOf } from "./checkpoints.js";
 export { Coordinator } from "./coordinator.js";
 export { CoordinatorError } from "./errors.js";
 export { TOUCH_EVERY_MS } from "./guard/bounds.js";
+export { CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
-export { DAMAGED, NO_WITNESS } from "./guard/witness.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { endInWords, nearEnd } from "./http/tls-reload.js";
-export { canExist, inspectMalformed } from "./inspection.js";
+export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { LEASES_AT_ONCE_DEFAULT } from "./limits/concurrency-limits.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";
 export {
@@ -18,16 +18,14 @@ export {
   planAdvance,
   refusalOf as refusalOfAdvance,
 } from "./operator/advance-version.js";
-export { type Moved, moveNamespace } from "./operator/move.js";
-export { type MovePlan, planMove } from "./operator/move-plan.js";
+export { type Moved, type MovePlan, moveNamespace, planMove } from "./operator/move.js";
 export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
-export { planRecovery, recoverNamespace } from "./operator/recover.js";
-export type { Floor, RecoverPlan } from "./operator/recover-plan.js";
-export { refusalOf as refusalOfRecovery } from "./operator/recover-refusals.js";
+export type { Floor, RecoverPlan } from "./operator/recover.js";
+export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery } from "./operator/recover.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
 export { RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 export { openStore } from "./stores/open-store.js";
+export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
 export {
   areSamePlace,
   commandUrlOf,

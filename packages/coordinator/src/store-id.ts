@@ -1,6 +1,6 @@
 /**
  * The store id, `<uuid>.<first ledger id>.<instant it was made, ms>.<rate>`: never changed. The first version and run of the
- * store and its clock line follow from it alone. `move` keeps the UUID, which names the files of trimmed leases, and nothing else.
+ * store and its run ceiling follow from it alone. `move` keeps the UUID, which names the files of trimmed leases, and nothing else.
  * Guarantees: G13 (docs/guarantees.md).
  */
 
@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 
-/** Whole runs per second by which the room for leases grows after a doubt. */
+/** By how many runs per second the run ceiling rises. */
 export const RATE_DEFAULT = 2;
 export const RATE_MAX = 16;
 
@@ -31,14 +31,14 @@ export function newStoreId(
   return `${uuid}.${ledgerIdOf(firstVersion, firstRun)}.${initialisedAtMs}.${rate}`;
 }
 
-/** The id of the store that a moved store goes on as. @throws Error when the text is no store id. */
+/** Returns the id of the new store of a move. @throws Error when the text is no store id. */
 export function nextStoreId(storeId: string, firstVersion: number, initialisedAtMs: number): string {
   const rate = parseStoreId(storeId)?.rate;
   if (rate === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
   return newStoreId({ firstVersion, firstRun: 1, initialisedAtMs, rate }, storeId.slice(0, storeId.indexOf(".")));
 }
 
-/** The fields of a store id, or undefined when the text is none. */
+/** Parses a store id; undefined when the text is none. */
 export function parseStoreId(storeId: string): StoreIdFields | undefined {
   const match = PATTERN.exec(storeId);
   if (match === null) return undefined;

@@ -1,8 +1,47 @@
-/** Text from elsewhere, made safe for terminals and logs. An entry of its own, because it loads nothing else. */
-export {
-  MESSAGE_LENGTH_MAX,
-  shown as escapeAndShorten,
-  visible as escapeForTerminal,
-  visibleJson as escapeJson,
-  visibleLines as escapeLines,
-} from "./shown-text.js";
+/**
+ * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or reverses text, no
+ * tokens, and a bounded length. Text that is safe already stays as it is. Pure.
+ */
+
+const SHOWN_LENGTH_MAX = 512;
+/** Of a whole message: our longest one, with text of a store in it, has half of this. */
+export const MESSAGE_LENGTH_MAX = 2_048;
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+/** Allowed in our own text of several lines. */
+const BETWEEN_WORDS = new Set(["\n", "\t"]);
+/** Most text; the check is cheap. */
+const HARMLESS = /^[ -~]*$/;
+const HARMLESS_LINES = /^[ -~\n\t]*$/;
+
+/** Cuts a text, then escapes it as `escapeForTerminal` does. */
+export function escapeAndShorten(text: string, lengthMax: number = SHOWN_LENGTH_MAX): string {
+  // Cut first: what is cut off needs no work.
+  return escapeForTerminal(text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text);
+}
+
+/** Returns one line, with control and invisible characters escaped: `\u{1b}`. */
+export function escapeForTerminal(text: string): string {
+  return HARMLESS.test(text) ? text : text.replace(UNPRINTABLE, spelt);
+}
+
+/** As `escapeForTerminal`, but keeps newlines and tabs. */
+export function escapeLines(text: string): string {
+  if (HARMLESS_LINES.test(text)) return text;
+  return text.replace(UNPRINTABLE, (character) => (BETWEEN_WORDS.has(character) ? character : spelt(character)));
+}
+
+/** Escapes JSON text so that it means the same and acts on no terminal: JSON itself escapes only some of these characters. */
+export function escapeJson(json: string): string {
+  if (HARMLESS_LINES.test(json)) return json;
+  return json.replace(UNPRINTABLE, (character) => (character === "\n" ? character : escaped(character)));
+}
+
+function spelt(character: string): string {
+  return `\\u{${(character.codePointAt(0) as number).toString(16)}}`;
+}
+
+/** In UTF-16 units, as JSON escapes: two for a character above U+FFFF. */
+function escaped(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}

@@ -7,7 +7,7 @@ import { RUN_COUNT, RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS } from "../src/guard/bounds.js";
-import { lineAt } from "../src/guard/line.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId } from "../src/store-id.js";
 import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
@@ -134,5 +134,5 @@ export function describeAdvance(open: Open): void {
 function lineAtNow(storeId: string, version: number): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`${storeId} is no store id`);
-  return lineAt(id, version, Date.now());
+  return ceilingAt(id, version, Date.now());
 }

@@ -8,9 +8,9 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS } from "../src/guard/bounds.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import type { GuardedLease } from "../src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { DAMAGED, NO_WITNESS, type Remembrance, type Witness } from "../src/guard/witness.js";
 import { type AdvanceOptions, advanceVersion, planAdvance, refusalOf } from "../src/operator/advance-version.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
@@ -22,7 +22,13 @@ const PAST_THE_END = RUN_MAX - BURST_RUNS;
 const LATER_MS = 60_000;
 
 function asked({ store, clock }: World, own: Partial<AdvanceOptions> = {}): AdvanceOptions {
-  const common = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, bounds: SHORT_BOUNDS };
+  const common = {
+    store,
+    namespace: NAMESPACE,
+    checkpointFile: NO_CHECKPOINT_FILE,
+    now: clock.now,
+    bounds: SHORT_BOUNDS,
+  };
   return { ...common, isBeforeItsEnd: false, isClockChecked: false, ...own };
 }
 
@@ -43,7 +49,7 @@ async function endedWorld(leaseCount = 3): Promise<World> {
   return world;
 }
 
-function memory(): Witness & { kept: Remembrance | typeof DAMAGED | undefined } {
+function memory(): CheckpointFile & { kept: Checkpoint | typeof CORRUPT | undefined } {
   return {
     kept: undefined,
     read() {
@@ -103,15 +109,6 @@ describe("advance-version", () => {
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
-  test("typed by two at once is done once", async () => {
-    const world = await endedWorld();
-    const options = asked(world);
-    const plans = [await planAdvance(options), await planAdvance(options)];
-    const results = await Promise.allSettled(plans.map((plan) => advanceVersion(options, plan)));
-    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-    expect(await world.store.readNamespace(NAMESPACE)).toMatchObject({ version: 1, generation: 1 });
-  });
-
   test("whose answer is lost was done, and says so when it is typed again", async () => {
     const world = await endedWorld();
     world.store.alter = (outcome, { step }) => {
@@ -134,10 +131,10 @@ describe("advance-version", () => {
     const plan = await planAdvance(asked(world));
     const last = { ...plan, found: { ...plan.found, version: VERSION_MAX } };
     expect(refusalOf(last, asked(world))).toMatchObject({ code: "run_space_exhausted" });
-    const witness = memory();
+    const checkpointFile = memory();
     const other = await newWorld();
-    witness.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
-    await expect(advance(world, { witness })).rejects.toMatchObject({ code: "store_replaced" });
+    checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
+    await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_replaced" });
     await (await guardOn(world)).seal(FORKED_SEAL);
     await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
@@ -146,11 +143,11 @@ describe("advance-version", () => {
 
 describe("a store that is put back to before the advance", () => {
   /** Version 1 was leased from; then the store forgot that it had begun. Answers the runs that went out. */
-  async function forgetful(witness: Witness = NO_WITNESS) {
+  async function forgetful(checkpointFile: CheckpointFile = NO_CHECKPOINT_FILE) {
     const world = await endedWorld();
     const backup = world.store.backup();
-    await advance(world, { witness });
-    const guard = await guardOn(world, { witness });
+    await advance(world, { checkpointFile });
+    const guard = await guardOn(world, { checkpointFile });
     const leased = [...idsOf(await leaseOf(guard, { runCount: 64 })), ...idsOf(await leaseOf(guard, { runCount: 64 }))];
     world.store.restore(backup);
     return { world, guard, leased };
@@ -185,11 +182,11 @@ describe("a store that is put back to before the advance", () => {
   test("and advanced before any coordinator has met it is doubted too, by its epoch or by a witness", async () => {
     const byEpoch = await forgetful();
     byEpoch.world.store.server.epoch = "second:life:0";
-    const witness = memory();
-    const byWitness = await forgetful(witness);
+    const checkpointFile = memory();
+    const byWitness = await forgetful(checkpointFile);
     for (const [{ world, leased }, own] of [
       [byEpoch, {}],
-      [byWitness, { witness }],
+      [byWitness, { checkpointFile }],
     ] as const) {
       await advance(world, own);
       expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
@@ -200,9 +197,9 @@ describe("a store that is put back to before the advance", () => {
 
   test("and whose witness can't be read any more is doubted", async () => {
     const world = await endedWorld();
-    const witness = memory();
-    witness.kept = DAMAGED;
-    await advance(world, { witness });
+    const checkpointFile = memory();
+    checkpointFile.kept = CORRUPT;
+    await advance(world, { checkpointFile });
     expect((await world.store.readNamespace(NAMESPACE)).phase).toBe(1);
   });
 
@@ -212,7 +209,7 @@ describe("a store that is put back to before the advance", () => {
     store.restore(new Map());
     const { now, pause } = clock;
     const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-    const options = { ...common, witness: NO_WITNESS, nodeCount: undefined, isClockChecked: false };
+    const options = { ...common, checkpointFile: NO_CHECKPOINT_FILE, nodeCount: undefined, isClockChecked: false };
     const withoutFloor = { ...options, floors: [] };
     await expect(recoverNamespace(withoutFloor, await planRecovery(withoutFloor))).rejects.toMatchObject({
       code: "run_space_exhausted",
@@ -232,11 +229,11 @@ describe("at the end of a version", () => {
     const note = (_: object, event: string) => void told.push(event);
     const guard = await guardOn(world, { log: { debug: note, info: note, warn: note, error: note } });
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_space_exhausted" });
-    await guard.touch();
-    await guard.touch();
+    await guard.heartbeat();
+    await guard.heartbeat();
     expect(guard.state).toMatchObject({ state: "fenced", code: "run_space_exhausted" });
     await advance(world);
-    await guard.touch();
+    await guard.heartbeat();
     expect(guard.state.state).toBe("open");
     expect(told).toEqual(["pin", "fenced", "open"]);
   });

@@ -3,6 +3,7 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { AlarmName } from "@callnumber/protocol/operator";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
+import { BURST_RUNS } from "../src/guard/bounds.js";
 import {
   ALARM_WINDOW_MS,
   type AlarmSubject,
@@ -13,8 +14,7 @@ import {
   UNUSED_RUNS_FACTOR,
   UNUSED_RUNS_MIN,
   USED_SHARES,
-} from "../src/alarms.js";
-import { BURST_RUNS } from "../src/guard/bounds.js";
+} from "../src/status/alarms.js";
 import { DAY_MS, HOUR_MS, type LeaseWords, leasesInARow, MINUTE_MS, NOW_MS, recordOf } from "./ledger-for-capacity.js";
 
 const YEAR_MS = 365 * DAY_MS;
@@ -181,24 +181,4 @@ describe("a holder that starts again and again", () => {
     expect(commandFor("$(reboot)")).toBe("callnumber runs --namespace main --holder '$(reboot)'");
     expect(commandFor("it's")).toBe("callnumber runs --namespace main --holder 'it'\\''s'");
   });
-
-  test("is named also where nothing slows it down; of several the worst", () => {
-    const other = { ...loop, holder: { name: "lists", host: "mail-2" } };
-    const [alarm, ...more] = alarmsOf(subjectOf({ startLoops: [{ ...loop, pauseMs: 0 }, other] }));
-    expect(alarm?.explanation).toMatch(/limits are off.*1 other does the same/);
-    expect(more).toEqual([]);
-  });
-});
-
-test("each sentence of an alarm begins with a capital or a figure", () => {
-  const loop = { holder: { name: "letters", host: "mail-1" }, startCount: 96, forMs: 5 * MINUTE_MS, pauseMs: 16_000 };
-  const leases = leasesInARow([...working("b", 3), ...crashing("a", UNUSED_RUNS_MIN)]);
-  const used = { record: recordOf({ highWaterMark: Math.ceil(0.96 * RUN_MAX), lifeMs: 16.9 * YEAR_MS }) };
-  const ended = { record: recordOf({ highWaterMark: RUN_MAX, version: 7, lifeMs: 18 * YEAR_MS }) };
-  const subjects = [{ leases, startLoops: [loop], shortageMs: 2 * SHORTAGE_MIN_MS }, used, ended];
-  const explanations = subjects.flatMap((own) => alarmsOf(subjectOf(own)).map(({ explanation }) => explanation));
-  expect(explanations.length).toBeGreaterThan(6);
-  for (const explanation of explanations) {
-    for (const sentence of explanation.split(/(?<=[.?]) /)) expect(sentence).toMatch(/^[A-Z0-9]/);
-  }
 });

@@ -3,17 +3,21 @@ import { RUN_COUNT, RUN_MAX } from "@callnumber/protocol/codec";
 import type { AlarmSeverity } from "@callnumber/protocol/operator";
 import type { ErrorCode, LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
-import { AlarmsWatch } from "../src/alarms-watch.js";
-import { capacityOf } from "../src/capacity.js";
-import { holderUses, LIVE_MS, WASTED_BELOW_NUMBERS } from "../src/capacity-holders.js";
-import { LOOK_LEASES_MAX, type Look, lookBack } from "../src/capacity-look.js";
-import { CapacityReader, KEPT_MS } from "../src/capacity-reader.js";
 import { CoordinatorError } from "../src/errors.js";
-import { lineAt, whenLineReaches } from "../src/guard/line.js";
+import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { Log } from "../src/log.js";
-import { runSpaceOf } from "../src/run-space.js";
+import { AlarmsWatch } from "../src/status/alarms.js";
+import {
+  capacityOf,
+  holderUses,
+  type LeaseWindow,
+  LIVE_MS,
+  WASTED_BELOW_NUMBERS,
+  WINDOW_LEASES_MAX,
+} from "../src/status/capacity.js";
+import { CACHED_MS, CapacityReader } from "../src/status/capacity-reader.js";
+import { runSpaceOf } from "../src/status/status.js";
 import { parseStoreId } from "../src/store-id.js";
-import type { LeaseQuery } from "../src/stores/store.js";
 import {
   DAY_MS,
   HOUR_MS,
@@ -40,9 +44,9 @@ describe("the run space", () => {
       runsLeft: RUN_MAX - 300,
       usedShare: 200 / (RUN_MAX - 100),
       callNumbersLeft: (RUN_MAX - 300) * 16_384,
-      roomRuns: lineAt(id, 0, NOW_MS) - 300,
+      roomRuns: ceilingAt(id, 0, NOW_MS) - 300,
       lineRunsPerSecond: 2,
-      lineEndsAtMs: whenLineReaches(id, 0, RUN_MAX),
+      lineEndsAtMs: whenCeilingReaches(id, 0, RUN_MAX),
     });
     expect(runSpaceOf({ ...record, version: 1, highWaterMark: 0 }, NOW_MS)).toMatchObject({
       runsUsed: 0,
@@ -77,13 +81,13 @@ describe("rates", () => {
   });
 
   test("leave out windows with more leases than a look takes, and measure the hour over those that it took", async () => {
-    const [old, fresh] = [50, LOOK_LEASES_MAX];
+    const [old, fresh] = [50, WINDOW_LEASES_MAX];
     const leases = leasesInARow([
       ...Array.from({ length: old }, (): LeaseWords => ({ agoMs: 2 * HOUR_MS })),
       ...Array.from({ length: fresh }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
     ]);
     const { rates, lookedAt } = await capacityFrom(leases);
-    expect(lookedAt).toEqual({ leaseCount: LOOK_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
+    expect(lookedAt).toEqual({ leaseCount: WINDOW_LEASES_MAX, fromMs: NOW_MS - MINUTE_MS });
     expect(rates).toMatchObject([{ windowMs: HOUR_MS, runs: fresh, runsPerDay: fresh * 1_440 }]);
   });
 
@@ -103,17 +107,7 @@ describe("rates", () => {
     expect(ends(ratesFor(RUN_MAX, [leaseOf({ firstRun: RUN_MAX })]))).toEqual([NOW_MS, NOW_MS, NOW_MS]);
   });
 
-  test("go on over an advance of the version", async () => {
-    const leases = [
-      leaseOf({ agoMs: 30 * MINUTE_MS, firstRun: RUN_MAX - 4, runCount: 5 }),
-      leaseOf({ agoMs: MINUTE_MS, version: 1, firstRun: 1, runCount: 7 }),
-    ];
-    const record = recordOf({ version: 1, highWaterMark: 7, lifeMs: 30 * DAY_MS });
-    const look = await lookBack(ledgerOf(leases), "main", NOW_MS - WEEK_MS);
-    expect(capacityOf(record, look, NOW_MS).rates.map(({ runs }) => runs)).toEqual([12, 12, 12]);
-  });
-
-  function lookOf(leases: readonly LedgerEntry[]): Look {
+  function lookOf(leases: readonly LedgerEntry[]): LeaseWindow {
     return { leases, completeFromMs: NOW_MS - WEEK_MS };
   }
 
@@ -187,7 +181,7 @@ describe("asking", () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => reader.capacity("main")));
     expect(new Set(answers).size).toBe(1);
     const looked = ledger.asked.count;
-    clock.nowMs += KEPT_MS - 1;
+    clock.nowMs += CACHED_MS - 1;
     await reader.capacity("main");
     expect(ledger.asked.count).toBe(looked);
     clock.nowMs += 1;
@@ -208,7 +202,7 @@ describe("asking", () => {
     const second = await ask(reader);
     expect(second).not.toBe(first);
     expect(await ask(reader)).toBe(second);
-    clock.nowMs += KEPT_MS - 1;
+    clock.nowMs += CACHED_MS - 1;
     expect(await ask(reader)).toBe(second);
     clock.nowMs -= 3_600_000;
     expect(await ask(reader)).not.toBe(second);
@@ -226,19 +220,6 @@ describe("asking", () => {
     await expect(reader.capacity("main")).rejects.toMatchObject({ code: "store_unavailable" });
     isAway = false;
     expect(await reader.capacity("main")).toMatchObject({ runsUsed: 0, alarms: [] });
-  });
-
-  test("of a ledger of a million leases looks at a bounded part of it", async () => {
-    let asked = 0;
-    const ledger = {
-      async leases(_: string, { from = 1_000_000, limit }: LeaseQuery) {
-        asked += limit;
-        return Array.from({ length: limit }, (__, index) => leaseOf({ firstRun: from - index }));
-      },
-      firstLeaseSince: async () => leaseOf({ firstRun: 1 }),
-    };
-    await readerOf([], { ledger }).capacity("main");
-    expect(asked).toBe(LOOK_LEASES_MAX);
   });
 });
 
@@ -265,7 +246,7 @@ describe("the watch", () => {
     });
     const look = async (share: number, code: ErrorCode | null = null) => {
       Object.assign(state, { share, code });
-      await Promise.all([watch.look(), watch.look()]);
+      await Promise.all([watch.check(), watch.check()]);
       return told.splice(0).map(([event, fields]) => [event, (fields as { name: string }).name]);
     };
     expect(await look(0.4)).toEqual([]);
@@ -290,7 +271,7 @@ describe("the watch", () => {
     const watch = new AlarmsWatch({ log, namespaces: async () => ["main"], alarmsOf });
     for (const now of ["notice", "notice", "warning", "warning"] as const) {
       severity = now;
-      await watch.look();
+      await watch.check();
     }
     expect(told).toEqual([
       { namespace: "main", name: "line_ending", severity: "notice", explanation: "soon" },

@@ -10,7 +10,6 @@ import { EPS_MS } from "../src/guard/bounds.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import type { Outcome, StepCommand } from "../src/stores/store.js";
 import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { until } from "./redis-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";
@@ -20,17 +19,6 @@ const lease = (own: object = {}) => {
   const asked = { runCount: 1, nonce: "nonce-0123456789", holder, sentAtMs: Date.now() };
   return { ...asked, ...evidence, ...own };
 };
-
-/** Ignores what the caller knows, as a careless store would, and grants what it is told to. */
-class ForgetfulStore extends MemoryStore {
-  grantFrom: number | undefined;
-  override async step(namespace: string, command: StepCommand): Promise<Outcome> {
-    const outcome = await super.step(namespace, { ...command, floor: 0 } as StepCommand);
-    if (this.grantFrom === undefined || command.step !== "lease") return outcome;
-    const highWaterMark = this.grantFrom + outcome.runCount - 1;
-    return { ...outcome, after: { ...outcome.after, highWaterMark } };
-  }
-}
 
 async function coordinatorOn(store: MemoryStore, options: Partial<CoordinatorOptions> = {}): Promise<Coordinator> {
   const coordinator = new Coordinator({ store, name: "test", ...options });
@@ -45,54 +33,6 @@ function listening(): { log: Log; events: string[] } {
 }
 
 describe("a coordinator", () => {
-  test("burns what a store grants below a run that was leased already", async () => {
-    const store = new ForgetfulStore();
-    const coordinator = await coordinatorOn(store);
-    await coordinator.lease(NAMESPACE, lease({ runCount: 10 }));
-    store.grantFrom = 10;
-    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "lease_burnt" });
-    store.grantFrom = 12;
-    expect((await coordinator.lease(NAMESPACE, lease())).firstRun).toBe(12);
-  });
-
-  test("burns a run that a store grants to two at the same time", async () => {
-    const store = new ForgetfulStore();
-    const coordinator = await coordinatorOn(store);
-    store.grantFrom = 7;
-    const outcomes = await Promise.allSettled([
-      coordinator.lease(NAMESPACE, lease()),
-      coordinator.lease(NAMESPACE, lease()),
-    ]);
-    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "lease_burnt" } }]);
-  });
-
-  test("burns what comes from another store than before", async () => {
-    const store = new MemoryStore();
-    const coordinator = await coordinatorOn(store);
-    await coordinator.lease(NAMESPACE, lease());
-    const step = store.step.bind(store);
-    store.step = async (namespace, command) => {
-      const outcome = await step(namespace, command);
-      return { ...outcome, after: { ...outcome.after, storeId: "another" } };
-    };
-    await expect(coordinator.lease(NAMESPACE, lease())).rejects.toMatchObject({ code: "store_replaced" });
-  });
-
-  test("tells the store what it knows, so that a store which went back refuses by itself", async () => {
-    const store = new MemoryStore();
-    const floors: (number | undefined)[] = [];
-    const step = store.step.bind(store);
-    store.step = (namespace, command) => {
-      if (command.step === "lease") floors.push(command.floor);
-      return step(namespace, command);
-    };
-    const coordinator = await coordinatorOn(store);
-    await coordinator.lease(NAMESPACE, lease({ runCount: 10 }));
-    await coordinator.lease(NAMESPACE, lease());
-    await coordinator.lease(NAMESPACE, lease());
-    expect(floors).toEqual([0, 10, 11]);
-  });
-
   test("counts as known what a holder has only up to the mark", async () => {
     const { log, events } = listening();
     const coordinator = await coordinatorOn(new MemoryStore(), { log });
@@ -102,15 +42,6 @@ describe("a coordinator", () => {
     });
     expect((await coordinator.lease(NAMESPACE, lease({ lastRun: 5 }))).firstRun).toBe(6);
     expect(events).toEqual(["init", "pin", "lease", "run_beyond_mark", "lease"]);
-  });
-
-  test("two on one store are as safe as one", async () => {
-    const store = new MemoryStore();
-    const pair = [await coordinatorOn(store), new Coordinator({ store, name: "other" })];
-    const leases = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => pair[index % 2]!.lease(NAMESPACE, lease())),
-    );
-    expect(new Set(leases.map(({ firstRun }) => firstRun)).size).toBe(100);
   });
 
   test("answers with the nonce of the request and a receipt, and writes no receipt into its log", async () => {
@@ -192,7 +123,7 @@ describe("a coordinator that touches", () => {
     const bounds = { ...SHORT_BOUNDS, touchEveryMs: 5 };
     const coordinator = new Coordinator({ store, name: "test", now, pause, bounds });
     await coordinator.initNamespace(NAMESPACE);
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     return { clock, store, coordinator };
   }
 
@@ -202,7 +133,7 @@ describe("a coordinator that touches", () => {
     await until(async () => (await store.readNamespace(NAMESPACE)).changedAtMs === clock.timeMs);
     store.server.epoch = "second:life:0";
     await until(async () => (await store.readNamespace(NAMESPACE)).highWaterMark > 0);
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     expect(store.stepNames()).toEqual(expect.arrayContaining(["touch", "claim", "confirm"]));
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 0, generation: 1 });
   });
@@ -210,7 +141,7 @@ describe("a coordinator that touches", () => {
   test("touches no more when it is told to stop", async () => {
     const { store, coordinator } = await touching();
     await until(async () => store.steps.length > 2);
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     const stepCount = store.steps.length;
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(store.steps.length).toBe(stepCount);
@@ -229,7 +160,7 @@ describe("a coordinator that touches", () => {
     };
     await until(async () => isUnderWay);
     let hasStopped = false;
-    const stopped = coordinator.stopTouching().then(() => {
+    const stopped = coordinator.stopHeartbeat().then(() => {
       hasStopped = true;
     });
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -240,13 +171,13 @@ describe("a coordinator that touches", () => {
 
   test("goes on touching through refusals, and is ready again when they end", async () => {
     const { store, coordinator } = await touching();
-    expect((await coordinator.mustBeReady()).namespaces).toEqual([NAMESPACE]);
+    expect((await coordinator.assertReady()).namespaces).toEqual([NAMESPACE]);
     Object.assign(store.server, { role: "slave" });
     await untilRefused("store_is_replica");
     Object.assign(store.server, { role: "master" });
     await until(
       async () =>
-        await coordinator.mustBeReady().then(
+        await coordinator.assertReady().then(
           () => true,
           () => false,
         ),
@@ -254,12 +185,12 @@ describe("a coordinator that touches", () => {
     const { storeId } = await store.readNamespace(NAMESPACE);
     await store.step(NAMESPACE, commandsFor(storeId).seal(FORKED_SEAL));
     await untilRefused("store_forked");
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
 
     async function untilRefused(code: string): Promise<void> {
       await until(
         async () =>
-          await coordinator.mustBeReady().then(
+          await coordinator.assertReady().then(
             () => false,
             (error) => error.code === code,
           ),
@@ -305,6 +236,6 @@ describe("the status", () => {
       explanation: expect.stringContaining("callnumber recover"),
     });
     expect(guard.sinceMs).toBeGreaterThanOrEqual(beforeMs);
-    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_forked" });
+    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_forked" });
   });
 });

@@ -11,12 +11,12 @@ import { type AddressInfo, connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
+import { RecentEvents } from "../src/events/recent-events.js";
 import { UNRESTRICTED } from "../src/http/auth.js";
 import { EventStreams, STREAM_COUNT_MAX } from "../src/http/event-streams.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
-import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory.js";
 
 let hub: EventHub;

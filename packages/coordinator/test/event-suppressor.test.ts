@@ -1,5 +1,6 @@
 /** A flood of one event passes in bounded number, is counted in a sum, and suppresses no other event. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { EventLevel } from "../src/events/events.js";
 import {
   CALLER_EVENTS,
   CALLERS_KEPT_MAX,
@@ -7,8 +8,7 @@ import {
   EVENTS_PER_SECOND_MAX,
   EventSuppressor,
   SUMS_PER_SECOND_MAX,
-} from "../src/event-suppressor.js";
-import type { EventLevel } from "../src/events.js";
+} from "../src/events/events.js";
 
 let passed: [level: string, event: string, fields: object][];
 let suppressor: EventSuppressor;

@@ -7,7 +7,7 @@ import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";

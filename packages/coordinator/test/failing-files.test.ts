@@ -6,8 +6,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { DAMAGED, type Witness } from "../src/guard/witness.js";
-import { openWitness } from "../src/guard/witness-folder.js";
+import { type CheckpointFile, CORRUPT } from "../src/guard/checkpoint.js";
+import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { commandsFor, SMALL_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { memoryFolder, temporaryFolder } from "./embedded-place.js";
@@ -29,7 +29,7 @@ describe("the checkpoints of several namespaces", () => {
   const place = { group: "store", addresses: ["here"] };
   const HOUR_MS = 3_600_000;
 
-  const remembranceOf = (namespace: string, ledgerId: number) => {
+  const checkpointOf = (namespace: string, ledgerId: number) => {
     return { storeId: STORE_IDS.get(namespace) as string, ledgerId, generation: 0, nodeCount: 1 };
   };
 
@@ -39,21 +39,21 @@ describe("the checkpoints of several namespaces", () => {
     let ledgerId = 0;
     let timeMs = Date.now();
     const life = () => {
-      const witnesses = new Map<string, Witness>();
+      const witnesses = new Map<string, CheckpointFile>();
       for (const namespace of NAMESPACES) {
-        const witness = openWitness({ folder, place, namespace, now: () => timeMs });
-        if (refusalOf(() => witness.read()) === undefined) witnesses.set(namespace, witness);
+        const checkpointFile = openCheckpointFile({ folder, place, namespace, now: () => timeMs });
+        if (refusalOf(() => checkpointFile.read()) === undefined) witnesses.set(namespace, checkpointFile);
       }
       for (const passedMs of [0, 5_001, 1]) {
         timeMs += passedMs;
-        for (const [namespace, witness] of witnesses) {
+        for (const [namespace, checkpointFile] of witnesses) {
           ledgerId++;
-          if (refusalOf(() => witness.note(remembranceOf(namespace, ledgerId))) === undefined) {
+          if (refusalOf(() => checkpointFile.note(checkpointOf(namespace, ledgerId))) === undefined) {
             acknowledged.set(namespace, ledgerId);
           }
         }
       }
-      if (!isKilled) for (const witness of witnesses.values()) refusalOf(() => witness.close());
+      if (!isKilled) for (const checkpointFile of witnesses.values()) refusalOf(() => checkpointFile.close());
     };
     const traced = await withFault([folder], fault, () => {
       life();
@@ -76,8 +76,8 @@ describe("the checkpoints of several namespaces", () => {
         for (const namespace of NAMESPACES) {
           const storeId = STORE_IDS.get(namespace);
           for (const text of textsOf(folder, namespace)) expect(text, injected).toContain(storeId);
-          const found = openWitness({ folder, place, namespace }).read();
-          if (found === DAMAGED) continue;
+          const found = openCheckpointFile({ folder, place, namespace }).read();
+          if (found === CORRUPT) continue;
           expect(found?.ledgerId ?? 0, injected).toBeGreaterThanOrEqual(acknowledged.get(namespace) ?? 0);
           expect(found?.storeId ?? storeId, injected).toBe(storeId);
         }

@@ -1,7 +1,7 @@
 /** What a caller is told of a fault of our own: the same words whatever it was, and nothing of where and why. */
 import { expect, onTestFinished, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";

@@ -3,7 +3,7 @@
  * Guarantees: G7 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
-import { receiptOf } from "../src/guard/receipt.js";
+import { ReceiptKey } from "../src/guard/record.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
@@ -38,7 +38,7 @@ describe("a run above the mark", () => {
     for (const request of [{}, held, { lastRun: 5 }]) {
       await expect(leaseOf(guard, request)).rejects.toMatchObject({ code: "store_forked" });
     }
-    await expect(guard.touch()).rejects.toMatchObject({ code: "store_forked" });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
     expect(await copy.store.readNamespace(NAMESPACE)).toMatchObject({ highWaterMark: 5, phase: 2 });
   });
 
@@ -60,7 +60,7 @@ describe("a run above the mark", () => {
     await expect(leaseOf(guard)).rejects.toMatchObject({ code: "store_forked" });
     const before = await copy.store.readNamespace(NAMESPACE);
     copy.clock.timeMs += 1_000;
-    await expect(guard.touch()).rejects.toMatchObject({ code: "store_forked" });
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_forked" });
     expect(guard.state).toMatchObject({ state: "fenced", code: "store_forked" });
     expect(await copy.store.readNamespace(NAMESPACE)).toEqual({ ...before, phase: 0 });
   });
@@ -92,9 +92,9 @@ describe("a run above the mark", () => {
   test.each<[string, (of: { storeId: string; receipt: string }) => string]>([
     ["made up", () => "r".repeat(43)],
     ["cut", ({ receipt }) => receipt.slice(1)],
-    ["of another run", ({ storeId }) => receiptOf(RECEIPT_KEY, storeId, 5)],
-    ["of another store", () => receiptOf(RECEIPT_KEY, "another-store", 10)],
-    ["by another key", ({ storeId }) => receiptOf("ee".repeat(32), storeId, 10)],
+    ["of another run", ({ storeId }) => new ReceiptKey(RECEIPT_KEY).receiptOf(storeId, 5)],
+    ["of another store", () => new ReceiptKey(RECEIPT_KEY).receiptOf("another-store", 10)],
+    ["by another key", ({ storeId }) => new ReceiptKey("ee".repeat(32)).receiptOf(storeId, 10)],
   ])("with a receipt that is %s proves nothing: anybody could stop everybody", async (_, forge) => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
@@ -126,6 +126,6 @@ test("a run that another coordinator leased a moment ago is no evidence either",
 test("each lease bears a receipt that its own store knows again", async () => {
   const { world, guard } = await twoCopies();
   const lease = await leaseOf(guard, { runCount: 3 });
-  expect(lease.receipt).toBe(receiptOf(RECEIPT_KEY, world.storeId, lastRunOf(lease)));
+  expect(lease.receipt).toBe(new ReceiptKey(RECEIPT_KEY).receiptOf(world.storeId, lastRunOf(lease)));
   expect(lease.receipt).toMatch(/^[A-Za-z0-9_-]{43}$/);
 });

@@ -1,8 +1,8 @@
 /** Guards on a settable store, and the few things that their tests do with them. */
 import { randomUUID } from "node:crypto";
-import { lineAt } from "../src/guard/line.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
+import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { type GuardedLease, NamespaceGuard } from "../src/guard/namespace-guard.js";
-import { NO_WITNESS, type Witness } from "../src/guard/witness.js";
 import type { Log } from "../src/log.js";
 import { SILENT_LOG } from "../src/log.js";
 import { parseStoreId } from "../src/store-id.js";
@@ -22,7 +22,7 @@ export interface World {
 }
 
 export interface GuardOptions {
-  readonly witness?: Witness;
+  readonly checkpointFile?: CheckpointFile;
   readonly log?: Log;
 }
 
@@ -39,11 +39,11 @@ export async function newWorld({ nodeCount = 1, firstRun = 1 } = {}): Promise<Wo
 
 export async function guardOn(
   { clock, store }: World,
-  { witness = NO_WITNESS, log = SILENT_LOG }: GuardOptions = {},
+  { checkpointFile = NO_CHECKPOINT_FILE, log = SILENT_LOG }: GuardOptions = {},
 ): Promise<NamespaceGuard> {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, bounds: SHORT_BOUNDS, now, pause, random: () => 0.5 };
-  return await NamespaceGuard.open({ ...common, log, witness });
+  return await NamespaceGuard.open({ ...common, log, checkpointFile });
 }
 
 export async function leaseOf(
@@ -81,7 +81,7 @@ export async function leaseAfterJump(
 export function lineOf({ clock, storeId }: World, aheadMs = 0, version = 0): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`${storeId} is no store id`);
-  return lineAt(id, version, clock.timeMs + aheadMs);
+  return ceilingAt(id, version, clock.timeMs + aheadMs);
 }
 
 export function lastRunOf({ firstRun, runCount }: GuardedLease): number {

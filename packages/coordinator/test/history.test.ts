@@ -2,8 +2,8 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { HISTORY_STEP_COUNT, HISTORY_WINDOWS_MS } from "@callnumber/protocol/operator";
 import { expect, test } from "vitest";
-import { LOOK_LEASES_MAX } from "../src/capacity-look.js";
-import { historyOf } from "../src/history.js";
+import { WINDOW_LEASES_MAX } from "../src/status/capacity.js";
+import { historyOf } from "../src/status/capacity-reader.js";
 import { HOUR_MS, type LeaseWords, leaseOf, leasesInARow, ledgerOf, MINUTE_MS, NOW_MS } from "./ledger-for-capacity.js";
 
 /** NOW_MS is the beginning of a minute: the step under way has just begun. */
@@ -45,11 +45,11 @@ test("before the leases that can be counted, steps are told from the mark", asyn
   const leases = leasesInARow([
     ...Array.from({ length: 30 }, (): LeaseWords => ({ agoMs: 40 * MINUTE_MS, runCount: 2 })),
     ...Array.from({ length: 20 }, (): LeaseWords => ({ agoMs: 20 * MINUTE_MS, runCount: 3 })),
-    ...Array.from({ length: LOOK_LEASES_MAX - 10 }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
+    ...Array.from({ length: WINDOW_LEASES_MAX - 10 }, (): LeaseWords => ({ agoMs: MINUTE_MS })),
   ]);
   const { runs } = await history(leases);
-  expect([runs[19], runs[39], runs[58]]).toEqual([60, 60, LOOK_LEASES_MAX - 10]);
-  expect(runs.reduce((sum, count) => sum + count, 0)).toBe(120 + LOOK_LEASES_MAX - 10);
+  expect([runs[19], runs[39], runs[58]]).toEqual([60, 60, WINDOW_LEASES_MAX - 10]);
+  expect(runs.reduce((sum, count) => sum + count, 0)).toBe(120 + WINDOW_LEASES_MAX - 10);
 });
 
 test("what an advance of the version gave up was never leased", async () => {
@@ -58,10 +58,10 @@ test("what an advance of the version gave up was never leased", async () => {
     leaseOf({ agoMs: 40 * MINUTE_MS, firstRun: 510, runCount: 10 }),
     leaseOf({ agoMs: 20 * MINUTE_MS, version: 1, firstRun: 1, runCount: 3 }),
     ...leasesInARow(
-      Array.from({ length: LOOK_LEASES_MAX }, (_, index) => ({ agoMs: MINUTE_MS, version: 1, firstRun: 4 + index })),
+      Array.from({ length: WINDOW_LEASES_MAX }, (_, index) => ({ agoMs: MINUTE_MS, version: 1, firstRun: 4 + index })),
     ),
   ];
   const { runs } = await history(leases);
-  expect(runs.reduce((sum, count) => sum + count, 0)).toBe(20 + 3 + LOOK_LEASES_MAX);
+  expect(runs.reduce((sum, count) => sum + count, 0)).toBe(20 + 3 + WINDOW_LEASES_MAX);
   expect(Math.max(...runs)).toBeLessThan(RUN_MAX - 1000);
 });

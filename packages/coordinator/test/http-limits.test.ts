@@ -5,7 +5,7 @@ import { capacityAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import type { Lease } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { type Authenticator, UNRESTRICTED } from "../src/http/auth.js";
 import { createServer, type Server, type ServerOptions } from "../src/http/server.js";
 import { LeaseLimits, type LeaseLimitsOptions } from "../src/limits/lease-limits.js";

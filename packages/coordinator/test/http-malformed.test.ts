@@ -1,7 +1,7 @@
 /** Malformed and oversized requests over one real socket each: none of them leases a run, shows a secret or ends the server. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import type { Log } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";

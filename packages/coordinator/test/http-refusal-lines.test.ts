@@ -2,7 +2,7 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { LeaseLimits } from "../src/limits/lease-limits.js";
 import { MemoryStore } from "../src/stores/memory.js";

@@ -7,13 +7,13 @@ import { namespacesAnswerSchema } from "@callnumber/protocol/operator-schemas";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
+import { RecentEvents } from "../src/events/recent-events.js";
 import { ROLES } from "../src/http/auth.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
-import { RecentEvents } from "../src/recent-events.js";
 import { MemoryStore } from "../src/stores/memory.js";
-import { type TokenSettings, makeToken, newToken } from "../src/tokens/token.js";
+import { makeToken, newToken, type TokenSettings } from "../src/tokens/token.js";
 import { TokenDoor } from "../src/tokens/token-door.js";
 import { holder } from "./commands-for-test.js";
 
@@ -240,7 +240,7 @@ describe("whether it is ready", () => {
 
   test("and why not, only who may see all of them", async () => {
     const { url, ask, tokens, coordinator } = await served();
-    vi.spyOn(coordinator, "mustBeReady").mockRejectedValue(
+    vi.spyOn(coordinator, "assertReady").mockRejectedValue(
       new CoordinatorError("store_emptied", 'namespace "other": gone from redis://inside:6379', {
         retryAfterMs: 7_000,
       }),

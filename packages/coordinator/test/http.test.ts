@@ -11,8 +11,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { receiptOf } from "../src/guard/receipt.js";
-import { FORKED_SEAL } from "../src/guard/record.js";
+import { FORKED_SEAL, ReceiptKey } from "../src/guard/record.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { Outcome, StepCommand } from "../src/stores/store.js";
@@ -155,10 +154,10 @@ describe("lease", () => {
   test("bears a receipt, with which a run is evidence of two stores, and without which it is none", async () => {
     const { body } = await lease({ ...leaseBody, runCount: 2 });
     const { storeId, receiptKey } = await store.readNamespace("main");
-    expect(body.receipt).toBe(receiptOf(receiptKey, storeId, 2));
+    expect(body.receipt).toBe(new ReceiptKey(receiptKey).receiptOf(storeId, 2));
     const forged = await lease({ ...leaseBody, lastRun: 3, receipt: body.receipt });
     expect([forged.status, forged.body.code]).toEqual([400, "run_beyond_mark"]);
-    const forked = await lease({ ...leaseBody, lastRun: 3, receipt: receiptOf(receiptKey, storeId, 3) });
+    const forked = await lease({ ...leaseBody, lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
     expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
     expect((await lease()).body.code).toBe("store_forked");
   });

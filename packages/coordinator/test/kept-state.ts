@@ -1,7 +1,7 @@
 /** The keys of a namespace in Redis, written and read past every script: for states that no step of ours would leave. */
 import type { Redis } from "ioredis";
-import type { FoundKeys, FoundServer } from "../src/guard/found.js";
-import type { NamespaceKeys } from "../src/stores/redis/scripts.js";
+import { type ObservedKeys, type ObservedServer } from "../src/guard/checks.js";
+import { type NamespaceKeys } from "../src/stores/redis/scripts.js";
 
 /** What stands under the keys of a namespace. */
 export interface KeptState {
@@ -68,7 +68,7 @@ async function readAfter(pipeline: Pipeline, { record, ledger, holders }: Namesp
 }
 
 /** The same state as a decision looks at it. */
-export function foundKeys({ record, ledger, holders }: KeptState): FoundKeys {
+export function foundKeys({ record, ledger, holders }: KeptState): ObservedKeys {
   const fields = typeof record === "object" ? record.fields : {};
   // Redis keeps no hash without fields.
   const isHash = Object.keys(fields).length > 0;
@@ -83,7 +83,7 @@ export function foundKeys({ record, ledger, holders }: KeptState): FoundKeys {
 }
 
 /** The server as it tells of itself; the epoch as the scripts make it, read on another way. */
-export async function readServer(redis: Redis): Promise<FoundServer> {
+export async function readServer(redis: Redis): Promise<ObservedServer> {
   const info = await redis.info();
   const field = (name: string) => new RegExp(`^${name}:(.+?)\r?$`, "m").exec(info)?.[1] ?? "";
   return {

@@ -5,7 +5,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { moveNamespace } from "../src/operator/move.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
@@ -98,10 +98,10 @@ test.each(PAIRS.slice(0, sized(1, PAIRS.length)))(
     const moving = {
       store: source,
       namespace: NAMESPACE,
-      witness: NO_WITNESS,
+      checkpointFile: NO_CHECKPOINT_FILE,
       bounds: SHORT_BOUNDS,
       nodeCount: 1,
-      target: { store: target, place: to.place, witness: NO_WITNESS },
+      target: { store: target, place: to.place, checkpointFile: NO_CHECKPOINT_FILE },
     };
     await moveNamespace(moving);
     expect(await target.readDescription(NAMESPACE)).toEqual(LABELS);

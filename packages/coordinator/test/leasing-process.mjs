@@ -32,12 +32,12 @@ try {
   const coordinator = new Coordinator({ store, name: "leasing-process", bounds });
   if (create) tell(`made ${(await coordinator.initNamespace("main", { rate: initRate })).storeId}`);
   tell(`open ${store.restarts.get("main")}`);
-  if (touches) coordinator.startTouching();
+  if (touches) coordinator.startHeartbeat();
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === "stop") break;
     await obey(line, coordinator);
   }
-  await coordinator.stopTouching();
+  await coordinator.stopHeartbeat();
   await store.close();
 } catch (error) {
   if (error.code === undefined) throw error;

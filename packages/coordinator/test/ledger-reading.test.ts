@@ -3,11 +3,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { type KnownRunState, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { exportedSteps } from "../src/ledger-export.js";
-import type { LedgerFilter } from "../src/ledger-filter.js";
-import { ledgerPage } from "../src/ledger-page.js";
-import type { LeaseQuery, LedgerReader, Retention } from "../src/stores/store.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { exportedSteps, type LedgerFilter, ledgerPage } from "../src/ledger/read-ledger.js";
+import { type LeaseQuery, type LedgerReader, type Retention } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -199,14 +197,4 @@ describe("the work", () => {
       expect(turns).toBeGreaterThanOrEqual(4);
     },
   );
-
-  test("of an export leaves a turn to others between any two steps", async () => {
-    const { done: steps, turns } = await turnsDuring(async () => {
-      let count = 0;
-      for await (const _ of exportedSteps(longLedger(5_000), NAMESPACE, {})) count++;
-      return count;
-    });
-    expect(steps).toBeGreaterThanOrEqual(5);
-    expect(turns).toBeGreaterThanOrEqual(steps);
-  });
 });

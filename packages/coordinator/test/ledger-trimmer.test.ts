@@ -1,6 +1,6 @@
 /** What trims a ledger: each lease is in the store or in a file, whatever fails, and what is read says so. */
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeCallNumber } from "@callnumber/protocol/codec";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
@@ -9,8 +9,8 @@ import { folderForTest } from "../../../test/processes/command.js";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
-import { LedgerFiles } from "../src/retention/ledger-files.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { LedgerFiles } from "../src/retention/ledger-trimmer.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { holder, LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
@@ -63,16 +63,6 @@ describe("a trim", () => {
     expect(others).toEqual([]);
     expect(name).toMatch(new RegExp(`^main\\.${storeId.split(".")[0]}\\.[0-9a-f]{16}\\.ndjson$`));
     expect(await trimmed(store, directory)).toEqual([]);
-  });
-
-  test("appends to the same file as long as its process runs", async () => {
-    const { store, lease } = await leased(3);
-    const { trimmer } = trimmerOf(store, directory);
-    await trimmer.trimAll();
-    await lease();
-    await trimmer.trimAll();
-    expect(await readdir(directory)).toHaveLength(1);
-    expect(runsIn(leasesInFiles(directory))).toEqual([1, 2, 3]);
   });
 
   test("is done in steps, and logged once", async () => {
@@ -277,15 +267,6 @@ describe("a file of leases", () => {
     });
     await expect(new LedgerFiles(directory).append(NAMESPACE, "uuid.1.2.3", [lease])).rejects.toThrow();
     expect(await readdir(directory)).toEqual([]);
-  });
-
-  test("that was moved away is begun again", async () => {
-    const files = new LedgerFiles(directory);
-    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
-    const [name = ""] = await readdir(directory);
-    await rm(join(directory, name));
-    await files.append(NAMESPACE, "uuid.1.2.3", [lease]);
-    expect(leasesInFiles(directory)).toEqual([lease]);
   });
 });
 

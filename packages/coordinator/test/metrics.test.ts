@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { SpareRuns } from "../src/metrics/spare-runs.js";
@@ -159,10 +159,10 @@ describe("metrics", () => {
     const asking = Array.from({ length: 5 }, (_one, index) => lease(request, `invented-${index}`));
     while (store.asked.filter((one) => one === "readNamespace").length < asking.length) await scrape();
     store.isAway = isAway;
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     for (let index = 0; index < 2; index++) await scrape();
     open();
-    await Promise.all([...asking, coordinator.stopTouching()]);
+    await Promise.all([...asking, coordinator.stopHeartbeat()]);
     const { text, value } = await scrape();
     expect(text).not.toContain("invented");
     expect(value('callnumber_touch_duration_seconds_count{namespace="main"}')).toBe(1);
@@ -171,8 +171,8 @@ describe("metrics", () => {
   test("show the state of what the store lists and no guard could open, and no figures of its record", async () => {
     await new Coordinator({ store, name: "other" }).initNamespace("lists");
     store.damaged = "lists";
-    coordinator.startTouching();
-    await coordinator.stopTouching();
+    coordinator.startHeartbeat();
+    await coordinator.stopHeartbeat();
     const { value, keys } = await scrape();
     expect(value('callnumber_touch_refusals_total{code="store_corrupt",namespace="lists"}')).toBe(1);
     expect(value('callnumber_guard_state{namespace="lists",state="fenced"}')).toBe(1);
@@ -195,8 +195,8 @@ describe("metrics", () => {
   });
 
   test("begin at 0 for a namespace that was never leased from, so that a first time shows as a rise", async () => {
-    coordinator.startTouching();
-    await coordinator.stopTouching();
+    coordinator.startHeartbeat();
+    await coordinator.stopHeartbeat();
     const { value } = await scrape();
     expect(value('callnumber_leases_total{namespace="main"}')).toBe(0);
     expect(value('callnumber_jumps_total{code="store_silent",namespace="main"}')).toBe(0);

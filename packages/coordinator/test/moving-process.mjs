@@ -4,7 +4,7 @@
  * Argument: { sourceUrl, targetUrl, place, bounds, pageLeaseCount, kill?: { at, when: "before" | "after" } } as JSON.
  */
 import { writeSync } from "node:fs";
-import { NO_WITNESS } from "../dist/guard/witness.js";
+import { NO_CHECKPOINT_FILE } from "../dist/guard/checkpoint.js";
 import { moveNamespace } from "../dist/operator/move.js";
 import { RedisStore } from "../dist/stores/redis/store.js";
 import { SqliteStore } from "../dist/stores/sqlite/store.js";
@@ -54,11 +54,11 @@ writeSync(1, "ready\n");
 await moveNamespace({
   store,
   namespace: "main",
-  witness: NO_WITNESS,
+  checkpointFile: NO_CHECKPOINT_FILE,
   bounds,
   nodeCount: 1,
   pageLeaseCount,
-  target: { store: target, place, witness: NO_WITNESS },
+  target: { store: target, place, checkpointFile: NO_CHECKPOINT_FILE },
 });
 writeSync(1, `moved ${JSON.stringify({ changes })}\n`);
 await store.close();

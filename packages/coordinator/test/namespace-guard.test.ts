@@ -4,9 +4,9 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import type { NamespaceGuard } from "../src/guard/namespace-guard.js";
 import { checksumOf } from "../src/guard/record.js";
+import { MOVED_SEAL } from "../src/guard/seals.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -69,14 +69,6 @@ describe("a doubt", () => {
     expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
   });
 
-  test.each(doubts)("by %s is settled by a touch, before anybody waits for it", async (_, __, arise) => {
-    const at = await guardAtRun10();
-    await arise(at);
-    await at.guard.touch();
-    expect(at.world.store.stepNames()).toEqual(["touch", "claim", "confirm", "touch"]);
-    expect(at.guard.state).toMatchObject({ state: "open", code: null });
-  });
-
   test.each([
     ["a silence of two hours", 2 * 3_600_000, "Idle for 2 h"],
     ["a restart", 0, "The store was restarted, promoted or restored, and may have lost its latest runs"],
@@ -86,7 +78,7 @@ describe("a doubt", () => {
     if (idleMs === 0) world.store.server.epoch = "second:life:0";
     else world.clock.timeMs += idleMs;
     const skippedRunCount = lineOf(world, JUMP_MS) - 10;
-    await guard.touch();
+    await guard.heartbeat();
     const explanation = `${cause}: skipped ${skippedRunCount.toLocaleString("en-US")} runs`;
     expect(guard.answer(await read()).lastRecovery).toMatchObject({ skippedRunCount, explanation });
     const [, fields] = told.find(([event]) => event === "jump") ?? [];
@@ -96,19 +88,19 @@ describe("a doubt", () => {
 
   test("limits leasing for as long as leases are refused at the clock line, and no longer", async () => {
     const { world, guard } = await guardAtRun10();
-    expect(guard.line.shortageMs).toBe(0);
+    expect(guard.ceiling.shortageMs).toBe(0);
     world.store.server.epoch = "second:life:0";
     const refusedAt = async (afterMs: number) => {
       world.clock.timeMs += afterMs;
       world.store.server.epoch = `life-${world.clock.timeMs}:of:0`;
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
-      return guard.line.shortageMs;
+      return guard.ceiling.shortageMs;
     };
     expect(await refusedAt(0)).toBe(0);
     expect(await refusedAt(50_000)).toBe(50_000);
     expect(await refusedAt(60_000)).toBe(110_000);
     world.clock.timeMs += 60_001;
-    expect(guard.line.shortageMs).toBe(0);
+    expect(guard.ceiling.shortageMs).toBe(0);
     expect(await refusedAt(0)).toBe(0);
   });
 
@@ -119,13 +111,6 @@ describe("a doubt", () => {
     for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "line_reached" } });
     const names = world.store.stepNames();
     expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
-  });
-
-  test("is no doubt any more when it is settled, although the line lets nobody lease yet", async () => {
-    const { world, guard } = await guardAtRun10();
-    world.store.server.epoch = "second:life:0";
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
-    expect(guard.state).toMatchObject({ state: "open", code: null });
   });
 
   test("that arises anew after every claim is refused in the end, and nothing is leased", async () => {
@@ -188,7 +173,7 @@ describe("two coordinators", () => {
   test("that race for a claim: one is refused, waits, and goes on when the other has settled it", async () => {
     const { world, pair } = await pairInDoubt();
     world.store.server.epoch = "second:life:0";
-    await Promise.all(pair.map((guard) => guard.touch()));
+    await Promise.all(pair.map((guard) => guard.heartbeat()));
     const { generation, phase } = await world.store.readNamespace(NAMESPACE);
     const names = world.store.stepNames();
     expect(names.filter((name) => name === "claim").length).toBeGreaterThan(1);
@@ -206,7 +191,7 @@ describe("two coordinators", () => {
     await world.store.step(NAMESPACE, claim(0));
     world.clock.meanwhile = () => world.store.step(NAMESPACE, confirm(1));
     world.store.stepNames();
-    await guard.touch();
+    await guard.heartbeat();
     expect(world.store.stepNames()).toEqual(["touch", "confirm", "touch"]);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
@@ -216,7 +201,7 @@ describe("two coordinators", () => {
     const [guard] = pair;
     await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(0));
     world.store.stepNames();
-    await guard.touch();
+    await guard.heartbeat();
     expect(world.store.stepNames()).toEqual(["touch", "touch", "claim", "confirm", "touch"]);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
@@ -231,7 +216,7 @@ describe("two coordinators", () => {
       hasInterfered = true;
       await world.store.step(NAMESPACE, commandsFor(world.storeId).claim(1));
     };
-    await guard.touch();
+    await guard.heartbeat();
     expect(hasInterfered).toBe(true);
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(3);
   });
@@ -278,14 +263,14 @@ describe("a refusal that no jump ends", () => {
     raiseMark(world, lineOf(world) + 100_000);
     told.length = 0;
     for (let touch = 0; touch < 3; touch++) {
-      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "operator_needed" });
       await expect(leaseOf(guard)).rejects.toMatchObject({ code: "operator_needed" });
       world.clock.timeMs += 1_000;
     }
     expect(told.map(([event]) => event)).toEqual(["fenced"]);
     for (let waitedMs = 0; waitedMs < 7_000_000; waitedMs += SHORT_BOUNDS.gapMs) {
       world.clock.timeMs += SHORT_BOUNDS.gapMs;
-      await guard.touch().catch(() => {});
+      await guard.heartbeat().catch(() => {});
     }
     expect((await leaseOf(guard)).firstRun).toBeGreaterThan(100_000);
     expect(guard.state).toMatchObject({ state: "open", code: null });
@@ -297,7 +282,7 @@ describe("a refusal that no jump ends", () => {
     told.length = 0;
     for (let life = 0; life < 3; life++) {
       world.store.server.epoch = `life-${life}:of:0`;
-      await expect(guard.touch()).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "operator_needed" });
     }
     expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
       ["in_doubt", "store_epoch_changed"],

@@ -1,8 +1,8 @@
 /** The guards of all namespaces of one coordinator: when each is made, kept, touched and let go of. */
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
+import type { CheckpointFile } from "../src/guard/checkpoint.js";
 import { NamespaceGuards } from "../src/guard/namespace-guards.js";
-import type { Witness } from "../src/guard/witness.js";
 import type { Log } from "../src/log.js";
 import { commandsFor, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";
@@ -22,7 +22,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
   const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
   const closed: string[] = [];
   const unclosable = new Set<string>();
-  const witnessOf = (namespace: string): Witness => ({
+  const checkpointFileOf = (namespace: string): CheckpointFile => ({
     read: () => undefined,
     note: () => {},
     close: () => {
@@ -31,7 +31,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     },
   });
   const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
-  const guards = new NamespaceGuards({ ...common, remembered: new Set(remembered) }, witnessOf);
+  const guards = new NamespaceGuards({ ...common, checkpointed: new Set(remembered) }, checkpointFileOf);
   return { guards, store, clock, told, closed, unclosable };
 }
 
@@ -43,18 +43,18 @@ describe("the guards of all namespaces", () => {
     expect(await guards.opened()).toEqual([]);
     const guard = await opening;
     expect(await guards.of("a")).toBe(guard);
-    expect(await guards.ifMade("a")).toBe(guard);
+    expect(await guards.ifInitialized("a")).toBe(guard);
     expect(await guards.opened()).toEqual([guard]);
   });
 
   test("are none for a namespace without a record, until it has one; the witness is let go of", async () => {
     const { guards, store, closed } = await guardsOn();
     await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_initialised" });
-    expect([await guards.ifMade("c"), closed]).toEqual([undefined, ["c", "c"]]);
+    expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
     await store.step("c", commandsFor(storeIdFrom(1)).init());
-    expect((await guards.ifMade("c"))?.namespace).toBe("c");
+    expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
     store.readNamespace = () => Promise.reject(new CoordinatorError("store_unavailable", "away"));
-    await expect(guards.ifMade("b")).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect(guards.ifInitialized("b")).rejects.toMatchObject({ code: "store_unavailable" });
   });
 
   test("know the names that the store lists, that were opened, and that are remembered", async () => {
@@ -66,14 +66,14 @@ describe("the guards of all namespaces", () => {
 
   test("touch every namespace, also those known when the list can't be read", async () => {
     const { guards, store, told } = await guardsOn();
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(store.stepNames()).toEqual(["touch", "touch"]);
     expect(told.filter(([, event]) => event === "touch")).toEqual([
       ["debug", "touch", "a", undefined],
       ["debug", "touch", "b", undefined],
     ]);
     store.listNamespaces = () => Promise.reject(new Error("away"));
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(store.stepNames()).toEqual(["touch", "touch"]);
     expect(told).toContainEqual(["warn", "touch_failed", undefined, undefined]);
   });
@@ -84,26 +84,26 @@ describe("the guards of all namespaces", () => {
     let code: "store_unavailable" | "store_corrupt" | "namespace_not_initialised" = "store_unavailable";
     store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
     const sinceMs = clock.timeMs;
-    await guards.touchAll();
+    await guards.heartbeatAll();
     clock.timeMs += 5;
-    await guards.touchAll();
+    await guards.heartbeatAll();
     const away = { state: "in_doubt", code: "store_unavailable", sinceMs, explanation: "why" };
     expect(guards.refused()).toEqual([{ namespace: "a", guard: away }]);
     code = "store_corrupt";
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(told.filter(([level]) => level === "warn")).toEqual([
       ["warn", "in_doubt", "a", "store_unavailable"],
       ["warn", "fenced", "a", "store_corrupt"],
     ]);
     expect(told.filter(([, event]) => event === "touch_refused")).toHaveLength(3);
     code = "namespace_not_initialised";
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(guards.refused()).toEqual([]);
     code = "store_unavailable";
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(guards.refused()).toHaveLength(1);
     store.readNamespace = read;
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(guards.refused()).toEqual([]);
   });
 
@@ -113,12 +113,12 @@ describe("the guards of all namespaces", () => {
     store.before = () => {
       throw new CoordinatorError("store_unavailable", "away");
     };
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect([guards.refused(), (await guards.of("a")).state.code]).toEqual([[], "store_unavailable"]);
     store.before = () => {
       throw new TypeError("a mistake");
     };
-    await guards.touchAll();
+    await guards.heartbeatAll();
     expect(told.at(-1)).toEqual(["warn", "touch_failed", undefined, undefined]);
   });
 

@@ -4,10 +4,10 @@ import { ledgerIdOf, type NotedState, runOfLedgerId } from "@callnumber/protocol
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { CoordinatorError } from "../src/errors.js";
-import { MOVED_SEAL } from "../src/guard/moved-seal.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
-import type { LeaseQuery, StepCommand, Store } from "../src/stores/store.js";
+import { MOVED_SEAL } from "../src/guard/seals.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { type LeaseQuery, type StepCommand, type Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
 /** `end` begins near the end of the run space; `none` is never made. */

@@ -6,10 +6,10 @@ import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import fc from "fast-check";
 import { type Bounds, BURST_RUNS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
-import type { FoundServer } from "../src/guard/found.js";
-import { lineAt, whenLineReaches } from "../src/guard/line.js";
-import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/moved-seal.js";
+import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import type { ObservedServer } from "../src/guard/checks.js";
 import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
+import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/seals.js";
 import { newStoreId, type StoreIdFields } from "../src/store-id.js";
 import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
@@ -22,7 +22,7 @@ export interface Play {
   readonly nowMs: number;
 }
 
-export type Recipe = (server: FoundServer, bounds: Bounds) => Play;
+export type Recipe = (server: ObservedServer, bounds: Bounds) => Play;
 
 export const STEPS: readonly StepCommand["step"][] = [
   "lease",
@@ -247,7 +247,7 @@ const SUITED: { readonly [step in StepCommand["step"]]: Partial<RecordRecipe> } 
   advance: { epoch: "now" },
 };
 
-function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: FoundServer, bounds: Bounds): Play {
+function cooked(drawn: RecordRecipe, step: NamedStepRecipe, server: ObservedServer, bounds: Bounds): Play {
   const recipe = step.isSuited ? { ...drawn, ...SUITED[step.step] } : drawn;
   const { version, ...rest } = recipe.identity;
   const id = idOf(rest, version, server.timeMs);
@@ -272,8 +272,8 @@ function idOf(
 ): StoreIdFields {
   const firstVersion = Math.min(Math.max(version - advances, 0), VERSION_COUNT - 1);
   const atZero = { firstVersion, firstRun, rate, initialisedAtMs: 0 };
-  const beginMs = version <= firstVersion ? 0 : whenLineReaches(atZero, version - 1, RUN_MAX);
-  const lastsMs = whenLineReaches(atZero, version, RUN_MAX) - beginMs;
+  const beginMs = version <= firstVersion ? 0 : whenCeilingReaches(atZero, version - 1, RUN_MAX);
+  const lastsMs = whenCeilingReaches(atZero, version, RUN_MAX) - beginMs;
   return {
     ...atZero,
     initialisedAtMs: Math.max(Math.round(timeMs - beginMs - (ageMs === "end" ? lastsMs : ageMs)), 0),
@@ -289,8 +289,8 @@ function runOf(
 ): number {
   const bases: Readonly<Record<string, number>> = {
     first: version === id.firstVersion ? id.firstRun - 1 : 0,
-    line: lineAt(id, version, timeMs),
-    jump: lineAt(id, version, timeMs + 2 * epsMs),
+    line: ceilingAt(id, version, timeMs),
+    jump: ceilingAt(id, version, timeMs + 2 * epsMs),
     end: RUN_MAX,
     anywhere: 0,
   };
@@ -302,7 +302,7 @@ function fieldsOf(
   recipe: RecordRecipe,
   id: StoreIdFields,
   run: number,
-  server: FoundServer,
+  server: ObservedServer,
   bounds: Bounds,
 ): Record<string, string> {
   const fields: Record<string, string> = {

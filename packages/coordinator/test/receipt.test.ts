@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
-import { ReceiptKey } from "../src/guard/receipt.js";
+import { ReceiptKey } from "../src/guard/record.js";
 
 test("a receipt is the HMAC-SHA256 of store id and run, whatever was hashed before with the same key", () => {
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });

@@ -1,9 +1,13 @@
 /** The last events, as they are kept for whoever watches: numbered, bounded, without secrets, floods in sums. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CALLER_EVENTS, EVENTS_PER_SECOND_MAX } from "../src/event-suppressor.js";
-import { EventHub } from "../src/events.js";
+import { CALLER_EVENTS, EVENTS_PER_SECOND_MAX, EventHub } from "../src/events/events.js";
+import {
+  CALLER_EVENT_COUNT,
+  NOTABLE_EVENT_COUNT,
+  RECENT_EVENT_COUNT,
+  RecentEvents,
+} from "../src/events/recent-events.js";
 import { SILENT_LOG } from "../src/log.js";
-import { CALLER_EVENT_COUNT, NOTABLE_EVENT_COUNT, RECENT_EVENT_COUNT, RecentEvents } from "../src/recent-events.js";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());
@@ -129,20 +133,4 @@ describe("the recent events", () => {
       expect(all.at(-1)).toMatchObject({ event: sum, namespace: "main" });
     },
   );
-
-  test("keep the last of what a caller caused, however many leases follow", () => {
-    const { recent, hub } = watched();
-    for (let count = 0; count < CALLER_EVENT_COUNT + 9; count++) {
-      vi.advanceTimersByTime(1_000);
-      hub.warn({ namespace: "main", aheadMs: count }, "clocks_disagree");
-    }
-    for (let count = 0; count < RECENT_EVENT_COUNT; count++) {
-      vi.advanceTimersByTime(1_000);
-      hub.info(lease, "lease");
-    }
-    const told = recent.all().filter(({ event }) => event === "clocks_disagree");
-    expect(told.map(({ fields }) => fields["aheadMs"])).toEqual(
-      Array.from({ length: CALLER_EVENT_COUNT }, (_, index) => index + 9),
-    );
-  });
 });

@@ -6,12 +6,11 @@
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { expect, test } from "vitest";
-import { whenLineReaches } from "../src/guard/line.js";
-import { FORKED_SEAL, type KeptFields } from "../src/guard/record.js";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { whenCeilingReaches } from "../src/guard/ceiling.js";
+import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
-import { planRecovery, type RecoverOptions, recoverNamespace } from "../src/operator/recover.js";
-import { refusalOf } from "../src/operator/recover-refusals.js";
+import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
@@ -26,7 +25,7 @@ function asked({ clock, store, storeId }: World, floor?: number): RecoverOptions
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
   const floors = floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }];
-  return { ...common, witness: NO_WITNESS, floors, nodeCount: undefined, isClockChecked: true };
+  return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: true };
 }
 
 /** What the refusal of the plan says, which the refusal of the recovery says too. */
@@ -40,7 +39,7 @@ async function refusedWords(options: RecoverOptions): Promise<string> {
 
 function editMark({ store }: World): void {
   const { [NAMESPACE]: fields } = Object.fromEntries(store.backup());
-  store.restore(new Map([[NAMESPACE, { ...(fields as KeptFields), c: "5" }]]));
+  store.restore(new Map([[NAMESPACE, { ...(fields as StoredFields), c: "5" }]]));
 }
 
 test("a sound record goes on with advance-version", async () => {
@@ -49,7 +48,13 @@ test("a sound record goes on with advance-version", async () => {
     /Continue in version 1, .*`callnumber advance-version --store STORE_URL --namespace main`$/,
   );
   const { store, clock } = world;
-  const common = { store, namespace: NAMESPACE, witness: NO_WITNESS, now: clock.now, bounds: SHORT_BOUNDS };
+  const common = {
+    store,
+    namespace: NAMESPACE,
+    checkpointFile: NO_CHECKPOINT_FILE,
+    now: clock.now,
+    bounds: SHORT_BOUNDS,
+  };
   const options = { ...common, isBeforeItsEnd: false, isClockChecked: false };
   await advanceVersion(options, await planAdvance(options));
   const { version, firstRun } = await leaseOf(await guardOn(world));
@@ -74,7 +79,7 @@ test.each([
 test("the last version has no way on", async () => {
   const { world } = await endedWorld();
   world.store.restore(new Map());
-  world.clock.timeMs = whenLineReaches(parseStoreId(world.storeId) as StoreIdFields, VERSION_MAX, RUN_MAX);
+  world.clock.timeMs = whenCeilingReaches(parseStoreId(world.storeId) as StoreIdFields, VERSION_MAX, RUN_MAX);
   const words = await refusedWords(asked(world, ledgerIdOf(VERSION_MAX, 1)));
   expect(words).toMatch(/^the clock line of version 7 has reached its end.*another namespace, or another layout$/);
 });

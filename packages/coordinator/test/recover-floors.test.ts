@@ -3,10 +3,9 @@
  * passed it. It matters where the line itself was wrong: after a clock that was ahead, or for the id of another store.
  */
 import { describe, expect, test } from "vitest";
-import { DAMAGED, NO_WITNESS } from "../src/guard/witness.js";
-import { planRecovery, type RecoverOptions, recoverNamespace } from "../src/operator/recover.js";
-import type { Floor } from "../src/operator/recover-plan.js";
-import { refusalOf } from "../src/operator/recover-refusals.js";
+import { CORRUPT, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
+import type { Floor } from "../src/operator/recover.js";
+import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
 
@@ -15,7 +14,7 @@ const AHEAD_MS = 3 * 3_600_000;
 function asked({ clock, store, storeId }: World, floors: readonly Floor[]): RecoverOptions {
   const { now, pause } = clock;
   const common = { store, namespace: NAMESPACE, storeId, now, pause, bounds: SHORT_BOUNDS, watchMs: 0 };
-  return { ...common, witness: NO_WITNESS, floors, nodeCount: undefined, isClockChecked: false };
+  return { ...common, checkpointFile: NO_CHECKPOINT_FILE, floors, nodeCount: undefined, isClockChecked: false };
 }
 
 function archiveWith(ledgerId: number): readonly Floor[] {
@@ -129,7 +128,7 @@ describe("a healthy store", () => {
     ["is lost", ({ store }) => store.restore(new Map())],
     ["is sealed", ({ store, storeId }) => store.step(NAMESPACE, commandsFor(storeId).seal("forked"))],
     ["was leased from beyond what it has", () => {}, { floors: archiveWith(6) }],
-    ["has a witness that is damaged", () => {}, { witness: { ...NO_WITNESS, read: () => DAMAGED } }],
+    ["has a witness that is damaged", () => {}, { checkpointFile: { ...NO_CHECKPOINT_FILE, read: () => CORRUPT } }],
     [
       "is a copy",
       ({ store }) => {

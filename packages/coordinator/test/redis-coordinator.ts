@@ -20,8 +20,8 @@ export async function redisCoordinatorAt(url: string, options: Partial<Coordinat
   const store = await redisStoreAt(url);
   const { log, events } = keptLog();
   const coordinator = new Coordinator({ store, name: "test", bounds: SHORT_BOUNDS, log, ...options });
-  onTestFinished(() => coordinator.stopTouching());
-  coordinator.startTouching();
+  onTestFinished(() => coordinator.stopHeartbeat());
+  coordinator.startHeartbeat();
   /** Why the mark of a namespace jumped, each time. */
   const jumpsOf = (namespace: string) =>
     events

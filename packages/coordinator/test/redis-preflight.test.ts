@@ -274,7 +274,7 @@ describe("a coordinator", () => {
       expect(guard).toMatchObject({ state: "fenced", code: "store_evicts" });
       expect(guard.explanation).toContain("allkeys-lru");
     }
-    await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_evicts" });
+    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_evicts" });
     await command({ url }, "CONFIG", "SET", "maxmemory-policy", "noeviction");
     await until(
       "it leases",
@@ -282,7 +282,7 @@ describe("a coordinator", () => {
       () => true,
     );
     expect((await coordinator.status("main")).guard).toMatchObject({ state: "open", code: null });
-    expect((await coordinator.mustBeReady()).namespaces).toEqual(["lists", "main"]);
+    expect((await coordinator.assertReady()).namespaces).toEqual(["lists", "main"]);
     expect(events.filter(({ event }) => event === "preflight_finding")).toHaveLength(1);
     expect(events.filter(({ event }) => event === "preflight_finding_gone")).toHaveLength(1);
   });

@@ -34,12 +34,7 @@ describe("before the first answer all is asked that is asked at all", () => {
     ["one run", 1, () => coordinator.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
     ["a page", 1, () => coordinator.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
     ["a lease by time", 1, () => store.firstLeaseSince(NAMESPACE, 0), { firstRun: 1 }],
-    [
-      "a call number",
-      2,
-      () => coordinator.inspect(NAMESPACE, callNumber, { withNeighbours: false }),
-      { verdict: "unreported", run: 3 },
-    ],
+    ["a call number", 2, () => coordinator.inspect(NAMESPACE, callNumber), { verdict: "unreported", run: 3 }],
     [
       "a call number of the future",
       2,

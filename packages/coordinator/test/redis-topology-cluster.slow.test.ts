@@ -155,7 +155,7 @@ test("does not send a step after the slot that has moved: it is refused, and not
   const { store, coordinator } = await redisCoordinatorAt(urlOf(cluster));
   const [name] = NAMES as [string];
   await coordinator.initNamespace(name, INIT);
-  await coordinator.stopTouching();
+  await coordinator.stopHeartbeat();
   const from = await cluster.masterOf(`{${name}}`);
   const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as RedisServer;
   const { storeId, generation } = await store.readNamespace(name);

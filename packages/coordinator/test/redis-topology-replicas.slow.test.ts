@@ -63,7 +63,7 @@ test("leases nothing at a replica, though it can be written to", async () => {
   const [replica] = replicas as [RedisServer];
   const { coordinator } = await redisCoordinatorAt(master.url);
   await coordinator.initNamespace("main", { nodeCount: 2 });
-  await coordinator.stopTouching();
+  await coordinator.stopHeartbeat();
   await until(
     "the replica has the record",
     () => command(replica, "EXISTS", "callnumber:{main}:record"),
@@ -71,7 +71,7 @@ test("leases nothing at a replica, though it can be written to", async () => {
   );
   const store = await redisStoreAt(replica.url);
   const misled = new Coordinator({ store, name: "misled", bounds: SHORT_BOUNDS });
-  onTestFinished(() => misled.stopTouching());
+  onTestFinished(() => misled.stopHeartbeat());
   const before = await command(replica, "HGETALL", "callnumber:{main}:record");
   await expect(misled.lease("main", request())).rejects.toMatchObject({
     code: "store_is_replica",

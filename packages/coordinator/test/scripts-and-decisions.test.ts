@@ -1,5 +1,5 @@
 /**
- * The scripts of lua/ and the decisions of src/guard/decisions.ts are the same rules, written down twice. Here random states
+ * The scripts of lua/ and the decisions of src/guard/decide.ts are the same rules, written down twice. Here random states
  * and steps are played on both, and every answer is compared, and all that a step leaves in the store.
  * Guarantees: G1, G5, G12, G13 (docs/guarantees.md).
  */
@@ -20,16 +20,15 @@ import {
 import { sized } from "../../../test/size-of-run.js";
 import type { CoordinatorError } from "../src/errors.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { decide, isOfAnyStore } from "../src/guard/decisions.js";
-import type { FoundServer } from "../src/guard/found.js";
-import { keptFields, readRecord } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusal.js";
-import { refused, SCRIPT_WORDS, type ScriptWord } from "../src/refusals.js";
-import type { RedisAddress } from "../src/stores/redis/address.js";
+import { type ObservedServer } from "../src/guard/checks.js";
+import { decide, isOfAnyStore } from "../src/guard/decide.js";
+import { readRecord, storedFields } from "../src/guard/record.js";
+import { isRefusal, REFUSAL_RULES, type RefusalCode, refused } from "../src/guard/refusals.js";
+import { type RedisAddress } from "../src/stores/redis/address.js";
 import { RedisConnection } from "../src/stores/redis/connection.js";
 import { asideKeysOf, keysOf, type NamespaceKeys } from "../src/stores/redis/scripts.js";
 import { RedisSteps } from "../src/stores/redis/steps.js";
-import type { LeaseStep, Outcome, RecordAfter } from "../src/stores/store.js";
+import { type LeaseStep, type Outcome, type RecordAfter } from "../src/stores/store.js";
 import { holderJsonOf, recordAfter } from "../src/stores/stored-shapes.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { foundKeys, type KeptState, type LeftState, putState, readClock, readServer, readState } from "./kept-state.js";
@@ -44,9 +43,9 @@ const STATE_COUNT_OF_ODD_SERVERS = 100;
 /** Each refusal costs a new connection there. */
 const STATE_COUNT_OF_REPLICA = 10;
 
-const WORDS_OF_REPORTS: ReadonlySet<ScriptWord> = new Set(["NOTLEASED", "NOTHOLDER"]);
+const WORDS_OF_REPORTS: ReadonlySet<RefusalCode> = new Set(["NOTLEASED", "NOTHOLDER"]);
 /** These servers have tests of their own. */
-const WORDS_OF_ODD_SERVERS: ReadonlySet<ScriptWord> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
+const WORDS_OF_ODD_SERVERS: ReadonlySet<RefusalCode> = new Set(["NOEPOCH", "REPLICA", "NODES"]);
 
 const BOUNDS: readonly Bounds[] = [DEFAULT_BOUNDS, { epsMs: 40, gapMs: 6_000, touchEveryMs: 100 }];
 
@@ -60,7 +59,7 @@ afterEach(async () => {
 /** A server to play on, with the steps of the Redis store for each set of bounds. */
 interface Table {
   readonly redis: Redis;
-  readonly server: FoundServer;
+  readonly server: ObservedServer;
   readonly keyPrefix: string;
   readonly steps: ReadonlyMap<Bounds, RedisSteps>;
   /** The coordinator's clock, and the server's as it was read last. */
@@ -74,7 +73,7 @@ type OneServer = RedisAddress & { readonly keyPrefix: string };
 
 async function tableAt(
   address: OneServer,
-  { admin = { ...address, ...TESTER_LOGIN }, asked = {} }: { admin?: OneServer; asked?: Partial<FoundServer> } = {},
+  { admin = { ...address, ...TESTER_LOGIN }, asked = {} }: { admin?: OneServer; asked?: Partial<ObservedServer> } = {},
 ): Promise<Table> {
   const redis = connected(admin);
   const clock = { nowMs: 0, serverMs: 0 };
@@ -142,7 +141,7 @@ async function answerOf(
 /** What the decision says of the same situation, and a name for it. */
 function decisionOn(
   { state, command, nowMs }: Play,
-  server: FoundServer,
+  server: ObservedServer,
   bounds: Bounds,
   before: LeftState,
   keys: NamespaceKeys,
@@ -155,7 +154,7 @@ function decisionOn(
   const { record, runCount } = written;
   const { nonce, step } = command;
   const after = recordAfter(record, nonce);
-  const fields = keptFields(record);
+  const fields = storedFields(record);
   mustBeReadable(fields);
   const check = { nonce, role: server.role, epoch: server.epoch, generation: after.generation };
   const aside = step === "recover" ? keysMovedAside(state, keys, nonce) : [];
@@ -226,7 +225,7 @@ describe("the scripts decide as the decisions do", () => {
     const table = await tableAt(address, { admin: { ...address, username, password } });
     await playAll(table, STATE_COUNT);
     if (STATE_COUNT < STATE_COUNT_OF_ALL) return;
-    const words = (Object.keys(SCRIPT_WORDS) as ScriptWord[]).filter(
+    const words = (Object.keys(REFUSAL_RULES) as RefusalCode[]).filter(
       (word) => !WORDS_OF_REPORTS.has(word) && !WORDS_OF_ODD_SERVERS.has(word),
     );
     expect(wordsIn(table.seen)).toEqual([...STEPS, ...words].sort());

@@ -2,12 +2,18 @@
  * A store in memory whose server, clock and past are set by hand: for what a guard does when a store forgets, is restarted,
  * answers for another, or is not alone. It decides as every store does; reports and the ledger are not its business.
  */
-import { decide } from "../src/guard/decisions.js";
-import type { FoundServer } from "../src/guard/found.js";
-import { type KeptFields, keptFields } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusal.js";
-import { notInitialised, refused } from "../src/refusals.js";
-import type { Finding, NamespaceRecord, Outcome, Retention, StepCommand, Store } from "../src/stores/store.js";
+import { type ObservedServer } from "../src/guard/checks.js";
+import { decide } from "../src/guard/decide.js";
+import { type StoredFields, storedFields } from "../src/guard/record.js";
+import { isRefusal, notInitialised, refused } from "../src/guard/refusals.js";
+import {
+  type Finding,
+  type NamespaceRecord,
+  type Outcome,
+  type Retention,
+  type StepCommand,
+  type Store,
+} from "../src/stores/store.js";
 import { namespaceRecordIn, recordAfter } from "../src/stores/stored-shapes.js";
 import { SHORT_BOUNDS } from "./commands-for-test.js";
 
@@ -26,7 +32,7 @@ export class Clock {
 export class SettableStore implements Store {
   readonly kind = "settable";
   isExclusive = false;
-  readonly server: Omit<FoundServer, "timeMs"> & { epoch: string } = {
+  readonly server: Omit<ObservedServer, "timeMs"> & { epoch: string } = {
     role: "master",
     epoch: "first:life:0",
     connectedReplicas: 0,
@@ -38,7 +44,7 @@ export class SettableStore implements Store {
   alter: (outcome: Outcome, command: StepCommand) => Outcome = (outcome) => outcome;
   /** Before each step. */
   before: (command: StepCommand) => unknown = () => {};
-  #records = new Map<string, KeptFields>();
+  #records = new Map<string, StoredFields>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -58,7 +64,7 @@ export class SettableStore implements Store {
     const server = { ...this.server, timeMs };
     const written = decide({ namespace, keys, server, nowMs: timeMs, bounds: SHORT_BOUNDS }, command);
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
-    this.#records.set(namespace, keptFields(written.record));
+    this.#records.set(namespace, storedFields(written.record));
     const after = recordAfter(written.record, command.nonce);
     const { role, epoch } = this.server;
     const check = { nonce: command.nonce, role, epoch, generation: after.generation };
@@ -76,11 +82,11 @@ export class SettableStore implements Store {
   }
 
   /** As it is now, for `restore`. */
-  backup(): ReadonlyMap<string, KeptFields> {
+  backup(): ReadonlyMap<string, StoredFields> {
     return new Map(this.#records);
   }
 
-  restore(backup: ReadonlyMap<string, KeptFields>): void {
+  restore(backup: ReadonlyMap<string, StoredFields>): void {
     this.#records = new Map(backup);
   }
 

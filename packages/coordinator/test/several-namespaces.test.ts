@@ -14,9 +14,9 @@ import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { unlessLate } from "../../../test/unless-late.js";
 import { Coordinator } from "../src/coordinator.js";
 import type { Bounds } from "../src/guard/bounds.js";
-import { type FoundFields, keptFields, RECORD_FIELDS, readRecord } from "../src/guard/record.js";
-import { isRefusal } from "../src/guard/refusal.js";
-import { openWitness, rememberedNamespaces } from "../src/guard/witness-folder.js";
+import { checkpointedNamespaces, openCheckpointFile } from "../src/guard/checkpoint-file.js";
+import { type ObservedFields, RECORD_FIELDS, readRecord, storedFields } from "../src/guard/record.js";
+import { isRefusal } from "../src/guard/refusals.js";
 import { createServer } from "../src/http/server.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { openStore } from "../src/stores/open-store.js";
@@ -37,8 +37,8 @@ interface Place {
   readonly url: string;
   readonly operatorUrl: string;
   /** Past every rule; of an embedded store only while it is closed. */
-  read(): Promise<FoundFields>;
-  write(fields: FoundFields): Promise<void>;
+  read(): Promise<ObservedFields>;
+  write(fields: ObservedFields): Promise<void>;
 }
 
 async function redisPlace(): Promise<Place> {
@@ -102,10 +102,10 @@ function started(store: Store, { bounds, url }: Place, folder: string) {
     name: "test",
     bounds,
     log,
-    witnessOf: (namespace) => openWitness({ folder, place, namespace }),
-    remembered: rememberedNamespaces(folder, place),
+    checkpointFileOf: (namespace) => openCheckpointFile({ folder, place, namespace }),
+    checkpointedNamespaces: checkpointedNamespaces(folder, place),
   });
-  onTestFinished(() => coordinator.stopTouching());
+  onTestFinished(() => coordinator.stopHeartbeat());
   return { coordinator, events };
 }
 
@@ -121,26 +121,34 @@ async function shownBy(coordinator: Coordinator) {
 
 /** As `callnumber recover --namespace lists --apply` does. */
 async function recover(store: Store, { bounds, url }: Place, folder: string): Promise<void> {
-  const witness = openWitness({ folder, place: placeOf(parseStoreUrl(url)), namespace: BAD });
+  const checkpointFile = openCheckpointFile({ folder, place: placeOf(parseStoreUrl(url)), namespace: BAD });
   const pause = async (pauseMs: number) => void (await delay(pauseMs));
-  const options = { store, namespace: BAD, witness, storeId: undefined, floors: [], nodeCount: undefined, pause };
+  const options = {
+    store,
+    namespace: BAD,
+    checkpointFile,
+    storeId: undefined,
+    floors: [],
+    nodeCount: undefined,
+    pause,
+  };
   const asked = { ...options, isClockChecked: false, bounds, watchMs: store.isExclusive ? 0 : WATCH_MS };
   try {
     await unlessLate(async () => void (await recoverNamespace(asked, await planRecovery(asked))));
   } finally {
-    witness.close();
+    checkpointFile.close();
   }
 }
 
 /** The record of another store, with a checksum that is right. */
-function foreign(fields: FoundFields): FoundFields {
+function foreign(fields: ObservedFields): ObservedFields {
   const record = readRecord(fields, BAD);
   if (isRefusal(record)) throw new Error(`not a record: ${record.word}`);
   const [, ...rest] = record.storeId.split("-");
-  return keptFields({ ...record, storeId: ["00000000", ...rest].join("-") });
+  return storedFields({ ...record, storeId: ["00000000", ...rest].join("-") });
 }
 
-const DAMAGES: [string, string, (fields: FoundFields) => FoundFields][] = [
+const DAMAGES: [string, string, (fields: ObservedFields) => ObservedFields][] = [
   ["corrupted", "store_corrupt", (fields) => ({ ...fields, k: "0".repeat(40) })],
   ["lost", "store_emptied", () => ({})],
   ["another store's", "store_replaced", foreign],
@@ -158,21 +166,21 @@ describe.each<[string, () => Promise<Place>]>([
       let store = await opened(place);
       for (const namespace of [HEALTHY, BAD]) await initBackdated(store, namespace);
       const first = started(store, place, folder);
-      first.coordinator.startTouching();
+      first.coordinator.startHeartbeat();
       const before = startCrowd([first.coordinator], [HEALTHY, BAD]);
       await before.untilLeased();
       await before.stop();
-      await first.coordinator.stopTouching();
+      await first.coordinator.stopHeartbeat();
       await store.close();
 
       const right = await place.read();
       await place.write(damage(right));
       store = await opened(place);
       let { coordinator, events } = started(store, place, folder);
-      const { namespaces, unavailable } = await coordinator.mustBeReady();
+      const { namespaces, unavailable } = await coordinator.assertReady();
       expect(namespaces).toEqual([HEALTHY]);
       expect(unavailable).toEqual([{ namespace: BAD, error: expect.objectContaining({ code }) }]);
-      coordinator.startTouching();
+      coordinator.startHeartbeat();
       let crowd = startCrowd([coordinator], [HEALTHY, BAD]);
       await crowd.untilRefused(BAD, code);
       await crowd.untilLeased([HEALTHY]);
@@ -192,7 +200,7 @@ describe.each<[string, () => Promise<Place>]>([
       if (store.isExclusive) {
         await crowd.stop();
         leases.push(...crowd.leases);
-        await coordinator.stopTouching();
+        await coordinator.stopHeartbeat();
         await store.close();
       }
       if (code === "store_replaced") await place.write(right);
@@ -204,12 +212,12 @@ describe.each<[string, () => Promise<Place>]>([
       if (store.isExclusive) {
         store = await opened(place);
         ({ coordinator, events } = started(store, place, folder));
-        coordinator.startTouching();
+        coordinator.startHeartbeat();
         crowd = startCrowd([coordinator], [HEALTHY, BAD]);
       }
       await crowd.untilLeased();
       await crowd.stop();
-      expect((await coordinator.mustBeReady()).namespaces).toEqual(expect.arrayContaining([HEALTHY, BAD]));
+      expect((await coordinator.assertReady()).namespaces).toEqual(expect.arrayContaining([HEALTHY, BAD]));
       expect(crowd.refusalsOf(HEALTHY)).toEqual({});
       leases.push(...crowd.leases);
       expectNoRunTwice(leases);
@@ -227,5 +235,5 @@ test("no coordinator starts when no namespace leases", async () => {
   await place.write({ ...(await place.read()), k: "0".repeat(40) });
   store = await opened(place);
   const { coordinator } = started(store, place, folder);
-  await expect(coordinator.mustBeReady()).rejects.toMatchObject({ code: "store_corrupt" });
+  await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_corrupt" });
 });

@@ -3,18 +3,18 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/adopt.js";
-import { type GuardRecord, keptFields, PHASES } from "../src/guard/record.js";
+import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const EPS_MS = 2_000;
 const storeId = storeIdFrom(5);
-const record: GuardRecord = {
+const record: NamespaceState = {
   namespace: "main",
   storeId,
   id: parseStoreId(storeId) as StoreIdFields,
   version: 1,
-  mark: 700,
+  highWaterMark: 700,
   changedAtMs: 1_790_000_000_000,
   epoch: `${randomUUID()}:embedded:0`,
   generation: 12,
@@ -24,7 +24,7 @@ const record: GuardRecord = {
   seal: "-",
 };
 const present: Present = { bootId: "boot-1", clockOffsetMs: 1_789_000_000_000 };
-const mark = restartMarkOf(record, keptFields(record).k, present);
+const mark = restartMarkOf(record, storedFields(record).k, present);
 
 describe("a restart", () => {
   test("is unbroken when the mark says of the record all that it says of itself", () => {
@@ -46,9 +46,9 @@ describe("a restart", () => {
     expect(restartOf(mark, record, { ...present, ...changed }, EPS_MS)).toBe(restart);
   });
 
-  test.each<[string, Partial<GuardRecord>]>([
-    ["an older mark", { mark: 699 }],
-    ["a later mark", { mark: 701 }],
+  test.each<[string, Partial<NamespaceState>]>([
+    ["an older mark", { highWaterMark: 699 }],
+    ["a later mark", { highWaterMark: 701 }],
     ["another version", { version: 0 }],
     ["another generation", { generation: 11 }],
     ["another store id", { storeId: storeIdFrom(5) }],
@@ -66,7 +66,7 @@ describe("a restart", () => {
     ["sealed", PHASES.sealed],
   ])("of a record that is %s is one, however well the mark agrees", (_, phase) => {
     const closed = { ...record, phase };
-    expect(restartOf(restartMarkOf(closed, keptFields(closed).k, present), closed, present, EPS_MS)).toBe("not_open");
+    expect(restartOf(restartMarkOf(closed, storedFields(closed).k, present), closed, present, EPS_MS)).toBe("not_open");
   });
 
   test.each(["storeId", "namespace", "version", "mark", "generation", "checksum"] as const)(

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
-import { NO_WITNESS } from "../src/guard/witness.js";
+import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { planRecovery, recoverNamespace } from "../src/operator/recover.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { isSameFile, steadyBirthNs } from "../src/stores/sqlite/file-identity.js";
@@ -119,7 +119,7 @@ describe("recover, when the original is gone", () => {
     const asked = {
       store,
       namespace: NAMESPACE,
-      witness: NO_WITNESS,
+      checkpointFile: NO_CHECKPOINT_FILE,
       storeId: undefined,
       floors: [],
       nodeCount: undefined,

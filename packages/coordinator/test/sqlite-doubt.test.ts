@@ -10,7 +10,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { DEFAULT_BOUNDS } from "../src/guard/bounds.js";
-import { openWitness } from "../src/guard/witness-folder.js";
+import { openCheckpointFile } from "../src/guard/checkpoint-file.js";
 import { offsetBetween, thisMachine } from "../src/stores/sqlite/machine.js";
 import { SqliteStore } from "../src/stores/sqlite/store.js";
 import { NAMESPACE, SMALL_BOUNDS } from "./commands-for-test.js";
@@ -157,15 +157,19 @@ describe("a silence", () => {
   async function leaseAt(nowMs: number, witnessFolder: string | undefined, create = false): Promise<number> {
     const now = () => nowMs;
     const store = new SqliteStore({ path: place.path, create, now, machine: place.machine });
-    const witnessOf = (namespace: string) =>
-      openWitness({ folder: witnessFolder as string, place: { group: "sqlite", addresses: [place.path] }, namespace });
-    const remembering = witnessFolder === undefined ? {} : { witnessOf };
+    const checkpointFileOf = (namespace: string) =>
+      openCheckpointFile({
+        folder: witnessFolder as string,
+        place: { group: "sqlite", addresses: [place.path] },
+        namespace,
+      });
+    const remembering = witnessFolder === undefined ? {} : { checkpointFileOf };
     const coordinator = new Coordinator({ store, name: "test", now, bounds: DEFAULT_BOUNDS, ...remembering });
     try {
       if (create) await coordinator.initNamespace(NAMESPACE);
       return (await coordinator.lease(NAMESPACE, { ...leaseRequest(), sentAtMs: nowMs })).firstRun;
     } finally {
-      await coordinator.stopTouching();
+      await coordinator.stopHeartbeat();
       await store.close();
     }
   }

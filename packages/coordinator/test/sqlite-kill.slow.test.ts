@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, test } from "vitest";
-import { lineAt } from "../src/guard/line.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { copyFiles, type Life, live, type MadeStore, markerOf, markOnDisk, newStore } from "./embedded-place.js";
@@ -16,7 +16,7 @@ const KILLS = 64;
 /** After so many lives there is little left to find with one file. */
 const LIVES_OF_A_STORE = 16;
 
-const lineNow = ({ storeId }: MadeStore) => lineAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
+const lineNow = ({ storeId }: MadeStore) => ceilingAt(parseStoreId(storeId) as StoreIdFields, 0, Date.now());
 
 describe("kill -9", () => {
   test(`${KILLS} times at a random moment: no run is leased twice, and each life begins densely or jumps`, async () => {

@@ -6,7 +6,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { realPathOf } from "../src/real-path.js";
+import { realPathOf } from "../src/platform/real-path.js";
 import { backupSqliteFile } from "../src/stores/sqlite/backup.js";
 import { faultOfOwner } from "../src/stores/sqlite/file-checks.js";
 import { newPlace, type Place } from "./embedded-place.js";

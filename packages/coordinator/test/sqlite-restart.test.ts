@@ -7,7 +7,7 @@ import { copyFile, open, readdir, rename, rm, truncate } from "node:fs/promises"
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
-import { lineAt } from "../src/guard/line.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import {
@@ -70,7 +70,7 @@ function expectDense({ before, after, start }: Lived): void {
 /** Onto the line as it stood when the first life had ended, or higher: past all that could have been leased until then. */
 function expectJump({ before, after, start }: Lived, { storeId }: MadeStore, sinceMs: number): void {
   expect(after[0], "a run was leased twice").toBeGreaterThan(Math.max(...before));
-  expect(after[0]).toBeGreaterThan(lineAt(parseStoreId(storeId) as StoreIdFields, 0, sinceMs));
+  expect(after[0]).toBeGreaterThan(ceilingAt(parseStoreId(storeId) as StoreIdFields, 0, sinceMs));
   expect(start).not.toBe("unbroken");
 }
 

@@ -1,7 +1,7 @@
 /** What a status has of the record and of the newest lease. */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { expect, test } from "vitest";
-import { statusOf } from "../src/status.js";
+import { statusOf } from "../src/status/status.js";
 import { leaseOf, NOW_MS, recordOf } from "./ledger-for-capacity.js";
 
 test("the status counts skipped runs as used, and has the time of the newest lease, not of the last touch", () => {

@@ -8,9 +8,9 @@ import { RUN_COUNT, RUN_MAX, VERSION_COUNT } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS } from "../src/guard/bounds.js";
-import { lineAt } from "../src/guard/line.js";
-import { MOVED_SEAL } from "../src/guard/moved-seal.js";
+import { ceilingAt } from "../src/guard/ceiling.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
+import { MOVED_SEAL } from "../src/guard/seals.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import type { StepCommand, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -388,5 +388,5 @@ async function stateOf(store: Store): Promise<unknown> {
 function lineOf(storeId: string): (timeMs: number) => number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`${storeId} is no store id`);
-  return (timeMs) => lineAt(id, 0, timeMs);
+  return (timeMs) => ceilingAt(id, 0, timeMs);
 }

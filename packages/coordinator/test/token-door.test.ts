@@ -5,8 +5,8 @@ import type { FastifyRequest } from "fastify";
 import { describe, expect, test } from "vitest";
 import { anyCharacter } from "../../../test/any-character.js";
 import { PERMISSIONS_OF } from "../src/http/auth.js";
-import { TokenDoor, bearerTokenIn } from "../src/tokens/token-door.js";
-import { TOKEN_PATTERN, type TokenSettings, digestOf, makeToken, newToken, tokenIdOf } from "../src/tokens/token.js";
+import { digestOf, makeToken, newToken, TOKEN_PATTERN, type TokenSettings, tokenIdOf } from "../src/tokens/token.js";
+import { bearerTokenIn, TokenDoor } from "../src/tokens/token-door.js";
 
 const LEASE: TokenSettings = { role: "lease", namespaces: ["main"] };
 const made = (wishes: Partial<TokenSettings> = {}) => makeToken({ ...LEASE, ...wishes }, new Set(), 1);

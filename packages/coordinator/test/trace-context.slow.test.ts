@@ -1,12 +1,12 @@
 /** W3C trace context: what a caller sends stands on every log line of its request, and on no other. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
-import { EventHub } from "../src/events.js";
+import { EventHub } from "../src/events/events.js";
+import { KEPT_MS, traceContextOf, withinTrace, withTraceFields } from "../src/events/trace-context.js";
 import { createServer, type Server } from "../src/http/server.js";
 import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { type Outcome, type StepCommand } from "../src/stores/store.js";
-import { KEPT_MS, traceContextOf, withinTrace, withTraceFields } from "../src/trace-context.js";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { folderForTest } from "../../../test/processes/command.js";
-import { lastLedgerIdOf } from "../src/lease-identity.js";
+import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { LEDGER_TRIM_LEASES_MAX } from "../src/stores/store.js";
 import { NAMESPACE, reportCommand, SHORT_BOUNDS } from "./commands-for-test.js";
 import { embeddedPlace, type MakePlace, type Place, redisPlace } from "./places-for-move.js";

@@ -5,8 +5,7 @@
  */
 import { readdirSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { LedgerFiles } from "../dist/retention/ledger-files.js";
-import { LedgerTrimmer } from "../dist/retention/ledger-trimmer.js";
+import { LedgerFiles, LedgerTrimmer } from "../dist/retention/ledger-trimmer.js";
 import { RedisStore } from "../dist/stores/redis/store.js";
 import { SqliteStore } from "../dist/stores/sqlite/store.js";
 import { parseStoreUrl } from "../dist/stores/store-url.js";

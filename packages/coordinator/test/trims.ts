@@ -3,9 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { expect } from "vitest";
-import { LedgerFiles } from "../src/retention/ledger-files.js";
-import { LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
-import type { Store } from "../src/stores/store.js";
+import { LedgerFiles, LedgerTrimmer, type LedgerTrimmerOptions } from "../src/retention/ledger-trimmer.js";
+import { type Store } from "../src/stores/store.js";
 import { NAMESPACE } from "./commands-for-test.js";
 
 export const DAY_MS = 24 * 3_600_000;

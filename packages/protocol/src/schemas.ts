@@ -216,7 +216,7 @@ export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
 /** Query of the call number route. */
 export const inspectQuerySchema = z.strictObject({
   /** Whether to include the leases of the same process before and after, which reads up to 2,000 entries of the ledger. */
-  neighbours: z.enum(["yes", "no"]).default("yes"),
+  neighbours: z.enum(["yes", "no"]).default("no"),
 });
 
 /** What a mistyped text may have been: another number that can exist, of a run that is leased. Guesses, the likeliest first. */

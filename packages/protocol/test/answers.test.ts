@@ -235,8 +235,8 @@ describe("queries", () => {
   });
 
   test("have defaults, and know no other words", () => {
-    expect(inspectQuerySchema.parse({})).toEqual({ neighbours: "yes" });
-    expect(inspectQuerySchema.parse({ neighbours: "no" })).toEqual({ neighbours: "no" });
+    expect(inspectQuerySchema.parse({})).toEqual({ neighbours: "no" });
+    expect(inspectQuerySchema.parse({ neighbours: "yes" })).toEqual({ neighbours: "yes" });
     expect(inspectQuerySchema.safeParse({ neighbours: "" }).success).toBe(false);
     expect(exportQuerySchema.parse({})).toEqual({ format: "ndjson" });
     for (const format of EXPORT_FORMATS) expect(exportQuerySchema.parse({ format })).toEqual({ format });

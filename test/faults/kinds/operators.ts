@@ -11,7 +11,7 @@ import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
 import { redisFault } from "../redis-fault.js";
 import type { Address, RedisWorld } from "../redis-world.js";
-import { mustRefuse, recover, refusalOf, witnessOf } from "../verbs.js";
+import { checkpointFileOf, mustRefuse, recover, refusalOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 
 /** In each store, while both lease. */
@@ -166,7 +166,7 @@ async function bothLease(world: RedisWorld, target: Address, { storeId }: Moved)
 /** `init` as the verb does it. */
 async function init(world: RedisWorld, hasWitness: boolean): Promise<void> {
   await world.onStore(async (store) => {
-    const remembering = hasWitness ? { witnessOf: () => witnessOf(world) } : {};
+    const remembering = hasWitness ? { checkpointFileOf: () => checkpointFileOf(world) } : {};
     const coordinator = new Coordinator({ store, name: "init", bounds: BOUNDS, ...remembering });
     await coordinator.initNamespace(NAMESPACE, { rate: 16 });
   });
@@ -177,9 +177,9 @@ async function move(world: RedisWorld, to: Address): Promise<Moved> {
   const place = world.storeUrlAt(to);
   return await world.onStore((store) =>
     world.onStore(async (target) => {
-      const [witness, targetWitness] = [witnessOf(world), witnessOf(world, place)];
-      const common = { store, namespace: NAMESPACE, witness, bounds: BOUNDS, nodeCount: 1 };
-      return await moveNamespace({ ...common, target: { store: target, place, witness: targetWitness } });
+      const [checkpointFile, targetWitness] = [checkpointFileOf(world), checkpointFileOf(world, place)];
+      const common = { store, namespace: NAMESPACE, checkpointFile, bounds: BOUNDS, nodeCount: 1 };
+      return await moveNamespace({ ...common, target: { store: target, place, checkpointFile: targetWitness } });
     }, to),
   );
 }

@@ -5,9 +5,9 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
-import { lineAt } from "../../../packages/coordinator/src/guard/line.js";
-import { type GuardRecord, keptFields, readRecord } from "../../../packages/coordinator/src/guard/record.js";
-import { isRefusal } from "../../../packages/coordinator/src/guard/refusal.js";
+import { ceilingAt } from "../../../packages/coordinator/src/guard/ceiling.js";
+import { type NamespaceState, readRecord, storedFields } from "../../../packages/coordinator/src/guard/record.js";
+import { isRefusal } from "../../../packages/coordinator/src/guard/refusals.js";
 import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/store-id.js";
 import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
@@ -214,7 +214,7 @@ export const OTHER_HANDS: readonly Fault[] = [
 async function withOtherNamespace(world: RedisWorld, act: (untilLeased: () => Promise<void>) => Promise<void>) {
   const namespace = `other-${Date.now()}`;
   const id = parseStoreId(await world.onStore((store) => initBackdated(store, namespace))) as StoreIdFields;
-  const received = new Received((_, version, timeMs) => lineAt(id, version, timeMs + BOUNDS.epsMs));
+  const received = new Received((_, version, timeMs) => ceilingAt(id, version, timeMs + BOUNDS.epsMs));
   const codes = new Map<string, number>();
   const coordinators = () => world.coordinators.map(({ url }) => url);
   const options = { namespace, coordinators, wanders: true, pauseMs: 5, received, codes, runCount: 1 };
@@ -246,11 +246,11 @@ async function withoutLoss(
 }
 
 /** Writes the record as no step would, but with a good checksum: what an old copy of it may look like. */
-async function writeRecord(world: RedisWorld, change: (record: GuardRecord) => GuardRecord): Promise<void> {
+async function writeRecord(world: RedisWorld, change: (record: NamespaceState) => NamespaceState): Promise<void> {
   await world.on(world.server, async (redis) => {
     const record = readRecord(await redis.hgetall(world.key("record")), NAMESPACE);
     if (isRefusal(record)) throw new Error(`the record is ${record.word}`);
-    await redis.hset(world.key("record"), keptFields(change(record)));
+    await redis.hset(world.key("record"), storedFields(change(record)));
   });
 }
 

@@ -1,5 +1,5 @@
 /** What happens to the keys inside a running server: emptied, put back from earlier, edited by hand. No epoch changes with these. */
-import { type FoundFields, RUN_MAX } from "../product.js";
+import { type ObservedFields, RUN_MAX } from "../product.js";
 import { NOTHING, type Server } from "../server.js";
 import type { World } from "../world.js";
 import type { Choices, Kind } from "./kind.js";
@@ -72,7 +72,7 @@ export const RECORD_FAULTS = {
 } satisfies Record<string, Kind>;
 
 /** What somebody may write who wants it to go on, or mistypes. */
-function edited(world: World, server: Server, record: FoundFields, choices: Choices): readonly [string, string] {
+function edited(world: World, server: Server, record: ObservedFields, choices: Choices): readonly [string, string] {
   const mark = Number(record["c"]);
   return choices.one([
     ["ep", server.epoch],

@@ -45,7 +45,7 @@ export const ADVANCE_EARLY: Variant = {
     const touched = decide(situation, { ...command, step: "touch" });
     if (isRefusal(touched)) return decision;
     const { record } = touched;
-    const next = { version: record.version + 1, mark: 0, generation: record.generation + 1 };
+    const next = { version: record.version + 1, highWaterMark: 0, generation: record.generation + 1 };
     return { record: { ...record, ...next }, runCount: 0 };
   },
 };

@@ -21,6 +21,6 @@ export const AGE_TIMES_RATE: Variant = {
     const before = Number(situation.keys.fields["c"]);
     const ageMs = record.changedAtMs - Number(situation.keys.fields["t"]) + 2 * situation.bounds.epsMs;
     const jump = BURST_RUNS + Math.ceil((ageMs * record.id.rate) / 1000);
-    return { ...decision, record: { ...record, mark: Math.max(before, command.floor) + jump } };
+    return { ...decision, record: { ...record, highWaterMark: Math.max(before, command.floor) + jump } };
   },
 };

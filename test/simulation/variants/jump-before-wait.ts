@@ -1,5 +1,5 @@
 /** What the simulation must catch: the counter jumps with the claim, and not after the quorum has the claim. */
-import { type ConfirmStep, decide, isRefusal, keptFields, PHASES, readRecord, type Situation } from "../product.js";
+import { type ConfirmStep, decide, isRefusal, PHASES, readRecord, type StepContext, storedFields } from "../product.js";
 import type { Variant } from "./variant.js";
 
 /**
@@ -27,7 +27,7 @@ export const JUMP_BEFORE_WAIT: Variant = {
     if (command.step !== "claim" || isRefusal(claimed)) return claimed;
     const { storeId, nonce, isSilenceAccepted } = command;
     const { generation } = claimed.record;
-    const keys = { ...situation.keys, fields: keptFields(claimed.record) };
+    const keys = { ...situation.keys, fields: storedFields(claimed.record) };
     const confirm = { step: "confirm", storeId, nonce, isSilenceAccepted, generation, floor: 0 } as const;
     return decide({ ...situation, keys }, confirm);
   },
@@ -37,7 +37,7 @@ function withoutSyncs(epoch: string): string {
   return epoch.split(":").slice(0, 2).join(":");
 }
 
-function nothingLeftToDo({ keys, namespace, server }: Situation, { generation }: ConfirmStep) {
+function nothingLeftToDo({ keys, namespace, server }: StepContext, { generation }: ConfirmStep) {
   const record = readRecord(keys.fields, namespace);
   if (isRefusal(record) || record.phase !== PHASES.open) return undefined;
   return record.generation === generation && record.epoch === server.epoch ? { record, runCount: 0 } : undefined;

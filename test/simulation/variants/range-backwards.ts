@@ -13,6 +13,6 @@ export const RANGE_BACKWARDS: Variant = {
   decide(situation, command) {
     const decision = decide(situation, command);
     if (command.step !== "lease" || isRefusal(decision)) return decision;
-    return { ...decision, runCount: Math.min(command.runCount, decision.record.mark) };
+    return { ...decision, runCount: Math.min(command.runCount, decision.record.highWaterMark) };
   },
 };

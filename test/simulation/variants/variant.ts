@@ -3,10 +3,10 @@
  * inside the simulated server; everything else is the product's own code.
  */
 import type { Focus } from "../history.js";
-import type { Refusal, Situation, StepCommand, Store, Written } from "../product.js";
+import type { Refusal, StepCommand, StepContext, Store, Written } from "../product.js";
 import type { PromiseName } from "../tally.js";
 
-type Decide = (situation: Situation, command: StepCommand) => Written | Refusal;
+type Decide = (situation: StepContext, command: StepCommand) => Written | Refusal;
 
 export interface Variant {
   readonly name: string;

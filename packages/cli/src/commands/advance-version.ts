@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import {
   type AdvancePlan,
   advanceVersion,
-  DAMAGED,
+  CORRUPT,
   describeStore,
   PHASES,
   planAdvance,
@@ -59,11 +59,11 @@ export function advanceVersionCommand(): Command {
 async function advance(options: Options, command: Command): Promise<void> {
   const { namespace, to, json } = options;
   const { address, store, checkpoints } = await openExistingStore(options, "its version never does");
-  const witness = checkpoints.witnessOf(namespace);
+  const checkpointFile = checkpoints.checkpointFileOf(namespace);
   const request = {
     store,
     namespace,
-    witness,
+    checkpointFile,
     isBeforeItsEnd: options.beforeItsEnd ?? false,
     isClockChecked: options.clockIsRight ?? false,
   };
@@ -93,12 +93,12 @@ async function advance(options: Options, command: Command): Promise<void> {
     if (json) printJson({ namespace, version: after.version, generation: after.generation, changed: true });
     else print(formatDone(namespace, after.version, phase === PHASES.claimed));
   } finally {
-    witness.close();
+    checkpointFile.close();
     await store.close();
   }
 }
 
-function formatPlan({ namespace, storeId, found, witnessed, isInDoubt, ...plan }: AdvancePlan, store: string): string {
+function formatPlan({ namespace, storeId, found, checkpoint, isInDoubt, ...plan }: AdvancePlan, store: string): string {
   const { version, highWaterMark, generation, changedAtMs } = found;
   const next = version + 1;
   const usedPercent = (plan.usedShare * 100).toFixed(3);
@@ -109,7 +109,7 @@ function formatPlan({ namespace, storeId, found, witnessed, isInDoubt, ...plan }
     `  version            ${version}, of which ${usedPercent} % are used`,
     `  the record         mark ${formatCount(highWaterMark)}, generation ${generation}, written ${formatTime(changedAtMs)}`,
     `  the clock line     reached the last run of version ${version} at ${formatTime(plan.lineEndsAtMs)}`,
-    ...(witnessed === DAMAGED ? ["  the witness        can't be read any more: the store is doubted"] : []),
+    ...(checkpoint === CORRUPT ? ["  the witness        can't be read any more: the store is doubted"] : []),
     "advancing means",
     `  version ${version}          is never leased from again: ${givenUp}, are given up.`,
     "                     Importers that hold runs of it use them up. Numbers made so far stay as they are",

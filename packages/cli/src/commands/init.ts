@@ -83,7 +83,11 @@ async function init(options: Options, command: Command): Promise<void> {
     },
   });
   try {
-    const coordinator = new Coordinator({ store, name: command.name(), witnessOf: checkpoints.witnessOf });
+    const coordinator = new Coordinator({
+      store,
+      name: command.name(),
+      checkpointFileOf: checkpoints.checkpointFileOf,
+    });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
     if (Object.keys(labels).length > 0) await store.describeNamespace(namespace, labels);
     // The key of the lease proofs is secret.

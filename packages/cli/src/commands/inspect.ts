@@ -15,6 +15,7 @@ import { RequestError, requestJson } from "../requests.js";
 interface Options extends CoordinatorOptions {
   readonly namespace: string;
   readonly json?: boolean;
+  readonly neighbors?: boolean;
 }
 
 /** Requests in flight for standard input. A coordinator allows a client four times as many, so that the token can read meanwhile. */
@@ -28,25 +29,31 @@ export function inspectCommand(): Command {
         "message it says what it may have been meant for. The exit code is 1 when one of them can't be in an archive.",
     )
     .argument("<callnumber...>", "call numbers or URLs, or - to read them from standard input, one a line")
+    .option("--neighbors", "Show the leases that the same process got before and after")
     .addHelpText(
       "after",
       "\nExamples:\n  $ callnumber inspect 2VznWE2i\n  $ callnumber inspect https://lists.example.org/message/2VznWE2i\n" +
         "  $ callnumber inspect --json - < numbers.txt     one line of JSON for each",
     )
-    .action(async (texts: readonly string[], { json = false, ...place }: Options) => {
+    .action(async (texts: readonly string[], { json = false, neighbors = false, ...place }: Options) => {
       const isBatch = texts.length === 1 && texts[0] === "-";
-      const allCanExist = isBatch ? await inspectInput(place, json) : await inspectEach(place, texts, json);
+      const allCanExist = isBatch ? await inspectInput(place, json) : await inspectEach(place, texts, json, neighbors);
       if (!allCanExist) running().exitCode = 1;
     });
   return addOptions(command, [...coordinatorOptions(), namespaceOption()]);
 }
 
-type Place = Omit<Options, "json">;
+type Place = Omit<Options, "json" | "neighbors">;
 
 /** Resolves to whether all of them can exist. */
-async function inspectEach(place: Place, texts: readonly string[], asJson: boolean): Promise<boolean> {
+async function inspectEach(
+  place: Place,
+  texts: readonly string[],
+  asJson: boolean,
+  withNeighbours: boolean,
+): Promise<boolean> {
   const answers: InspectAnswer[] = [];
-  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbours: true }));
+  for (const text of texts) answers.push(await inspectText(place, text, { withNeighbours }));
   if (asJson) printJson(answers);
   else for (const answer of answers) print(formatInspection(answer));
   return answers.every(canExist);
@@ -95,7 +102,7 @@ async function inspectText(
   const { namespace } = place;
   const callNumber = callNumberIn(text) ?? text;
   const request = () => {
-    const query = withNeighbours ? "" : "?neighbours=no";
+    const query = withNeighbours ? "?neighbours=yes" : "";
     return requestJson(place, pathOf("callNumber", { namespace, callNumber }) + query, inspectAnswerSchema);
   };
   const problem = problemOf(callNumber);

@@ -145,13 +145,13 @@ async function withMove<T>(
   namespace: string,
   act: (move: Parameters<typeof moveNamespace>[0]) => Promise<T>,
 ): Promise<T> {
-  const witness = checkpointsOf(from, witnessFolder).witnessOf(namespace);
-  const targetWitness = checkpointsOf(to, witnessFolder).witnessOf(namespace);
+  const checkpointFile = checkpointsOf(from, witnessFolder).checkpointFileOf(namespace);
+  const targetWitness = checkpointsOf(to, witnessFolder).checkpointFileOf(namespace);
   try {
-    const newPlace = { store: target, place: placeOf(to), witness: targetWitness };
-    return await act({ store: source, namespace, witness, target: newPlace, nodeCount: nodes });
+    const newPlace = { store: target, place: placeOf(to), checkpointFile: targetWitness };
+    return await act({ store: source, namespace, checkpointFile, target: newPlace, nodeCount: nodes });
   } finally {
-    witness.close();
+    checkpointFile.close();
     targetWitness.close();
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   checkpointsOf,
   describeStore,
-  NO_WITNESS,
+  NO_CHECKPOINT_FILE,
   openStore,
   planRecovery,
   type RecoverPlan,
@@ -84,12 +84,12 @@ async function recover(options: Options, command: Command): Promise<void> {
   if (numbers !== undefined) printProgress("Reading the call numbers …");
   const list = numbers === undefined ? undefined : await readCallNumberList(numbers);
   const { store, isMissing } = await openedOrEmpty(address);
-  const witness = checkpointsOf(address, witnessFolder).witnessOf(namespace);
+  const checkpointFile = checkpointsOf(address, witnessFolder).checkpointFileOf(namespace);
   let created: Store | undefined;
   const request = {
     store,
     namespace,
-    witness,
+    checkpointFile,
     storeId,
     floors: [
       ...(floor === undefined ? [] : [{ from: "--floor", ledgerId: floor }]),
@@ -109,7 +109,7 @@ async function recover(options: Options, command: Command): Promise<void> {
     if (!apply) return printPlan(plan, address, list, json);
     if (isMissing) {
       // Fails here, before an empty store is created.
-      await recoverNamespace({ ...request, witness: NO_WITNESS }, plan);
+      await recoverNamespace({ ...request, checkpointFile: NO_CHECKPOINT_FILE }, plan);
       created = (await openStore(address, { create: true })).store;
     }
     const { after, movedAside = [] } = await recoverNamespace({ ...request, store: created ?? store }, plan);
@@ -123,7 +123,7 @@ async function recover(options: Options, command: Command): Promise<void> {
         `${seconds(plan.nextRunInMs)} s later.`,
     );
   } finally {
-    witness.close();
+    checkpointFile.close();
     await store.close();
     await created?.close();
   }
@@ -166,14 +166,14 @@ const HEALTHY = [
 
 /** Without a target that can't be set: the error gives the reason. */
 function formatPlan(plan: RecoverPlan, store: string, list: CallNumberList | undefined): string {
-  const { namespace, storeId, witnessed, floors } = plan;
+  const { namespace, storeId, checkpoint, floors } = plan;
   return [
     `namespace ${namespace} of ${store}, store id ${storeId}`,
     "found",
     `  the record         ${formatRecord(plan)}`,
-    witnessed === undefined
+    checkpoint === undefined
       ? "  the witness        nothing is remembered on this machine"
-      : `  the witness        run ${formatRun(witnessed.ledgerId)}, generation ${witnessed.generation}`,
+      : `  the witness        run ${formatRun(checkpoint.ledgerId)}, generation ${checkpoint.generation}`,
     ...floors
       .filter(({ from }) => from === "--floor")
       .map(({ ledgerId }) => `  --floor            run ${formatRun(ledgerId)}`),

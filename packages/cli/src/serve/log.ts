@@ -7,7 +7,7 @@ import {
   EventHub,
   EventSuppressor,
   filledLine,
-  isDoubt,
+  isRecoverable,
   type Log,
   RecentEvents,
   SILENT_LOG,
@@ -199,7 +199,7 @@ function textOf(severity: string, fields: Fields, event: string): string | undef
   const { namespace, explanation, err } = fields;
   if (event === "jump") return `${explanation}${namespace === DEFAULT_NAMESPACE ? "" : ` (namespace ${namespace})`}`;
   // The recovery that follows at once is logged as a jump, and what prevents it under another code.
-  if (event === "in_doubt" && isDoubt(fields)) return undefined;
+  if (event === "in_doubt" && isRecoverable(fields)) return undefined;
   const where = typeof namespace === "string" ? `, namespace ${namespace}` : "";
   if (err instanceof Error) return `${severity}${where}: ${err.stack} (${event})`;
   const text = messageIn(fields) ?? formatFields(fields);

@@ -96,8 +96,8 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
       store: opened.store,
       name: options.name,
       log: events,
-      witnessOf: checkpoints.witnessOf,
-      remembered: checkpoints.namespaces(),
+      checkpointFileOf: checkpoints.checkpointFileOf,
+      checkpointedNamespaces: checkpoints.namespaces(),
       overrides: options.accept,
       startLoops: (name) => limits.startLoops(name),
     });
@@ -128,7 +128,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
     const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
-    coordinator.startTouching();
+    coordinator.startHeartbeat();
     const { ledgerDir } = options;
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
     const trimmer = new LedgerTrimmer({ store: opened.store, files, log: events });
@@ -139,7 +139,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     unfollowTls?.();
     await trimmer.stop();
     log.endStreams();
-    await coordinator.stopTouching();
+    await coordinator.stopHeartbeat();
     events.info({ reason }, "stop");
   } finally {
     await opened.store.close();
@@ -160,7 +160,7 @@ async function welcome(
 ): Promise<readonly string[]> {
   say(`Callnumber ${RELEASE}, store ${describeStore(address)}`);
   if (!isNew) {
-    const { namespaces, unavailable } = await coordinator.mustBeReady();
+    const { namespaces, unavailable } = await coordinator.assertReady();
     say(`namespaces: ${namespaces.join(", ")}`);
     const wayBack = store.isExclusive
       ? "Stop this coordinator, repair the namespace, start it again"

@@ -1,6 +1,14 @@
-import { running } from "../command-io.js";
-import { type Log, type TlsMaterial, type TlsPaths, TlsReload, endInWords, nearEnd, readTlsMaterial } from "@callnumber/coordinator";
+import {
+  endInWords,
+  type Log,
+  nearEnd,
+  readTlsMaterial,
+  type TlsMaterial,
+  type TlsPaths,
+  TlsReload,
+} from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
+import { running } from "../command-io.js";
 /** TLS of `serve`: its options, and the files that they name. */
 
 export interface TlsOptions {

@@ -3,7 +3,7 @@
  * A start is a doubt: a file that was restored in place looks as it did before. Only a mark that lies where no backup reaches, and
  * that says of the record all that the record says of itself, proves that nothing was forgotten in between.
  */
-import { type GuardRecord, keptFields, PHASES } from "./record.js";
+import { type NamespaceState, PHASES, storedFields } from "./record.js";
 
 /** The record of a namespace as it was last to be written, and the machine it was written on. */
 export interface RestartMark {
@@ -29,8 +29,8 @@ export type Restart = "unbroken" | "no_mark" | "other_boot" | "clock_leapt" | "o
 const SAME_RECORD = ["namespace", "storeId", "version", "mark", "generation", "checksum"] as const;
 
 /** `checksum` is the record's, as it is kept. */
-export function restartMarkOf(record: GuardRecord, checksum: string, present: Present): RestartMark {
-  const { namespace, storeId, version, mark, generation } = record;
+export function restartMarkOf(record: NamespaceState, checksum: string, present: Present): RestartMark {
+  const { namespace, storeId, version, highWaterMark: mark, generation } = record;
   return { ...present, namespace, storeId, version, mark, generation, checksum };
 }
 
@@ -40,14 +40,14 @@ export function restartMarkOf(record: GuardRecord, checksum: string, present: Pr
  */
 export function restartOf(
   found: RestartMark | undefined,
-  record: GuardRecord,
+  record: NamespaceState,
   present: Present | undefined,
   epsMs: number,
 ): Restart {
   if (found === undefined || present === undefined) return "no_mark";
   if (found.bootId !== present.bootId) return "other_boot";
   if (hasLeapt(found.clockOffsetMs, present.clockOffsetMs, epsMs)) return "clock_leapt";
-  const expected = restartMarkOf(record, keptFields(record).k, present);
+  const expected = restartMarkOf(record, storedFields(record).k, present);
   if (SAME_RECORD.some((name) => found[name] !== expected[name])) return "other_record";
   return record.phase === PHASES.open ? "unbroken" : "not_open";
 }

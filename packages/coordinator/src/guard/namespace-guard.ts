@@ -1,126 +1,132 @@
 /**
- * The guard of one namespace in one coordinator: no step counts before it is judged, and a doubt about the store is settled
+ * The guard of one namespace in one coordinator: no step counts before it is verified, and after a possible rollback the namespace is recovered
  * before anything is leased again.
  *
- *   open ── a step finds that the store may have forgotten something ──▶ in doubt
- *   in doubt ── claim ─▶ the quorum has the claim ─▶ confirm: the mark jumps onto the line ─▶ the quorum has it ──▶ open
- *   any state ── a refusal that only an operator ends ──▶ fenced; the next step that is not refused ──▶ open
+ *   active ── a step finds that the store may have rolled back ──▶ recovering
+ *   recovering ── claim ─▶ the quorum has the claim ─▶ confirm: the high-water mark moves to the run ceiling ─▶ the quorum has it ──▶ active
+ *   any state ── a refusal that only an operator ends ──▶ stopped; the next step that succeeds ──▶ active
  *
- * Claim before jump, with the quorum in between: a node that has not heard of the claim may still lease below the old mark.
- * Keeps nothing whose loss could repeat a run: what it remembers is a floor for the store, never a counter.
+ * The quorum has the claim before the confirm: a node without the claim may still lease below the old mark.
+ * Keeps nothing whose loss could repeat a run: the checkpoint is a lower bound for the store, never a counter.
  * Guarantees: G3, G7, G10 (docs/guarantees.md).
  */
-import { type GuardAnswer, type Holder, ledgerIdOf } from "@callnumber/protocol/wire";
+import { setTimeout as delay } from "node:timers/promises";
+import { type GuardAnswer, type Holder, type Lease, type LeaseRequest, ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
-import type { Log } from "../log.js";
-import { refused } from "../refusals.js";
-import type { LeaseStep, NamespaceRecord, Outcome, StepCommand, Store } from "../stores/store.js";
-import type { Bounds } from "./bounds.js";
-import { mustCountOrBurn } from "./burnt.js";
-import { LineWatch } from "./line-watch.js";
-import { ReceiptKey } from "./receipt.js";
-import { FORKED_SEAL } from "./record.js";
-import { RecoveryReport } from "./recovery-report.js";
-import { asEmptied, withMemory } from "./refusal-with-memory.js";
-import { endsState, type GuardState, isDoubt, openSince, stateAfter } from "./state.js";
-import { DAMAGED, isSameRemembrance, merged, type Remembrance, remembranceOf, type Witness } from "./witness.js";
+import { type Log, SILENT_LOG } from "../log.js";
+import { type LeaseStep, type NamespaceRecord, type Outcome, type StepCommand, type Store } from "../stores/store.js";
+import { type Bounds, DEFAULT_BOUNDS } from "./bounds.js";
+import { CeilingMonitor } from "./ceiling.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  checkpointOf,
+  isSameCheckpoint,
+  mergeCheckpoints,
+} from "./checkpoint.js";
+import {
+  asNamespaceLost,
+  type GuardState,
+  isRecoverable,
+  RecoveryReport,
+  StateMonitor,
+  withCheckpoint,
+} from "./guard-state.js";
+import { FORKED_SEAL, ReceiptKey } from "./record.js";
+import { refused } from "./refusals.js";
+import { freshNonce, verifyOrDiscard } from "./verify-outcome.js";
 
 export interface NamespaceGuardOptions {
   readonly store: Store;
   readonly namespace: string;
-  readonly bounds: Bounds;
-  readonly now: () => number;
-  readonly log: Log;
-  readonly witness: Witness;
-  /** Waits; a simulation lets its own clock run. */
-  readonly pause: (pauseMs: number) => Promise<void>;
+  readonly checkpointFile: CheckpointFile;
+  /** Default: none. */
+  readonly log?: Log;
+  /** The clock, ms. */
+  readonly now?: () => number;
+  /** Others than the defaults are for tests, as are the two below. */
+  readonly bounds?: Bounds;
+  readonly pause?: (pauseMs: number) => Promise<void>;
   /** 0 to 1; only pauses depend on it. */
-  readonly random: () => number;
+  readonly random?: () => number;
 }
 
-export interface GuardedLeaseRequest {
-  readonly runCount: number;
-  readonly holder: Holder;
-  readonly coordinator: string;
-  readonly tokenId: string | undefined;
-  readonly leaseNonce: string;
-  readonly lastRun: number | null;
-  readonly receipt: string | null;
-}
+export type GuardedLeaseRequest = Pick<LeaseStep, "runCount" | "holder" | "coordinator" | "tokenId" | "leaseNonce"> &
+  Pick<LeaseRequest, "lastRun" | "receipt">;
 
-type AskedLease = Pick<LeaseStep, "runCount" | "held" | "holder" | "coordinator" | "tokenId" | "leaseNonce">;
+/** Verified runs, which may be handed out. */
+export type GuardedLease = Omit<Lease, "namespace" | "nonce">;
 
-/** Runs that may leave the house. */
-export interface GuardedLease {
-  readonly storeId: string;
-  readonly version: number;
-  readonly firstRun: number;
-  readonly runCount: number;
-  readonly leasedAtMs: number;
-  readonly receipt: string;
-}
-
-/** How often a doubt is settled for one request before the request is refused. */
-const SETTLE_TRIES_MAX = 4;
-/** How long another coordinator's claim is left alone, and no two coordinators for the same time. */
+/** How often a namespace is recovered for one request before the request fails. */
+const RECOVERIES_MAX = 4;
+/** How long another coordinator's claim is left alone; no two coordinators wait for the same time. */
 const CLAIM_PATIENCE_MS = 100;
 
-type Own<S extends StepCommand> = Omit<S, "storeId" | "nonce" | "isSilenceAccepted">;
-type OwnCommand = { readonly [S in StepCommand as S["step"]]: Own<S> }[StepCommand["step"]];
+/** A step without what every step of this guard carries. */
+type OwnStep = {
+  readonly [S in StepCommand as S["step"]]: Omit<S, "storeId" | "nonce" | "isSilenceAccepted">;
+}[StepCommand["step"]];
 
 export class NamespaceGuard {
-  readonly #options: NamespaceGuardOptions;
-  #remembered: Remembrance;
+  readonly #options: Required<NamespaceGuardOptions>;
+  readonly ceiling: CeilingMonitor;
+  readonly #monitor: StateMonitor;
+  readonly #recoveryReport: RecoveryReport;
+  #checkpoint: Checkpoint;
   #receiptKey: ReceiptKey;
-  #state: GuardState;
-  #settling: Promise<void> | undefined;
-  /** The writing that is about to begin. */
-  #noting: Promise<void> | undefined;
-  /** Generation of a claim of somebody else, seen a moment ago. */
+  /** The recovery in flight. */
+  #recovery: Promise<void> | undefined;
+  /** The write of the checkpoint that is about to begin. */
+  #checkpointWrite: Promise<void> | undefined;
+  /** Generation of another coordinator's claim, seen a moment ago. */
   #foreignClaim: number | undefined;
   /** Generation at which two copies of the store were met; a recovered record has a later one. */
   #forkedAt: number | undefined;
-  /** What a witness knew is lost: the store is doubted once, whatever it says. */
-  #mustJump = false;
-  /** Nobody else can have leased, and what is remembered is what was found: however long the silence, it was only that. */
+  /** The checkpoint file is corrupt: the namespace is recovered once, whatever the store says. */
+  #mustRecover = false;
+  /** No other process can have leased, and the checkpoint says what the store says: no heartbeat gap is too long. */
   #isSilenceAccepted = false;
-  readonly line: LineWatch;
-  readonly #recovery: RecoveryReport;
 
-  private constructor(options: NamespaceGuardOptions, remembered: Remembrance, record: NamespaceRecord) {
+  private constructor(options: Required<NamespaceGuardOptions>, checkpoint: Checkpoint, record: NamespaceRecord) {
     this.#options = options;
-    this.#remembered = remembered;
+    this.#checkpoint = checkpoint;
     this.#receiptKey = new ReceiptKey(record.receiptKey);
-    this.line = new LineWatch(options);
-    this.#recovery = new RecoveryReport(options, this.line, record);
-    this.#state = openSince(options.now());
+    this.ceiling = new CeilingMonitor(options);
+    this.#recoveryReport = new RecoveryReport(options, this.ceiling, record);
+    this.#monitor = new StateMonitor(options);
   }
 
   /**
-   * Gets to know the store of a namespace: by the witness, or else by believing the store once.
-   * @throws CoordinatorError `namespace_not_initialised`; `store_emptied` or `store_replaced` when a witness knows better;
-   *   whatever the store says of the record.
+   * Opens the guard: what it knows of the store comes from the checkpoint file, else from the store itself, once.
+   * @throws CoordinatorError `namespace_not_initialised`; `store_emptied` or `store_replaced` when the checkpoint contradicts the store;
+   *   every error of `Store.readNamespace`.
    */
-  static async open(options: NamespaceGuardOptions): Promise<NamespaceGuard> {
-    const { store, namespace, witness } = options;
-    const found = witness.read();
-    const witnessed = found === DAMAGED ? undefined : found;
+  static async open(given: NamespaceGuardOptions): Promise<NamespaceGuard> {
+    const options: Required<NamespaceGuardOptions> = {
+      log: SILENT_LOG,
+      now: Date.now,
+      bounds: DEFAULT_BOUNDS,
+      pause: async (pauseMs) => void (await delay(pauseMs)),
+      random: Math.random,
+      ...given,
+    };
+    const { store, namespace, checkpointFile, log } = options;
+    const read = checkpointFile.read();
+    const known = read === CORRUPT ? undefined : read;
     const record = await store.readNamespace(namespace).catch((error: unknown) => {
-      throw witnessed === undefined ? error : withMemory(asEmptied(error, namespace, witnessed), witnessed);
+      throw known === undefined ? error : withCheckpoint(asNamespaceLost(error, namespace, known), known);
     });
-    if (witnessed !== undefined && witnessed.storeId !== record.storeId) {
-      throw refused("FOREIGN", record.storeId, namespace);
-    }
-    const seen = remembranceOf(record);
-    const remembered = witnessed === undefined ? seen : merged(witnessed, seen);
-    // A damaged file goes once ours is written: not before the jump, or the start after a kill would believe the store.
-    if (found !== DAMAGED) witness.note(remembered);
-    // Believed once, because nobody here knew better: who expected otherwise finds out by this line.
-    if (found === undefined) options.log.info({ namespace, ...seen }, "pin");
-    const guard = new NamespaceGuard(options, remembered, record);
-    guard.#mustJump = found === DAMAGED;
-    guard.#isSilenceAccepted = store.isExclusive && witnessed !== undefined && isSameRemembrance(witnessed, seen);
+    if (known !== undefined && known.storeId !== record.storeId) throw refused("FOREIGN", record.storeId, namespace);
+    const found = checkpointOf(record);
+    const checkpoint = known === undefined ? found : mergeCheckpoints(known, found);
+    // The first write removes a corrupt file. Before the recovery, that would let a restarted coordinator believe the store.
+    if (read !== CORRUPT) checkpointFile.note(checkpoint);
+    // The store is believed once, because nothing is known of it here: the log shows what was believed.
+    if (read === undefined) log.info({ namespace, ...found }, "pin");
+    const guard = new NamespaceGuard(options, checkpoint, record);
+    guard.#mustRecover = read === CORRUPT;
+    guard.#isSilenceAccepted = store.isExclusive && known !== undefined && isSameCheckpoint(known, found);
     return guard;
   }
 
@@ -128,61 +134,60 @@ export class NamespaceGuard {
     return this.#options.namespace;
   }
 
-  /** What is remembered: the pin of the store, and a floor for everything it says. */
-  get remembered(): Remembrance {
-    return this.#remembered;
+  get state(): GuardState {
+    return this.#monitor.state;
+  }
+
+  /** The store that the guard expects, and a lower bound for everything that it says. */
+  get checkpoint(): Checkpoint {
+    return this.#checkpoint;
   }
 
   /**
-   * Leases fresh runs; settles a doubt first when there is one.
-   * @throws CoordinatorError: nothing was leased, or what was leased is burnt.
+   * Leases fresh runs; recovers the namespace first where the store may have rolled back.
+   * @throws CoordinatorError: nothing was leased, or what was leased is discarded.
    */
-  async lease(request: GuardedLeaseRequest): Promise<GuardedLease> {
-    const { runCount, holder, coordinator, tokenId, leaseNonce, lastRun, receipt } = request;
-    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
-    const held = lastRun === null ? 0 : await this.#evidenceOf(lastRun, receipt, holder);
-    const asked = { runCount, held, holder, coordinator, tokenId, leaseNonce };
-    const { after, runCount: granted } = await this.#settled(() => this.#takeLease(asked));
+  async lease({ lastRun, receipt, ...request }: GuardedLeaseRequest): Promise<GuardedLease> {
+    if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
+    const held = lastRun === null ? 0 : await this.#provenRun(lastRun, receipt, request.holder);
+    const { after, runCount } = await this.#tryStep(async () => {
+      const outcome = this.#step({ step: "lease", ...this.#lowerBounds(), ...request, held });
+      return await outcome.catch((error: unknown) => this.#confirmFork(error));
+    });
     const { storeId, version, highWaterMark, changedAtMs } = after;
     return {
       storeId,
       version,
-      firstRun: highWaterMark - granted + 1,
-      runCount: granted,
+      firstRun: highWaterMark - runCount + 1,
+      runCount,
       leasedAtMs: changedAtMs,
       receipt: this.#receiptKey.receiptOf(storeId, ledgerIdOf(version, highWaterMark)),
     };
   }
 
-  /** Writes the time into the record, and settles a doubt before anybody waits for it. @throws CoordinatorError */
-  async touch(): Promise<void> {
-    if (this.#forkedAt !== undefined) await this.#mustNotBeForked(this.#forkedAt);
-    await this.#settled(() => {
-      const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      return this.#take({ step: "touch", floor, generationMin });
-    });
+  /** Writes the time into the record; recovers the namespace before a request has to wait for it. @throws CoordinatorError */
+  async heartbeat(): Promise<void> {
+    if (this.#forkedAt !== undefined) await this.#assertRecoveredSince(this.#forkedAt);
+    await this.#tryStep(() => this.#step({ step: "touch", ...this.#lowerBounds() }));
   }
 
-  /** Ends leasing, with all refusals of a lease. @throws CoordinatorError */
+  /** Ends leasing. @throws CoordinatorError as a lease does. */
   async seal(seal: string): Promise<Outcome> {
-    return await this.#settled(() => {
-      const { ledgerId: floor, generation: generationMin } = this.#remembered;
-      return this.#take({ step: "seal", floor, generationMin, seal });
-    });
+    return await this.#tryStep(() => this.#step({ step: "seal", ...this.#lowerBounds(), seal }));
   }
 
-  /** The record as it stands. @throws CoordinatorError; `store_emptied` when it is gone. */
+  /** Reads the record. @throws CoordinatorError; `store_emptied` when it is gone. */
   async readRecord(): Promise<NamespaceRecord> {
     const { store, namespace } = this.#options;
     try {
       return await store.readNamespace(namespace);
     } catch (error) {
-      throw asEmptied(error, namespace, this.#remembered);
+      throw asNamespaceLost(error, namespace, this.#checkpoint);
     }
   }
 
   /**
-   * The record for operators, who are told more where it can't be read.
+   * Reads the record for operators.
    * @throws CoordinatorError as `readRecord`, with all that is known without the store.
    */
   async showRecord(): Promise<NamespaceRecord> {
@@ -190,161 +195,122 @@ export class NamespaceGuard {
       return await this.readRecord();
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
-      throw withMemory(error, this.#remembered, stateAfter(error, this.#state, this.#options.now()));
+      throw withCheckpoint(error, this.#checkpoint, this.#monitor.nextState(error));
     }
   }
 
-  /** The state for operators; `record` as read just now. */
+  /** Returns the state for operators; `record` as read just now. */
   answer({ generation, nodeCount, ...mark }: NamespaceRecord): GuardAnswer {
-    const [roomRuns, lastRecovery] = [this.line.roomAbove(mark), this.#recovery.last];
-    return { ...this.#state, generation, nodeCount, roomRuns, lastRecovery };
-  }
-
-  get state(): GuardState {
-    return this.#state;
+    const [roomRuns, lastRecovery] = [this.ceiling.headroomAbove(mark), this.#recoveryReport.last];
+    return { ...this.state, generation, nodeCount, roomRuns, lastRecovery };
   }
 
   close(): void {
-    this.#options.witness.close();
+    this.#options.checkpointFile.close();
   }
 
-  /** Does a step until it is not in doubt any more, and keeps the state. */
-  async #settled(attempt: () => Promise<Outcome>): Promise<Outcome> {
-    for (let tries = 0; ; tries++) {
+  /** Does a step. Where the store may have rolled back, recovers the namespace and tries again. Keeps the state. */
+  async #tryStep(step: () => Promise<Outcome>): Promise<Outcome> {
+    for (let recoveries = 0; ; recoveries++) {
       try {
-        if (this.#mustJump) await this.#jump();
-        const outcome = await attempt();
+        if (this.#mustRecover) await this.#recoverCorruptCheckpoint();
+        const outcome = await step();
         this.#foreignClaim = undefined;
-        if (endsState(this.#state, outcome.after)) this.#setState(openSince(this.#options.now()));
+        this.#monitor.noteSuccess(outcome.after);
         return outcome;
       } catch (error) {
         if (error instanceof CoordinatorError) this.#noteRefusal(error);
-        if (!isDoubt(error) || tries === SETTLE_TRIES_MAX) throw error;
-        await this.#settle(error);
+        if (!isRecoverable(error) || recoveries === RECOVERIES_MAX) throw error;
+        await this.#recover(error);
       }
     }
   }
 
-  async #jump(): Promise<void> {
+  async #recoverCorruptCheckpoint(): Promise<void> {
     const { generation } = await this.readRecord();
-    await this.#settle(refused("STALEGEN", String(generation), this.namespace));
-    this.#mustJump = false;
+    await this.#recover(refused("STALEGEN", String(generation), this.namespace));
+    this.#mustRecover = false;
   }
 
-  /** However many requests wait, one settles. */
-  #settle(doubt: CoordinatorError): Promise<void> {
-    this.#settling ??= this.#settleOnce(doubt).finally(() => {
-      this.#settling = undefined;
+  /** However many requests wait, there is one recovery. */
+  #recover(cause: CoordinatorError): Promise<void> {
+    this.#recovery ??= this.#claimAndConfirm(cause).finally(() => {
+      this.#recovery = undefined;
     });
-    return this.#settling;
+    return this.#recovery;
   }
 
-  async #settleOnce(doubt: CoordinatorError): Promise<void> {
-    const generation = doubt.generation ?? 0;
-    if (doubt.code === "store_claimed" && this.#foreignClaim !== generation) {
-      await this.#leaveToOthers(generation);
+  async #claimAndConfirm({ code, generation = 0 }: CoordinatorError): Promise<void> {
+    if (code === "store_claimed" && this.#foreignClaim !== generation) {
+      await this.#waitForOthers(generation);
       return;
     }
     try {
-      const idleSinceMs = this.#recovery.changedAtMs;
-      const { generation: generationMin } = this.#remembered;
-      const { after: claimed } = await this.#take({ step: "claim", generation, generationMin });
-      const { ledgerId: floor } = this.#remembered;
-      const { after: confirmed } = await this.#take({ step: "confirm", generation: claimed.generation, floor });
-      this.#recovery.note({ code: doubt.code, idleSinceMs, claimed, confirmed });
+      const idleSinceMs = this.#recoveryReport.changedAtMs;
+      const { generation: generationMin } = this.#checkpoint;
+      const { after: claimed } = await this.#step({ step: "claim", generation, generationMin });
+      const { ledgerId: floor } = this.#checkpoint;
+      const { after: confirmed } = await this.#step({ step: "confirm", generation: claimed.generation, floor });
+      this.#recoveryReport.note({ code, idleSinceMs, claimed, confirmed });
       this.#receiptKey = new ReceiptKey((await this.readRecord()).receiptKey);
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
       this.#noteRefusal(error);
       if (error.code !== "claim_raced") throw error;
-      await this.#leaveToOthers(error.generation ?? generation);
+      await this.#waitForOthers(error.generation ?? generation);
     }
   }
 
-  async #leaveToOthers(generation: number): Promise<void> {
-    const { pause, random } = this.#options;
+  async #waitForOthers(generation: number): Promise<void> {
     this.#foreignClaim = generation;
-    await pause(CLAIM_PATIENCE_MS * (0.5 + random()));
+    await this.#options.pause(CLAIM_PATIENCE_MS * (0.5 + this.#options.random()));
   }
 
-  /** Written out part by part: it is done for every lease. */
-  #takeLease({ runCount, held, holder, coordinator, tokenId, leaseNonce }: AskedLease): Promise<Outcome> {
-    const { storeId, ledgerId: floor, generation: generationMin } = this.#remembered;
-    const step: LeaseStep = {
-      step: "lease",
-      storeId,
-      nonce: freshNonce(),
-      isSilenceAccepted: this.#isSilenceAccepted,
-      floor,
-      generationMin,
-      runCount,
-      held,
-      holder,
-      coordinator,
-      tokenId,
-      leaseNonce,
-    };
-    return this.#do(step).catch((error: unknown) => this.#mustBeFork(error));
-  }
-
-  /** One step, judged: what it rejects with has no effect that anybody may use. */
-  #take(own: OwnCommand): Promise<Outcome> {
-    const { storeId } = this.#remembered;
-    return this.#do({
-      ...own,
-      storeId,
-      nonce: freshNonce(),
-      isSilenceAccepted: this.#isSilenceAccepted,
-    } as StepCommand);
-  }
-
-  async #do(command: StepCommand): Promise<Outcome> {
-    const { store, namespace } = this.#options;
+  /** Sends one step and verifies what it did: where this rejects, the step has no effect that may be used. */
+  async #step(own: OwnStep): Promise<Outcome> {
+    const { store, namespace, checkpointFile } = this.#options;
+    const { storeId } = this.#checkpoint;
+    const isSilenceAccepted = this.#isSilenceAccepted;
+    const command = { ...own, storeId, nonce: freshNonce(), isSilenceAccepted } as StepCommand;
     let outcome: Outcome;
     try {
       outcome = await store.step(namespace, command);
     } catch (error) {
-      throw asEmptied(this.line.judged(error), namespace, this.#remembered);
+      throw asNamespaceLost(this.ceiling.noteRefusal(error), namespace, this.#checkpoint);
     }
     // At once, and in the order of the steps: what a later step saw must not be held against an earlier one.
-    mustCountOrBurn(this.#options, { command, outcome, seenLedgerId: this.#remembered.ledgerId });
-    this.#remember(outcome);
-    await this.#noted();
-    if (command.step === "touch") this.line.mustBeNear(outcome.after);
+    verifyOrDiscard(this.#options, { command, outcome, seenLedgerId: this.#checkpoint.ledgerId });
+    const { after } = outcome;
+    this.#checkpoint = { ...mergeCheckpoints(this.#checkpoint, checkpointOf(after)), nodeCount: after.nodeCount };
+    this.#recoveryReport.changedAtMs = after.changedAtMs;
+    // On file before the outcome is used. One write for all steps whose outcomes came in the same moment.
+    this.#checkpointWrite ??= Promise.resolve().then(() => {
+      this.#checkpointWrite = undefined;
+      checkpointFile.note(this.#checkpoint);
+    });
+    await this.#checkpointWrite;
+    if (command.step === "touch") this.ceiling.assertNear(after);
     return outcome;
   }
 
-  #remember({ after }: Outcome): void {
-    this.#remembered = { ...merged(this.#remembered, remembranceOf(after)), nodeCount: after.nodeCount };
-    this.#recovery.changedAtMs = after.changedAtMs;
+  /** What a healthy store has at least. */
+  #lowerBounds(): { readonly floor: number; readonly generationMin: number } {
+    return { floor: this.#checkpoint.ledgerId, generationMin: this.#checkpoint.generation };
   }
 
   /**
-   * What was seen until now is on file when this resolves: nothing leaves the house before. One writing for all steps that were
-   * answered at the same moment.
+   * Returns the holder's last run where its receipt proves that this store leased it, else 0.
+   * @throws CoordinatorError `run_beyond_mark` for a run without a receipt that the store never leased.
    */
-  #noted(): Promise<void> {
-    this.#noting ??= Promise.resolve().then(() => {
-      this.#noting = undefined;
-      this.#options.witness.note(this.#remembered);
-    });
-    return this.#noting;
-  }
-
-  /**
-   * What a holder's last run proves. With a receipt: that this store leased it. Without one it proves nothing, and is refused
-   * when the store never leased that run.
-   */
-  async #evidenceOf(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
-    const { namespace, log } = this.#options;
-    const { storeId, ledgerId } = this.#remembered;
-    // Nothing new: a store that has not leased this run lies below the floor of the step, and the step says so first.
+  async #provenRun(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
+    const { storeId, ledgerId } = this.#checkpoint;
+    // Known already: a store that has not leased this run is below the lower bounds of the step, which fails for that.
     if (lastRun <= ledgerId) return 0;
     if (receipt !== null && this.#receiptKey.isReceiptOf(receipt, storeId, lastRun)) return lastRun;
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
-    log.warn({ namespace, mark, lastRun, holder }, "run_beyond_mark");
+    this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_beyond_mark");
     throw new CoordinatorError(
       "run_beyond_mark",
       `the last run held is ${lastRun}, but this store's last one is ${mark}, and no receipt of this store came with it: the ` +
@@ -352,42 +318,33 @@ export class NamespaceGuard {
     );
   }
 
-  async #mustNotBeForked(forkedAt: number): Promise<void> {
+  /** @throws CoordinatorError `store_forked` until an operator has recovered a forked store. */
+  async #assertRecoveredSince(forkedAt: number): Promise<void> {
     const { generation } = await this.readRecord();
-    if (generation > forkedAt) this.#forkedAt = undefined;
-    else throw refused("FORKED", "0", this.namespace);
-  }
-
-  #noteRefusal(error: CoordinatorError): void {
-    this.#setState(stateAfter(error, this.#state, this.#options.now()));
-    if (error.code === "store_forked") this.#forkedAt ??= this.#remembered.generation;
+    if (generation <= forkedAt) throw refused("FORKED", "0", this.namespace);
+    this.#forkedAt = undefined;
   }
 
   /**
-   * A master that is alone on its side of a cut has never leased what the other side leases: that is no second store. Only what
-   * the quorum still follows is one; then it is sealed, for the other coordinators and the next start of this one.
-   * @throws what it was given, or why this server is not the one to judge.
+   * A master that is cut off has never leased what the other side leases: that is no second store. Only a store that the quorum still
+   * follows is one. It is sealed, for the other coordinators and the next start of this one.
+   * @throws what it was given, or why this server does not know.
    */
-  async #mustBeFork(error: unknown): Promise<never> {
+  async #confirmFork(error: unknown): Promise<never> {
     if (!(error instanceof CoordinatorError) || error.code !== "store_forked") throw error;
-    const { ledgerId: floor, generation: generationMin } = this.#remembered;
-    await this.#take({ step: "touch", floor, generationMin });
+    const lowerBounds = this.#lowerBounds();
+    await this.#step({ step: "touch", ...lowerBounds });
     try {
-      await this.#take({ step: "seal", floor, generationMin, seal: FORKED_SEAL });
+      await this.#step({ step: "seal", ...lowerBounds, seal: FORKED_SEAL });
     } catch (failure) {
       // This coordinator leases no more in any case.
-      const { log, namespace } = this.#options;
-      log.error({ namespace, reason: (failure as Error).message }, "seal_failed");
+      this.#options.log.error({ namespace: this.namespace, reason: (failure as Error).message }, "seal_failed");
     }
     throw error;
   }
 
-  #setState(state: GuardState): void {
-    const { log, namespace } = this.#options;
-    const hasChanged = state.code !== this.#state.code;
-    this.#state = state;
-    if (!hasChanged) return;
-    const { code, explanation } = state;
-    log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+  #noteRefusal(error: CoordinatorError): void {
+    this.#monitor.noteRefusal(error);
+    if (error.code === "store_forked") this.#forkedAt ??= this.#checkpoint.generation;
   }
 }

@@ -1,19 +1,16 @@
-/**
- * The guards of all namespaces that a coordinator serves: each is made when it is first asked for, and kept from then on.
- * Knows nothing of who asks.
- */
-import { msSince } from "../elapsed.js";
+/** The guards of all namespaces that a coordinator serves: each is opened on first use and kept. Knows nothing about clients. */
 import { CoordinatorError } from "../errors.js";
+import { msSince } from "../log.js";
+import type { CheckpointFile } from "./checkpoint.js";
+import { type GuardState, StateMonitor } from "./guard-state.js";
 import { NamespaceGuard, type NamespaceGuardOptions } from "./namespace-guard.js";
-import { type GuardState, openSince, stateAfter } from "./state.js";
-import type { Witness } from "./witness.js";
 
-type GuardOptions = Omit<NamespaceGuardOptions, "namespace" | "witness"> & {
-  /** Names that a witness remembers, and that the store may have lost. */
-  readonly remembered: ReadonlySet<string>;
+type GuardOptions = Required<Omit<NamespaceGuardOptions, "namespace" | "checkpointFile">> & {
+  /** Namespaces with a checkpoint, also those that the store has lost. */
+  readonly checkpointed: ReadonlySet<string>;
 };
 
-/** A namespace that is served, and that no guard could be made for yet. */
+/** A namespace that is served, and whose guard could not be opened yet. */
 export interface RefusedNamespace {
   readonly namespace: string;
   readonly guard: GuardState;
@@ -21,17 +18,17 @@ export interface RefusedNamespace {
 
 export class NamespaceGuards {
   readonly #options: GuardOptions;
-  readonly #witnessOf: (namespace: string) => Witness;
+  readonly #checkpointFileOf: (namespace: string) => CheckpointFile;
   readonly #guards = new Map<string, Promise<NamespaceGuard>>();
-  readonly #refused = new Map<string, GuardState>();
+  readonly #refused = new Map<string, StateMonitor>();
 
-  constructor(options: GuardOptions, witnessOf: (namespace: string) => Witness) {
+  constructor(options: GuardOptions, checkpointFileOf: (namespace: string) => CheckpointFile) {
     this.#options = options;
-    this.#witnessOf = witnessOf;
+    this.#checkpointFileOf = checkpointFileOf;
   }
 
   /**
-   * The guard is kept once it knows its store; before that every request may find out anew.
+   * Returns the guard of a namespace. One that can't be opened is tried again by the next request.
    * @throws CoordinatorError as `NamespaceGuard.open`.
    */
   of(namespace: string): Promise<NamespaceGuard> {
@@ -43,8 +40,8 @@ export class NamespaceGuards {
     return opening;
   }
 
-  /** Undefined for a namespace without a record: a name may outlive it, or stand before it. */
-  async ifMade(namespace: string): Promise<NamespaceGuard | undefined> {
+  /** Undefined for a namespace without a record. */
+  async ifInitialized(namespace: string): Promise<NamespaceGuard | undefined> {
     try {
       return await this.of(namespace);
     } catch (error) {
@@ -54,37 +51,37 @@ export class NamespaceGuards {
   }
 
   /**
-   * Those that the store lists, and those that it held before it was emptied. A name that is only asked for is none: anybody may
-   * invent one. @throws CoordinatorError `store_unavailable`.
+   * Returns the namespaces that the store lists, and those that it held before it lost them. Names of requests are not included: a client may
+   * invent them. @throws CoordinatorError `store_unavailable`.
    */
   async names(): Promise<ReadonlySet<string>> {
-    const { store, remembered } = this.#options;
-    return new Set([...(await store.listNamespaces()), ...(await this.#openedNames()), ...remembered]);
+    const { store, checkpointed } = this.#options;
+    return new Set([...(await store.listNamespaces()), ...(await this.#openedNames()), ...checkpointed]);
   }
 
-  /** Those for which the last touch found no guard, and why. */
+  /** Returns the namespaces whose guard the last heartbeat could not open, and why. */
   refused(): readonly RefusedNamespace[] {
-    return [...this.#refused].map(([namespace, guard]) => ({ namespace, guard }));
+    return [...this.#refused].map(([namespace, { state }]) => ({ namespace, guard: state }));
   }
 
-  /** Those that know their store by now, without asking it. */
+  /** Returns the guards that are open by now, without a request to the store. */
   async opened(): Promise<readonly NamespaceGuard[]> {
     const guards = await Promise.all([...this.#guards.values()].map(ifOpened));
     return guards.filter((guard) => guard !== undefined);
   }
 
-  /** Touches the record of every namespace; never rejects. */
-  async touchAll(): Promise<void> {
-    const tell = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
-    // In a Cluster the list lies on one node, and what it lists on others: they are touched, too, when that node is gone.
+  /** Writes a heartbeat into the record of every namespace; never rejects. */
+  async heartbeatAll(): Promise<void> {
+    const logFailure = (error: Error) => this.#options.log.warn({ reason: error.message }, "touch_failed");
+    // In a Cluster one node has the list, and others have what it lists: they get heartbeats also when that node is down.
     const namespaces = await this.names().catch(async (error: Error) => {
-      tell(error);
+      logFailure(error);
       return await this.#openedNames();
     });
-    await Promise.all([...namespaces].map((namespace) => this.#touch(namespace))).catch(tell);
+    await Promise.all([...namespaces].map((namespace) => this.#heartbeat(namespace))).catch(logFailure);
   }
 
-  /** Lets go of the witnesses. @throws CoordinatorError `witness_unusable`, once every one was closed. */
+  /** Closes the checkpoint files. @throws CoordinatorError `witness_unusable`, once all are closed. */
   async close(): Promise<void> {
     const guards = (await Promise.allSettled(this.#guards.values())).filter(({ status }) => status === "fulfilled");
     const closings = guards.map(async (guard) => (guard as PromiseFulfilledResult<NamespaceGuard>).value.close());
@@ -95,15 +92,15 @@ export class NamespaceGuards {
     return (await this.opened()).map(({ namespace }) => namespace);
   }
 
-  /** A refusal is kept as the state of the guard, or here where there is none yet, and logged when it changes. */
-  async #touch(namespace: string): Promise<void> {
+  /** A refusal becomes the state of the guard, or of the namespace here where there is no guard yet. */
+  async #heartbeat(namespace: string): Promise<void> {
     const { log } = this.#options;
     let guard: NamespaceGuard | undefined;
     try {
       guard = await this.of(namespace);
       this.#refused.delete(namespace);
       const startedMs = performance.now();
-      await guard.touch();
+      await guard.heartbeat();
       log.debug({ namespace, durationMs: msSince(startedMs) }, "touch");
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error;
@@ -113,30 +110,27 @@ export class NamespaceGuards {
   }
 
   #noteRefused(namespace: string, error: CoordinatorError): void {
-    const { log, now } = this.#options;
-    const before = this.#refused.get(namespace);
     if (error.code === "namespace_not_initialised") {
       this.#refused.delete(namespace);
       return;
     }
-    const state = stateAfter(error, before ?? openSince(now()), now());
-    this.#refused.set(namespace, state);
-    const { code, explanation } = state;
-    if (code !== before?.code) log.warn({ namespace, code, explanation }, state.state);
+    const monitor = this.#refused.get(namespace) ?? new StateMonitor({ ...this.#options, namespace });
+    this.#refused.set(namespace, monitor);
+    monitor.noteRefusal(error);
   }
 
   async #open(namespace: string): Promise<NamespaceGuard> {
-    const witness = this.#witnessOf(namespace);
+    const checkpointFile = this.#checkpointFileOf(namespace);
     try {
-      return await NamespaceGuard.open({ ...this.#options, namespace, witness });
+      return await NamespaceGuard.open({ ...this.#options, namespace, checkpointFile });
     } catch (error) {
-      witness.close();
+      checkpointFile.close();
       throw error;
     }
   }
 }
 
-/** One that is still being opened waits for the store: nobody else should. */
+/** Undefined for a guard that is still waiting for the store, or that can't be opened. */
 async function ifOpened(opening: Promise<NamespaceGuard>): Promise<NamespaceGuard | undefined> {
   return await Promise.race([opening.catch(() => undefined), Promise.resolve().then(() => undefined)]);
 }

@@ -1,38 +1,38 @@
 /**
- * The record of a namespace as it is kept: text fields under a checksum, the same in every store.
- * Reads what a store holds, and refuses what no step of ours wrote. lua/record.lua says the same for Redis.
- * Guarantees: G5 (docs/guarantees.md).
+ * The record of a namespace as it is stored: text fields with a checksum, the same in every store. Rejects what no step of ours wrote.
+ * lua/record.lua does the same for Redis. And receipts, which the record has the key for.
+ * Guarantees: G5, G7 (docs/guarantees.md).
  */
-import { createHash } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { parseStoreId, type StoreIdFields } from "../store-id.js";
-import { isMovedSeal } from "./moved-seal.js";
-import { type Refusal, refusal } from "./refusal.js";
+import { type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal } from "./seals.js";
 
 export const SCHEMA = "2";
 
-/** In the order in which the checksum covers them. */
+/** In the order of the checksum. */
 export const RECORD_FIELDS = ["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph"] as const;
 
-/** A record as it is kept. `k` is the checksum. */
-export type KeptFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", string>>;
+/** A record as it is stored. `k` is the checksum. */
+export type StoredFields = Readonly<Record<(typeof RECORD_FIELDS)[number] | "k", string>>;
 
-/** What a store may hold in place of a record: each field may be missing or wrong. */
-export type FoundFields = Readonly<Partial<Record<string, string>>>;
+/** What a store may hold instead of a record: each field may be missing or wrong. */
+export type ObservedFields = Readonly<Partial<Record<string, string>>>;
 
 export const PHASES = { open: 0, claimed: 1, sealed: 2 } as const;
 /** In `ph`: no seal · sealed because two copies of the store were met. `movedSeal` makes the third. */
 export const NO_SEAL = "-";
 export const FORKED_SEAL = "forked";
 
-export interface GuardRecord {
+export interface NamespaceState {
   readonly namespace: string;
   readonly storeId: string;
   readonly id: StoreIdFields;
   readonly version: number;
-  /** The last run leased: the high-water mark. */
-  readonly mark: number;
+  /** The last run leased. */
+  readonly highWaterMark: number;
   readonly changedAtMs: number;
   /** The epoch under which leasing was last claimed. */
   readonly epoch: string;
@@ -51,25 +51,25 @@ const EPOCH_PATTERN = /^[0-9a-zA-Z:-]{1,128}$/;
 export const RECEIPT_KEY_PATTERN = /^[0-9a-f]{64}$/;
 export const GENERATION_MAX = 1e15 - 1;
 
-/** A whole number of at most 15 digits, up to `max`; undefined for every other text. */
+/** Parses a whole number of at most 15 digits, up to `max`; undefined for every other text. */
 function wholeIn(text: string | undefined, max: number): number | undefined {
   if (text === undefined || !WHOLE.test(text)) return undefined;
   const number = Number(text);
   return number <= max ? number : undefined;
 }
 
-export function checksumOf(fields: FoundFields): string {
+export function checksumOf(fields: ObservedFields): string {
   const text = RECORD_FIELDS.map((name) => fields[name] ?? "").join("\n");
   return createHash("sha1").update(text).digest("hex");
 }
 
-/** The record in what was found, or the refusal. */
-export function readRecord(found: FoundFields, namespace: string): GuardRecord | Refusal {
+/** Parses a record, or returns the refusal. */
+export function readRecord(found: ObservedFields, namespace: string): NamespaceState | Refusal {
   if (found["v"] === undefined) return refusal("CORRUPT", "the record has no schema version");
   if (found["v"] !== SCHEMA) return refusal("VERSION", found["v"]);
   const id = parseStoreId(found["sid"] ?? "");
   const version = wholeIn(found["ver"], VERSION_MAX);
-  const mark = wholeIn(found["c"], RUN_MAX);
+  const highWaterMark = wholeIn(found["c"], RUN_MAX);
   const changedAtMs = wholeIn(found["t"], TIME_MAX_MS);
   const generation = wholeIn(found["g"], GENERATION_MAX);
   const phase = wholeIn(found["p"], PHASES.sealed);
@@ -78,7 +78,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
   if (
     id === undefined ||
     version === undefined ||
-    mark === undefined ||
+    highWaterMark === undefined ||
     changedAtMs === undefined ||
     generation === undefined ||
     phase === undefined ||
@@ -91,7 +91,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
     return refusal("CORRUPT", "a field of the record is missing or can't be");
   }
   if (found["k"] !== checksumOf(found)) return refusal("CORRUPT", "the checksum of the record is wrong");
-  if (ledgerIdOf(version, mark) < ledgerIdOf(id.firstVersion, id.firstRun) - 1)
+  if (ledgerIdOf(version, highWaterMark) < ledgerIdOf(id.firstVersion, id.firstRun) - 1)
     return refusal("CORRUPT", "the mark is below the first run");
   if (ns !== namespace) return refusal("FOREIGN", sid);
   return {
@@ -99,7 +99,7 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
     storeId: sid,
     id,
     version,
-    mark,
+    highWaterMark,
     changedAtMs,
     epoch: ep,
     generation,
@@ -110,14 +110,14 @@ export function readRecord(found: FoundFields, namespace: string): GuardRecord |
   };
 }
 
-/** The fields to keep for a record. */
-export function keptFields(record: GuardRecord): KeptFields {
+/** Returns the fields to store for a record. */
+export function storedFields(record: NamespaceState): StoredFields {
   const fields = {
     v: SCHEMA,
     ns: record.namespace,
     sid: record.storeId,
     ver: String(record.version),
-    c: String(record.mark),
+    c: String(record.highWaterMark),
     t: String(record.changedAtMs),
     ep: record.epoch,
     g: String(record.generation),
@@ -127,4 +127,28 @@ export function keptFields(record: GuardRecord): KeptFields {
     ph: record.seal,
   };
   return { ...fields, k: checksumOf(fields) };
+}
+
+/**
+ * Makes receipts: proof that this store leased a run. A run without one is a claim that any client could make, and would let it stop all
+ * leasing. Parsed once for many receipts.
+ */
+export class ReceiptKey {
+  readonly #key: KeyObject;
+
+  /** @param hex as in the record, 32 bytes. */
+  constructor(hex: string) {
+    this.#key = createSecretKey(hex, "hex");
+  }
+
+  /** Returns the receipt of a lease whose last run has that ledger id: an HMAC-SHA256, 43 characters. */
+  receiptOf(storeId: string, lastLedgerId: number): string {
+    return createHmac("sha256", this.#key).update(`${storeId} ${lastLedgerId}`).digest("base64url");
+  }
+
+  isReceiptOf(receipt: string, storeId: string, lastLedgerId: number): boolean {
+    const expected = Buffer.from(this.receiptOf(storeId, lastLedgerId));
+    const given = Buffer.from(receipt);
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
 }

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { OPERATOR_ROUTES } from "@callnumber/protocol/operator";
 import type { FastifyRequest } from "fastify";
-import { isLoopback } from "../loopback.js";
+import { isLoopback } from "../platform/loopback.js";
 import type { TypedApp } from "./app.js";
 import type { ErrorResponses } from "./error-response.js";
 

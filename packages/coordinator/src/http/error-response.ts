@@ -14,10 +14,10 @@ import {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
-import type { RefusedCaller } from "../event-suppressor.js";
+import type { RefusedCaller } from "../events/events.js";
+import { withinTrace } from "../events/trace-context.js";
 import type { Log } from "../log.js";
-import { MESSAGE_LENGTH_MAX, shown } from "../shown-text.js";
-import { withinTrace } from "../trace-context.js";
+import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "../text.js";
 
 /** How errors look in OpenAPI: one shape for all. */
 export const errorResponses = { "4xx": errorAnswerSchema, "5xx": errorAnswerSchema } as const;
@@ -77,7 +77,7 @@ export class ErrorResponses {
   }
 
   #logRejection({ code, message }: Rejection, request: FastifyRequest): void {
-    const fields = { code, reason: shown(message), ...about(request) };
+    const fields = { code, reason: escapeAndShorten(message), ...about(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
     withinTrace(request.headers, () => this.#log[level](fields, "refusal"));
   }
@@ -104,13 +104,13 @@ function rejectionOf(error: unknown): Rejection {
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const problems = error.validation.map(({ instancePath, message }) => `${fieldName(instancePath)}: ${message}`);
-    return { code: "invalid_request", message: shown(`${error.validationContext}: ${problems.join("; ")}`) };
+    return { code: "invalid_request", message: escapeAndShorten(`${error.validationContext}: ${problems.join("; ")}`) };
   }
   const { code, statusCode, message } = (error ?? {}) as { code?: string; statusCode?: number; message?: string };
   const known = code !== undefined && Object.hasOwn(FASTIFY_CODES, code) ? FASTIFY_CODES[code] : undefined;
   if (known !== undefined) return { code: known, message: message ?? known };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return { code: "invalid_request", message: shown(message ?? "the request can't be read") };
+    return { code: "invalid_request", message: escapeAndShorten(message ?? "the request can't be read") };
   }
   return { code: "internal_error", message: "the coordinator met a fault of its own; its log says more" };
 }
@@ -121,7 +121,7 @@ function fieldName(instancePath: string): string {
 
 /** A message may quote the URL, which may contain characters that act on the terminal of its reader. */
 function printable(rejection: Rejection): Rejection {
-  return { ...rejection, message: shown(rejection.message, MESSAGE_LENGTH_MAX) };
+  return { ...rejection, message: escapeAndShorten(rejection.message, MESSAGE_LENGTH_MAX) };
 }
 
 function about(
@@ -159,5 +159,5 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 function loggedName(text: string, lengthMax: number): string {
-  return shown(text.slice(0, lengthMax));
+  return escapeAndShorten(text.slice(0, lengthMax));
 }

@@ -4,8 +4,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { OperatorEvent } from "@callnumber/protocol/operator";
+import type { RecentEvents } from "../events/recent-events.js";
 import { ConcurrencyLimit } from "../limits/concurrency-limits.js";
-import type { RecentEvents } from "../recent-events.js";
 import { canRead, type Principal } from "./auth.js";
 
 /** For all clients; one alone has half. */

@@ -1,7 +1,7 @@
 /** The files of a TLS server, read and checked: whether key and certificate fit, and until when. Knows nothing of servers. */
 import { constants, createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
-import { readPrivateFile, readPublicFile } from "../private-file.js";
+import { readPrivateFile, readPublicFile } from "../platform/private-file.js";
 
 export interface TlsPaths {
   /** In PEM: the server's own certificate first, then those that lead to its authority. */

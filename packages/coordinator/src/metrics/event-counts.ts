@@ -5,7 +5,7 @@
 import { ALARM_NAMES, ALARM_SEVERITIES } from "@callnumber/protocol/operator";
 import { type ErrorCode, type Holder, isErrorCode } from "@callnumber/protocol/wire";
 import { Counter, Gauge, Histogram } from "prom-client";
-import type { EventListener } from "../events.js";
+import type { EventListener } from "../events/events.js";
 import { SpareRuns } from "./spare-runs.js";
 
 type Registers = NonNullable<ConstructorParameters<typeof Counter>[0]["registers"]>;

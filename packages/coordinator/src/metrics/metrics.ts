@@ -4,8 +4,8 @@
  */
 import { version as nodeRelease } from "node:process";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { EventHub } from "../events.js";
-import type { Observation, ObservedNamespace } from "../observation.js";
+import { type EventHub } from "../events/events.js";
+import { type Observation, type ObservedNamespace } from "../status/readiness.js";
 import { EventCounts } from "./event-counts.js";
 
 /** The part of a coordinator that is observed. */

@@ -1,27 +1,26 @@
 /**
- * Advance the version: when the run space of a version is at its end, numbering goes on at run 1 of the next one. First looks and plans,
- * changes nothing; then does one step, which refuses whatever a lease is refused for, and whatever else could repeat a run.
- * May be typed beside coordinators that run: they notice by themselves.
+ * Advance the version: at the end of a version's run space, numbering continues at run 1 of the next one. The plan changes nothing; one step
+ * carries it out, which fails for everything that a lease fails for, and for everything else that could repeat a run. Coordinators may run
+ * meanwhile: they notice it.
  * Guarantees: G12 (docs/guarantees.md).
  */
 import { VERSION_MAX } from "@callnumber/protocol/codec";
 import { commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { USED_SHARES } from "../alarms.js";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
-import { mustCount } from "../guard/judge.js";
+import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED, type Remembrance } from "../guard/witness.js";
-import { refused } from "../refusals.js";
-import { runSpaceOf } from "../run-space.js";
-import type { AdvanceStep, NamespaceRecord, Outcome } from "../stores/store.js";
-import type { VerbOptions } from "./open-guard.js";
+import { refused } from "../guard/refusals.js";
+import { doStep } from "../guard/verify-outcome.js";
+import { USED_SHARES } from "../status/alarms.js";
+import { runSpaceOf } from "../status/status.js";
+import { type AdvanceStep, type NamespaceRecord, type Outcome } from "../stores/store.js";
 
-export interface AdvanceOptions extends VerbOptions {
+export interface AdvanceOptions extends NamespaceGuardOptions {
   /** The operator gives up what is left of the version. */
   readonly isBeforeItsEnd: boolean;
-  /** The operator has looked at the clock: a long silence was only that. */
+  /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
 }
 
@@ -30,46 +29,50 @@ export interface AdvancePlan {
   readonly storeId: string;
   /** The record as found. */
   readonly found: NamespaceRecord;
-  readonly witnessed: Remembrance | typeof DAMAGED | undefined;
+  readonly checkpoint: Checkpoint | typeof CORRUPT | undefined;
   /** Of the run space of the version, 0 to 1. */
   readonly usedShare: number;
   /** Runs of the version that will never be leased because of it. */
   readonly givenUpRunCount: number;
   readonly givenUpCallNumberCount: number;
-  /** When the clock line reaches the last run of the version: only then can it be done. */
+  /** When the run ceiling reaches the last run of the version, and the step is possible. */
   readonly lineEndsAtMs: number;
-  /** The store is known to be in doubt: the version can't be leased from any more in any case. */
+  /** The store may have rolled back: nothing of the version can be leased any more. */
   readonly isInDoubt: boolean;
 }
 
 /**
- * Looks at what is there. Changes nothing.
- * @throws CoordinatorError `store_replaced` when the witness knows another store; whatever the store says of the record.
+ * Plans the step. Changes nothing.
+ * @throws CoordinatorError `store_replaced` when the checkpoint is of another store; every error of `Store.readNamespace`.
  */
-export async function planAdvance({ store, namespace, witness, now = Date.now }: AdvanceOptions): Promise<AdvancePlan> {
+export async function planAdvance({
+  store,
+  namespace,
+  checkpointFile,
+  now = Date.now,
+}: AdvanceOptions): Promise<AdvancePlan> {
   const found = await store.readNamespace(namespace);
-  const witnessed = witness.read();
+  const checkpoint = checkpointFile.read();
   const { storeId, version, highWaterMark, generation, phase } = found;
-  const remembered = witnessed === DAMAGED ? undefined : witnessed;
-  if (remembered !== undefined && remembered.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
+  const known = checkpoint === CORRUPT ? undefined : checkpoint;
+  if (known !== undefined && known.storeId !== storeId) throw refused("FOREIGN", storeId, namespace);
   const { usedShare, runsLeft, callNumbersLeft, lineEndsAtMs } = runSpaceOf(found, now());
   const hasGoneBack =
-    remembered !== undefined &&
-    (remembered.ledgerId > ledgerIdOf(version, highWaterMark) || remembered.generation > generation);
+    known !== undefined && (known.ledgerId > ledgerIdOf(version, highWaterMark) || known.generation > generation);
   return {
     namespace,
     storeId,
     found,
-    witnessed,
+    checkpoint,
     usedShare,
     givenUpRunCount: runsLeft,
     givenUpCallNumberCount: callNumbersLeft,
     lineEndsAtMs,
-    isInDoubt: phase === PHASES.claimed || witnessed === DAMAGED || hasGoneBack,
+    isInDoubt: phase === PHASES.claimed || checkpoint === CORRUPT || hasGoneBack,
   };
 }
 
-/** Why the plan is not to be carried out now; undefined when it may be. */
+/** Returns why the plan must not be carried out now; undefined when it may. */
 export function refusalOf(
   { namespace, found, usedShare, givenUpRunCount, lineEndsAtMs, isInDoubt }: AdvancePlan,
   { isBeforeItsEnd, now = Date.now }: Pick<AdvanceOptions, "isBeforeItsEnd" | "now">,
@@ -99,33 +102,30 @@ export function refusalOf(
 
 /**
  * Does what was planned.
- * @throws CoordinatorError every refusal of a lease but the doubts that a jump settles; `claim_raced` when the version changed since it was
+ * @throws CoordinatorError as a lease, except for what a recovery ends; `claim_raced` when the version changed since it was
  *   planned; `version_not_ended`; `quorum_missing`: done on this server, and not known to be on the others.
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
-  const { store, namespace, witness, isClockChecked } = options;
-  const { found, witnessed } = plan;
-  const command: AdvanceStep = {
+  const { store, namespace, checkpointFile, isClockChecked } = options;
+  const { found, checkpoint } = plan;
+  const lowerBounds = lowerBoundsOf(found, checkpoint);
+  const outcome = await doStep(store, namespace, {
     step: "advance",
     storeId: plan.storeId,
-    nonce: freshNonce(),
     isSilenceAccepted: isClockChecked,
     version: found.version,
-    ...floorOf(found, witnessed),
-  };
-  const outcome = await store.step(namespace, command);
-  mustCount(outcome, command);
-  const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
-  const noted = Math.max(ledgerIdOf(version, highWaterMark), command.floor);
-  witness.note({ storeId, ledgerId: noted, generation, nodeCount });
+    ...lowerBounds,
+  });
+  const { ledgerId, ...after } = checkpointOf(outcome.after);
+  checkpointFile.note({ ...after, ledgerId: Math.max(ledgerId, lowerBounds.floor) });
   return outcome;
 }
 
-/** A memory that can't be read any more might have known better than the store: the store is doubted. */
-function floorOf(
+/** A corrupt checkpoint may have known more than the store: the store may have rolled back. */
+function lowerBoundsOf(
   { generation }: NamespaceRecord,
-  witnessed: AdvancePlan["witnessed"],
+  checkpoint: AdvancePlan["checkpoint"],
 ): Pick<AdvanceStep, "floor" | "generationMin"> {
-  if (witnessed === DAMAGED) return { floor: 0, generationMin: generation + 1 };
-  return { floor: witnessed?.ledgerId ?? 0, generationMin: witnessed?.generation ?? 0 };
+  if (checkpoint === CORRUPT) return { floor: 0, generationMin: generation + 1 };
+  return { floor: checkpoint?.ledgerId ?? 0, generationMin: checkpoint?.generation ?? 0 };
 }

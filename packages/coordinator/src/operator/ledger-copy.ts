@@ -1,14 +1,14 @@
-/** The ledger of a namespace, carried over from one store to another, and compared. Knows stores only as a port. */
+/** Copies the ledger of a namespace from one store to another, and compares them. Knows stores only as a port. */
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
-import type { Store } from "../stores/store.js";
+import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { type Store } from "../stores/store.js";
 
 export interface LedgerPair {
   readonly namespace: string;
   readonly source: Store;
   readonly target: Store;
-  /** Leases that are read and written at once. */
+  /** Leases in one read and write. */
   readonly pageLeaseCount: number;
 }
 
@@ -23,7 +23,7 @@ export interface LedgerComparison {
 }
 
 /**
- * How much of the source's ledger the target holds, lease by lease.
+ * Returns how much of the source's ledger the target holds, compared lease by lease.
  * @throws CoordinatorError `store_replaced` when the target holds anything but the source's oldest leases.
  */
 export async function compareLedgers({
@@ -51,7 +51,7 @@ export async function compareLedgers({
   return { leaseCount, copiedCount, copiedUpTo, hasMore: more.length > 0 };
 }
 
-/** Carries over what lies after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
+/** Copies the leases after `afterLedgerId`. @throws CoordinatorError as `Store.importLeases`. */
 export async function copyLedger(
   { namespace, source, target, pageLeaseCount }: LedgerPair,
   afterLedgerId: number,
@@ -62,8 +62,7 @@ export async function copyLedger(
 }
 
 /**
- * Carries over for how long leases stay, and how far they were trimmed. The files stay where they are: they are named by the UUID of the
- * store id, which a move keeps.
+ * Copies the retention, and how far leases were trimmed. The files stay in place: they are named by the UUID of the store id, which a move keeps.
  * @throws CoordinatorError as `Store.trimLedger`.
  */
 export async function copyRetention({ namespace, source, target }: LedgerPair, storeId: string): Promise<void> {

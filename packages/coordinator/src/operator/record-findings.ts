@@ -2,10 +2,10 @@
 import { commandLine } from "@callnumber/protocol/operator";
 import { DEFAULT_NAMESPACE } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { isMovedSeal } from "../guard/moved-seal.js";
+import type { Checkpoint, CORRUPT } from "../guard/checkpoint.js";
+import { namespaceLost } from "../guard/guard-state.js";
 import { PHASES } from "../guard/record.js";
-import { emptied } from "../guard/refusal-with-memory.js";
-import type { DAMAGED, Remembrance } from "../guard/witness.js";
+import { isMovedSeal } from "../guard/seals.js";
 import type { Finding, Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {
@@ -30,12 +30,12 @@ const NOT_OPEN = {
 /** Examines the records, and the namespaces that only checkpoints know. Changes nothing. */
 export async function recordFindings(
   store: Store,
-  remembered: ReadonlyMap<string, Remembrance | typeof DAMAGED>,
+  remembered: ReadonlyMap<string, Checkpoint | typeof CORRUPT>,
 ): Promise<readonly Finding[]> {
   const namespaces = await store.listNamespaces();
   const findings = await Promise.all(namespaces.map((namespace) => findingsOf(store, namespace)));
   const lost = [...remembered].filter(([namespace]) => !namespaces.includes(namespace));
-  const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(emptied(namespace, checkpoint), namespace));
+  const ofLost = lost.map(([namespace, checkpoint]) => findingOfError(namespaceLost(namespace, checkpoint), namespace));
   return namespaces.length + lost.length > 0 ? [...findings.flat(), ...ofLost] : [NO_NAMESPACE];
 }
 

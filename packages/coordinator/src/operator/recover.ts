@@ -1,33 +1,75 @@
 /**
- * Recover: what an operator does when the store can't be believed any more, or is gone. First looks and plans, changes nothing;
- * then puts the record onto the clock line, above everything that was ever leased, and leaves the rest to a coordinator, which
- * claims, waits for the quorum and confirms, as after any doubt.
+ * Recover: what an operator does when a store may have rolled back and no coordinator can recover it, or when it is lost. The plan changes
+ * nothing. The recovery writes the record at the run ceiling, above everything that was ever leased; the next coordinator claims, waits for the
+ * quorum and confirms, as in every recovery.
  */
 import { randomBytes } from "node:crypto";
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type CommandOptions, commandLine } from "@callnumber/protocol/operator";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { freshNonce } from "../fresh-nonce.js";
 import { DEFAULT_BOUNDS, SILENCE_MAX_MS } from "../guard/bounds.js";
-import { mustCount } from "../guard/judge.js";
-import { lineAt, whenLineReaches } from "../guard/line.js";
+import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
+import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
-import { DAMAGED } from "../guard/witness.js";
+import { doStep } from "../guard/verify-outcome.js";
 import { parseStoreId } from "../store-id.js";
-import type { NamespaceRecord, Outcome, Store } from "../stores/store.js";
-import type { VerbOptions } from "./open-guard.js";
-import { type Floor, greatestOf, idOf, type RecoverPlan } from "./recover-plan.js";
-import { refusalOf } from "./recover-refusals.js";
+import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
 
-export interface RecoverOptions extends VerbOptions {
-  /** The store that is recovered, as the operator gave it for this recovery. Needed where neither the record nor a witness can tell. */
+/** A run that is known to be leased, and the source of that. */
+export interface Floor {
+  readonly from: string;
+  readonly ledgerId: number;
+}
+
+/** What a recovery found, would write and would cost. */
+export interface RecoverPlan {
+  readonly namespace: string;
+  readonly storeId: string;
+  /** The record as found; undefined when it is gone or can't be read. */
+  readonly found: NamespaceRecord | undefined;
+  /** Why the record can't be read. */
+  readonly fault: CoordinatorError | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly floors: readonly Floor[];
+  /** The least high-water mark after it: the run ceiling a moment from now. */
+  readonly target: number;
+  /** Runs that will never be leased because of it, as far as is known. */
+  readonly skippedRunCount: number;
+  /** About how long after the recovery the next run is free, ms. */
+  readonly nextRunInMs: number;
+  /** Whether nothing was found that a recovery would fix, or that the next coordinator does not recover automatically. */
+  readonly isHealthy: boolean;
+  /** When the run ceiling will have passed everything that is known, and recovering is possible; null when it has. */
+  readonly possibleAtMs: number | null;
+  readonly nodeCount: number;
+  /** The command that made this plan, with further options. */
+  readonly again: (more: CommandOptions) => string;
+}
+
+/** Returns the greatest floor; undefined when there is none. */
+function greatestOf(floors: readonly Floor[]): Floor | undefined {
+  return floors.reduce<Floor | undefined>(
+    (one, other) => (one === undefined || other.ledgerId > one.ledgerId ? other : one),
+    undefined,
+  );
+}
+
+/** Returns its ledger id; 0 without one: nothing is known to be leased. */
+function idOf(floor: Floor | undefined): number {
+  return floor?.ledgerId ?? 0;
+}
+
+export interface RecoverOptions extends NamespaceGuardOptions {
+  /** The store that is recovered, as given by the operator. Needed where neither the record nor a checkpoint has it. */
   readonly storeId: string | undefined;
-  /** Ledger ids below or at which everything may be leased, with where each comes from, for people. */
+  /** Further runs that are known to be leased. */
   readonly floors: readonly Floor[];
   readonly nodeCount: number | undefined;
-  /** The operator has looked at the clock: a long silence was only that. */
+  /** The operator has checked the clocks: a long heartbeat gap was only that. */
   readonly isClockChecked: boolean;
-  /** How long to look whether somebody still leases, ms: more than twice `touchEveryMs`. */
+  /** How long to watch whether a coordinator still leases, ms: more than twice `touchEveryMs`. */
   readonly watchMs: number;
   readonly pause: (pauseMs: number) => Promise<void>;
   /** The operator's command with further options, for messages. Default: one with the namespace alone. */
@@ -35,21 +77,21 @@ export interface RecoverOptions extends VerbOptions {
 }
 
 /**
- * Looks at what is there, for `watchMs`, and says what `recoverNamespace` would do. Changes nothing.
- * @throws CoordinatorError `coordinator_still_leases`; `store_replaced` when record, witness and the given store id disagree;
- *   `namespace_not_initialised` when nothing tells which store it was.
+ * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
+ * @throws CoordinatorError `coordinator_still_leases`; `store_replaced` when record, checkpoint and the given store id differ;
+ *   `namespace_not_initialised` when none of them has the store id.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
-  const { store, namespace, witness, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
+  const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
   const { again = (more) => commandLine("recover", namespace, more) } = options;
-  const first = await found(store, namespace);
+  const first = await readIfReadable(store, namespace);
   await pause(watchMs);
-  const second = await found(store, namespace);
-  mustBeAtRest(first.record, second.record, again);
+  const second = await readIfReadable(store, namespace);
+  assertAtRest(first.record, second.record, again);
   const { record, fault } = second;
-  const remembered = witness.read();
-  const witnessed = remembered === DAMAGED ? undefined : remembered;
-  const storeId = theOneStoreId(namespace, record?.storeId, witnessed?.storeId, options.storeId);
+  const read = checkpointFile.read();
+  const checkpoint = read === CORRUPT ? undefined : read;
+  const storeId = agreedStoreId(namespace, record?.storeId, checkpoint?.storeId, options.storeId);
   const id = parseStoreId(storeId);
   if (id === undefined) throw new TypeError(`not a store id: ${JSON.stringify(storeId)}`);
   const firstLedgerId = ledgerIdOf(id.firstVersion, id.firstRun);
@@ -58,69 +100,66 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
     ...(record === undefined
       ? []
       : [{ from: "the record", ledgerId: ledgerIdOf(record.version, record.highWaterMark) }]),
-    ...(witnessed === undefined ? [] : [{ from: "the witness", ledgerId: witnessed.ledgerId }]),
+    ...(checkpoint === undefined ? [] : [{ from: "the witness", ledgerId: checkpoint.ledgerId }]),
     ...options.floors,
   ];
   const { version, run } = runOfLedgerId(idOf(greatestOf(floors)));
   const nowMs = now();
-  // Whether a file is a copy, only the store that opened it knows.
+  // Only the store that opened a file knows whether it is a copy.
   const findings = store.isExclusive ? await store.preflight() : [];
   const isSound =
     record?.phase === PHASES.open &&
     nowMs - record.changedAtMs <= SILENCE_MAX_MS &&
     idOf(greatestOf(floors)) === ledgerIdOf(record.version, record.highWaterMark) &&
     findings.every((finding) => finding.code === undefined);
-  const target = lineAt(id, version, nowMs + 2 * bounds.epsMs);
+  const target = ceilingAt(id, version, nowMs + 2 * bounds.epsMs);
   return {
     namespace,
     storeId,
     found: record,
     fault,
-    witnessed,
+    checkpoint,
     floors,
     target,
     skippedRunCount: Math.max(target - run, 0),
-    nextRunInMs: Math.max(whenLineReaches(id, version, target + 1) - nowMs, 0),
-    isHealthy: isSound && remembered !== DAMAGED && (witnessed?.generation ?? 0) <= (record?.generation ?? 0),
-    possibleAtMs: run <= target ? null : whenLineReaches(id, version, run) - 2 * bounds.epsMs,
-    nodeCount: options.nodeCount ?? record?.nodeCount ?? witnessed?.nodeCount ?? 1,
+    nextRunInMs: Math.max(whenCeilingReaches(id, version, target + 1) - nowMs, 0),
+    isHealthy: isSound && read !== CORRUPT && (checkpoint?.generation ?? 0) <= (record?.generation ?? 0),
+    possibleAtMs: run <= target ? null : whenCeilingReaches(id, version, run) - 2 * bounds.epsMs,
+    nodeCount: options.nodeCount ?? record?.nodeCount ?? checkpoint?.nodeCount ?? 1,
     again,
   };
 }
 
 /**
  * Does what was planned.
- * @throws CoordinatorError all refusals of GUARD's confirm, `store_moved`, `store_replaced`, `quorum_missing`.
+ * @throws CoordinatorError as a confirm step; `store_moved`, `store_replaced`, `quorum_missing`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
-  const { store, namespace, witness, isClockChecked } = options;
+  const { store, namespace, checkpointFile, isClockChecked } = options;
   const command = {
     step: "recover",
     storeId: plan.storeId,
-    nonce: freshNonce(),
     isSilenceAccepted: isClockChecked,
     floor: idOf(greatestOf(plan.floors)),
-    generationMin: plan.witnessed?.generation ?? 0,
+    generationMin: plan.checkpoint?.generation ?? 0,
     nodeCount: plan.nodeCount,
     receiptKey: randomBytes(32).toString("hex"),
   } as const;
-  const outcome = await store.step(namespace, command).catch((error: unknown) => {
-    // The store tells what stands in the way, and not where that was found, nor the way round it.
-    const told = refusalOf(plan);
-    throw told !== undefined && error instanceof CoordinatorError && error.code === told.code ? told : error;
+  const outcome = await doStep(store, namespace, command).catch((error: unknown) => {
+    // The store knows neither where a run is known from, nor the way on.
+    const refusal = refusalOf(plan);
+    throw refusal !== undefined && error instanceof CoordinatorError && error.code === refusal.code ? refusal : error;
   });
-  mustCount(outcome, command);
-  const { storeId, version, highWaterMark, generation, nodeCount } = outcome.after;
-  witness.note({ storeId, ledgerId: ledgerIdOf(version, highWaterMark), generation, nodeCount });
+  checkpointFile.note(checkpointOf(outcome.after));
   return outcome;
 }
 
-interface Found {
+interface FoundRecord {
   readonly record: NamespaceRecord | undefined;
   readonly fault: CoordinatorError | undefined;
 }
 
-async function found(store: Store, namespace: string): Promise<Found> {
+async function readIfReadable(store: Store, namespace: string): Promise<FoundRecord> {
   try {
     return { record: await store.readNamespace(namespace), fault: undefined };
   } catch (error) {
@@ -131,12 +170,12 @@ async function found(store: Store, namespace: string): Promise<Found> {
 
 const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_initialised", "store_corrupt"]);
 
-function mustBeAtRest(
+function assertAtRest(
   before: NamespaceRecord | undefined,
   after: NamespaceRecord | undefined,
   again: RecoverPlan["again"],
 ): void {
-  // Who only tries to settle a doubt changes the record, too, and leases nothing: its claim is void once this one is made.
+  // A coordinator in a recovery changes the record, too, and leases nothing: its claim is void after this recovery.
   if (before === undefined || after?.phase !== PHASES.open) return;
   const hasMoved =
     before.changedAtMs !== after.changedAtMs ||
@@ -150,13 +189,13 @@ function mustBeAtRest(
   );
 }
 
-function theOneStoreId(
+function agreedStoreId(
   namespace: string,
   recorded: string | undefined,
-  witnessed: string | undefined,
+  checkpoint: string | undefined,
   given: string | undefined,
 ): string {
-  const named = [recorded, witnessed, given].filter((storeId) => storeId !== undefined);
+  const named = [recorded, checkpoint, given].filter((storeId) => storeId !== undefined);
   const [storeId, ...others] = new Set(named);
   if (storeId === undefined) {
     throw new CoordinatorError(
@@ -168,11 +207,58 @@ function theOneStoreId(
   if (others.length === 0) return storeId;
   throw new CoordinatorError(
     "store_replaced",
-    `these are different stores: ${told("the record", recorded)}${told("the witness", witnessed)}${told("--store-id", given)}` +
+    `these are different stores: ${sourceOf("the record", recorded)}${sourceOf("the witness", checkpoint)}${sourceOf("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
   );
 }
 
-function told(name: string, storeId: string | undefined): string {
+function sourceOf(name: string, storeId: string | undefined): string {
   return storeId === undefined ? "" : `${name} says ${storeId}; `;
+}
+
+/** Returns why a plan can't be carried out at the run ceiling of now, and what the operator does then; undefined when it can. */
+export function refusalOf(plan: RecoverPlan): CoordinatorError | undefined {
+  return refuseAtEnd(plan) ?? refuseAboveCeiling(plan);
+}
+
+function refuseAtEnd(plan: RecoverPlan): CoordinatorError | undefined {
+  const { namespace, floors, target } = plan;
+  if (target < RUN_MAX) return undefined;
+  const { version } = runOfLedgerId(idOf(greatestOf(floors)));
+  return new CoordinatorError(
+    "run_space_exhausted",
+    `the clock line of version ${version} has reached its end: no mark below it lies above everything that may have been leased. Nothing was ` +
+      `changed in namespace "${namespace}". ${wayOnFrom(version, plan)}`,
+  );
+}
+
+/** `advance-version` needs a record that it can read and that is not sealed; else a floor says where to continue. */
+function wayOnFrom(version: number, { namespace, found, again }: RecoverPlan): string {
+  if (version >= VERSION_MAX) return "It is the last version: what comes next is another namespace, or another layout";
+  const next = version + 1;
+  const command =
+    found !== undefined && found.phase !== PHASES.sealed
+      ? commandLine("advance-version", namespace)
+      : again({ floor: ledgerIdOf(next, 0) });
+  return `Continue in version ${next}, above all that it may have leased: \`${command}\``;
+}
+
+function refuseAboveCeiling({
+  namespace,
+  storeId,
+  floors,
+  target,
+  possibleAtMs,
+}: RecoverPlan): CoordinatorError | undefined {
+  const floor = greatestOf(floors);
+  if (possibleAtMs === null || floor === undefined) return undefined;
+  const { version, run } = runOfLedgerId(floor.ledgerId);
+  const ofVersion = version === 0 ? "" : ` of version ${version}`;
+  return new CoordinatorError(
+    "operator_needed",
+    `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
+      `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
+      `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +
+      "another store: recover that one",
+  );
 }

@@ -1,19 +1,21 @@
 /**
- * Trims the ledgers of all namespaces that have a retention: at the start, and then each minute. A step appends the oldest leases to a
- * file, and only when they are on the disk does the store let go of them: killed in between, they are in both, and are written again.
+ * Trims the ledgers of all namespaces that have a retention, at the start and each minute. A step appends the oldest leases to a file, and only
+ * when they are on the disk does the store delete them: after a kill in between they are in both, and are written again.
  * Knows stores only as a port.
  */
+import { randomBytes } from "node:crypto";
+import { open, unlink } from "node:fs/promises";
+import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import { GAP_MS } from "../guard/bounds.js";
 import { PHASES } from "../guard/record.js";
-import { lastLedgerIdOf } from "../lease-identity.js";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
 import type { Log } from "../log.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../stores/store.js";
-import type { LedgerFiles } from "./ledger-files.js";
 
-/** What looks back at the newest leases looks at a week of them; two clocks may differ by some minutes. */
+/** No reader of the newest leases reads more than a week back; two clocks may differ by some minutes. */
 export const RETENTION_DAYS_MIN = 8;
 export const RETENTION_DAYS_MAX = 36_500;
 
@@ -27,7 +29,7 @@ export interface LedgerTrimmerOptions {
   readonly log: Log;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
-  /** How often it looks, ms. Default 60,000. */
+  /** How often it trims, ms. Default 60,000. */
   readonly everyMs?: number;
 }
 
@@ -51,13 +53,13 @@ export class LedgerTrimmer {
   }
 
   start(): void {
-    const look = () => {
+    const trim = () => {
       this.#inFlight ??= this.trimAll().finally(() => {
         this.#inFlight = undefined;
       });
     };
-    this.#timer ??= setInterval(look, this.#options.everyMs ?? EVERY_MS);
-    look();
+    this.#timer ??= setInterval(trim, this.#options.everyMs ?? EVERY_MS);
+    trim();
   }
 
   /** Waits for the step in flight. The store is the caller's to close. */
@@ -67,7 +69,7 @@ export class LedgerTrimmer {
     await this.#inFlight;
   }
 
-  /** Trims what is due, in one namespace after the other. Never rejects for what the outside world does: it is logged. */
+  /** Trims what is due, one namespace after the other. Errors of store and system are logged. */
   async trimAll(): Promise<void> {
     const { store } = this.#options;
     const namespaces = await this.#logged(undefined, () => store.listNamespaces());
@@ -93,7 +95,7 @@ export class LedgerTrimmer {
     const { store, files, now = Date.now } = this.#options;
     const { phase, changedAtMs, storeId } = await store.readNamespace(namespace);
     const nowMs = now();
-    // A touch comes every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use look old.
+    // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
     if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
     const { days, ...known } = await store.readRetention(namespace);
     if (days === 0) return undefined;
@@ -119,7 +121,7 @@ export class LedgerTrimmer {
     return { leaseCount: due.length, throughLedgerId: through };
   }
 
-  /** The oldest leases, up to the first that stays. Never the newest: the guard reads it. */
+  /** Returns the oldest leases, up to the first that stays. Never the newest: the guard reads it. */
   async #due(namespace: string, beforeMs: number): Promise<readonly LedgerEntry[]> {
     const query = { direction: "oldest_first", limit: LEDGER_TRIM_LEASES_MAX + 1 } as const;
     const oldest = (await this.#options.store.leases(namespace, query)).slice(0, -1);
@@ -133,7 +135,7 @@ export class LedgerTrimmer {
     this.#options.log.warn({ namespace, days, reason: "this coordinator has no --ledger-dir" }, "ledger_not_trimmed");
   }
 
-  /** Undefined for what failed outside: it is tried again a minute later. */
+  /** Undefined for an error of the store or the system: the next minute tries again. */
   async #logged<T>(namespace: string | undefined, act: () => Promise<T>): Promise<T | undefined> {
     try {
       return await act();
@@ -146,15 +148,72 @@ export class LedgerTrimmer {
   }
 }
 
-/** One that its holder still reports on stays, however old: its reports must find it. */
+/** A lease whose holder still reports stays, however old: the reports must find it. */
 function isDue(lease: LedgerEntry, beforeMs: number): boolean {
   const { leasedAtMs, progress } = lease;
   if (leasedAtMs >= beforeMs) return false;
   return progress === null || progress.reportedAtMs < beforeMs || hasEnded(lease);
 }
 
-/** Whether nobody mints from any of its runs any more: its holder will report nothing new. */
+/** Whether its holder uses none of its runs any more, and will report nothing new. */
 function hasEnded({ progress, runCount, firstRun }: LedgerEntry): boolean {
   if (progress === null || progress.state === "open") return false;
   return progress.state !== "exhausted" || progress.run === firstRun + runCount - 1;
+}
+
+/** Only the owner may change them; the directory decides who may read them. */
+const FILE_MODE = 0o640;
+
+/**
+ * The files that trimmed leases go to: a lease a line, as `export` prints them. Each process has its own file for each namespace and appends to
+ * it: two processes never write within each other's lines.
+ */
+export class LedgerFiles {
+  readonly #directory: string;
+  #fileId = newFileId();
+
+  /** @param directory exists already: one that a coordinator made would take the place of a disk that is not mounted. */
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /**
+   * Appends leases. They are on the disk when this resolves.
+   * @throws the system's error, such as ENOSPC. Some of the lines may be there then.
+   */
+  async append(namespace: string, storeId: string, leases: readonly LedgerEntry[]): Promise<void> {
+    // A move gives the namespace another store id, with the same UUID.
+    const [storeUuid] = storeId.split(".");
+    const path = join(this.#directory, `${namespace}.${storeUuid}.${this.#fileId}.ndjson`);
+    const file = await open(path, "a", FILE_MODE);
+    try {
+      const { size } = await file.stat();
+      try {
+        await file.appendFile(leases.map((lease) => `${JSON.stringify(lease)}\n`).join(""));
+        await file.sync();
+        if (size === 0) await this.#sync();
+      } catch (error) {
+        // The file may end within a line, and a sync that failed once says nothing of the next one: no line goes behind these.
+        this.#fileId = newFileId();
+        await (size === 0 ? unlink(path) : file.truncate(size)).catch(() => {});
+        throw error;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** A new file is on the disk only with its directory. */
+  async #sync(): Promise<void> {
+    const directory = await open(this.#directory, "r");
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  }
+}
+
+function newFileId(): string {
+  return randomBytes(8).toString("hex");
 }

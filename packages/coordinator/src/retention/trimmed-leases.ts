@@ -1,8 +1,8 @@
 /** What is known of runs whose leases were trimmed from the store: when the last of them were leased. Knows the store only as a port. */
 import { runOfLedgerId, type TrimmedLeases } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { notLeased } from "../refusals.js";
-import type { NamespaceRecord, ReportCommand, Retention, Store } from "../stores/store.js";
+import { notLeased } from "../guard/refusals.js";
+import { type NamespaceRecord, type ReportCommand, type Retention, type Store } from "../stores/store.js";
 
 export function trimmedIn({ through, leasedAtMs }: Retention): TrimmedLeases {
   return { upToRun: through, lastLeasedAtMs: leasedAtMs };

@@ -3,11 +3,10 @@
  * lua/report.lua make the same decisions for Redis.
  */
 import type { LedgerEntry, Progress } from "@callnumber/protocol/wire";
-import { isMovedSeal, textOfMove } from "../guard/moved-seal.js";
-import { type FoundFields, PHASES, readRecord } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import { isSameLease, lastLedgerIdOf } from "../lease-identity.js";
-import { notTheHolder, refused } from "../refusals.js";
+import { type ObservedFields, PHASES, readRecord } from "../guard/record.js";
+import { isRefusal, notTheHolder, refused } from "../guard/refusals.js";
+import { isMovedSeal, textOfMove } from "../guard/seals.js";
+import { isSameLease, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { LEDGER_TRIM_LEASES_MAX, type LedgerTrim, type ReportCommand, type TrimmableLease } from "./store.js";
 
 /** The ledger that leases of another store are imported into. */
@@ -74,7 +73,7 @@ function isFarther(reported: Progress, known: Progress): boolean {
 export interface LedgerToTrim {
   readonly namespace: string;
   /** Undefined or empty for no record. */
-  readonly fields: FoundFields | undefined;
+  readonly fields: ObservedFields | undefined;
   readonly trimmedThrough: number;
   /** 0 for none. */
   readonly newestLedgerId: number;
@@ -108,7 +107,7 @@ export function decideTrim(found: LedgerToTrim, trim: LedgerTrim): boolean {
   );
 }
 
-function mustBeTrimmable(fields: FoundFields, expectedStoreId: string, namespace: string): void {
+function mustBeTrimmable(fields: ObservedFields, expectedStoreId: string, namespace: string): void {
   const record = readRecord(fields, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
   const { storeId, phase, seal } = record;

@@ -5,11 +5,10 @@
 import { randomUUID } from "node:crypto";
 import { type Holder, type LedgerEntry, runOfLedgerId } from "@callnumber/protocol/wire";
 import { type Bounds, DEFAULT_BOUNDS } from "../guard/bounds.js";
-import { decide } from "../guard/decisions.js";
-import { type KeptFields, keptFields } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../lease-identity.js";
-import { notInitialised, notLeased, refused } from "../refusals.js";
+import { decide } from "../guard/decide.js";
+import { type StoredFields, storedFields } from "../guard/record.js";
+import { isRefusal, notInitialised, notLeased, refused } from "../guard/refusals.js";
+import { holdsRun, type LedgerRange, lastLedgerIdOf } from "../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "./ledger-decisions.js";
 import type {
   Finding,
@@ -32,7 +31,7 @@ interface KeptLease extends LedgerRange {
 
 interface KeptNamespace {
   /** Undefined while a ledger is imported from another store. */
-  fields: KeptFields | undefined;
+  fields: StoredFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
   labels?: Holder["labels"];
@@ -81,7 +80,7 @@ export class MemoryStore implements Store {
     if (isRefusal(written)) throw refused(written.word, written.detail, namespace);
     const { record, runCount } = written;
     const { ledger, ...others } = kept ?? nothingKept();
-    this.#namespaces.set(namespace, { ...others, fields: keptFields(record), ledger });
+    this.#namespaces.set(namespace, { ...others, fields: storedFields(record), ledger });
     const outcome = localOutcome(record, command.nonce, runCount, this.#epoch);
     if (command.step === "lease") ledger.push(keptLease(leasedEntry(command, outcome.after, runCount)));
     return outcome;
@@ -191,7 +190,7 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
-  #kept(namespace: string): KeptNamespace & { fields: KeptFields } {
+  #kept(namespace: string): KeptNamespace & { fields: StoredFields } {
     const { fields, ...kept } = this.#namespaces.get(namespace) ?? nothingKept();
     if (fields === undefined) throw notInitialised(namespace);
     return { ...kept, fields };

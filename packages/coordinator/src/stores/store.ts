@@ -17,7 +17,7 @@ interface StepBase {
   readonly isSilenceAccepted: boolean;
 }
 
-/** What a step that needs an undoubted store compares it with. */
+/** What a step that needs an checkHealthy store compares it with. */
 interface Remembered {
   /** Ledger id of the greatest run that the caller knows to be leased; 0 for none. Below it the store must have gone back. */
   readonly floor: number;

@@ -4,29 +4,28 @@
  */
 import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
-import { type FoundFields, type GuardRecord, readRecord } from "../guard/record.js";
-import { isRefusal } from "../guard/refusal.js";
-import type { LedgerRange } from "../lease-identity.js";
-import { refused } from "../refusals.js";
+import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
+import { isRefusal, refused } from "../guard/refusals.js";
+import type { LedgerRange } from "../ledger/lease-identity.js";
 import type { NamespaceRecord, Outcome, RecordAfter } from "./store.js";
 
 /** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
-export function namespaceRecordIn(found: FoundFields, namespace: string): NamespaceRecord {
+export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);
-  const { id, mark: highWaterMark, epoch: _, ...others } = record;
-  return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun, highWaterMark };
+  const { id, epoch: _, ...others } = record;
+  return { ...others, firstVersion: id.firstVersion, firstRun: id.firstRun };
 }
 
 /** The outcome of a step in a store within this process: it has no other nodes, and can't change before the check. */
-export function localOutcome(record: GuardRecord, nonce: string, runCount: number, storeEpoch: string): Outcome {
+export function localOutcome(record: NamespaceState, nonce: string, runCount: number, storeEpoch: string): Outcome {
   const check = { nonce, role: "master", epoch: storeEpoch, generation: record.generation };
   return { after: recordAfter(record, nonce), runCount, acknowledgedCount: 0, check };
 }
 
-export function recordAfter(record: GuardRecord, nonce: string): RecordAfter {
-  const { storeId, version, mark, changedAtMs, epoch, generation, nodeCount } = record;
-  return { nonce, storeId, version, highWaterMark: mark, changedAtMs, epoch, generation, nodeCount };
+export function recordAfter(record: NamespaceState, nonce: string): RecordAfter {
+  const { storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount } = record;
+  return { nonce, storeId, version, highWaterMark, changedAtMs, epoch, generation, nodeCount };
 }
 
 /** The holder of a lease, the token of its request, and the coordinator that granted it. */

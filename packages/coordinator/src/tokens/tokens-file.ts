@@ -6,7 +6,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import process from "node:process";
 import { commandLine, shellWord } from "@callnumber/protocol/operator";
-import { faultOfMode } from "../private-mode.js";
+import { faultOfMode } from "../platform/private-file.js";
 import { recordsIn, type TokenRecord, TokensFileError } from "./token.js";
 
 const ROOT_UID = 0;

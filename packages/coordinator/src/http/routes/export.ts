@@ -10,8 +10,8 @@ import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { stringify } from "csv-stringify/sync";
 import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
-import type { ExportStep } from "../../ledger-export.js";
-import { stateOf } from "../../ledger-filter.js";
+import type { ExportStep } from "../../ledger/read-ledger.js";
+import { stateOf } from "../../ledger/read-ledger.js";
 import type { TypedApp } from "../app.js";
 import { type ErrorResponses, errorResponses } from "../error-response.js";
 

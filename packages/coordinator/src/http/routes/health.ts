@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { Coordinator } from "../../coordinator.js";
 import { CoordinatorError } from "../../errors.js";
 import type { Metrics } from "../../metrics/metrics.js";
-import type { Readiness } from "../../readiness.js";
+import type { Readiness } from "../../status/readiness.js";
 import type { TypedApp } from "../app.js";
 import { canRead, type Principal } from "../auth.js";
 import { errorResponses } from "../error-response.js";
@@ -54,7 +54,7 @@ export function healthRoutes(app: TypedApp, coordinator: Coordinator): void {
     },
     async ({ principal }) => {
       // Requests of the same moment share one check: unauthenticated clients may send them, and each check asks the store.
-      check ??= coordinator.mustBeReady().finally(() => {
+      check ??= coordinator.assertReady().finally(() => {
         check = undefined;
       });
       const { namespaces, unavailable } = await readinessFor(check, principal);

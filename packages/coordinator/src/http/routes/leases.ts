@@ -30,7 +30,7 @@ export function leaseRoutes(app: TypedApp, coordinator: Coordinator, limits: Lea
       if (isGone(request.raw.socket)) {
         reply.hijack();
         reply.raw.destroy();
-        coordinator.burn(lease, "requester_gone");
+        coordinator.discard(lease, "requester_gone");
         return lease;
       }
       reply.code(201);

@@ -7,7 +7,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
-import { readPrivateFile, readPublicFile } from "../../private-file.js";
+import { readPrivateFile, readPublicFile } from "../../platform/private-file.js";
 import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
 import { asStoreError, type CommandContext, isOtherStepsRefusal, type ReplySource } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";

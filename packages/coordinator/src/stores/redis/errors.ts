@@ -3,8 +3,8 @@
  * and the detail behind it is read.
  */
 import { CoordinatorError } from "../../errors.js";
-import { isScriptWord, refused, type ScriptWord } from "../../refusals.js";
-import { shown } from "../../shown-text.js";
+import { isRefusalCode, type RefusalCode, refused } from "../../guard/refusals.js";
+import { escapeAndShorten } from "../../text.js";
 
 /** What a command was about, for the message. */
 export interface CommandContext {
@@ -55,7 +55,7 @@ export function asStoreError(
 ): CoordinatorError {
   if (error instanceof CoordinatorError) return error;
   const text = error instanceof Error ? error.message : String(error);
-  const message = shown(redactReply(text, password));
+  const message = escapeAndShorten(redactReply(text, password));
   // The client's own error holds the command that was sent.
   const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
   const refusal = refusalIn(text);
@@ -90,9 +90,9 @@ export function unexpectedReply(server: string, cause?: unknown): CoordinatorErr
 
 function refusalIn(
   message: string,
-): { readonly word: ScriptWord; readonly nonce: string; readonly detail: string } | undefined {
+): { readonly word: RefusalCode; readonly nonce: string; readonly detail: string } | undefined {
   const [, word = "", nonce = "", detail = ""] = /^([A-Z]+) (\S+) ?(.*)$/s.exec(message) ?? [];
-  return isScriptWord(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
+  return isRefusalCode(word) && !REDIRECTION.test(message) ? { word, nonce, detail } : undefined;
 }
 
 function isOther(nonce: string, context: CommandContext): boolean {

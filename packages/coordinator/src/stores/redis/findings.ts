@@ -1,7 +1,7 @@
 /** What is wrong with a Redis server or the path to it: first what prevents leasing, then what an operator should know of. Pure. */
 import { commandLine } from "@callnumber/protocol/operator";
-import { isLoopback } from "../../loopback.js";
-import { shown } from "../../shown-text.js";
+import { isLoopback } from "../../platform/loopback.js";
+import { escapeAndShorten } from "../../text.js";
 import type { Finding } from "../store.js";
 import type { RedisLogin, SentinelPlace } from "./address.js";
 
@@ -63,7 +63,7 @@ export function serverFindings(report: ServerReport, use: ServerUse): readonly F
 export function infoReader(text: string): (name: string) => string | undefined {
   return (name) => {
     const value = new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(text)?.[1];
-    return value && shown(value, VALUE_LENGTH_MAX);
+    return value && escapeAndShorten(value, VALUE_LENGTH_MAX);
   };
 }
 

@@ -5,8 +5,7 @@
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import type { Bounds } from "../../guard/bounds.js";
-import { type Refusal, refusal } from "../../guard/refusal.js";
-import { isScriptWord } from "../../refusals.js";
+import { isRefusalCode, type Refusal, refusal } from "../../guard/refusals.js";
 import type { LeaseStep, Outcome, RecordAfter, StepCommand } from "../store.js";
 import { holderJsonOf } from "../stored-shapes.js";
 import { stringsIn, wholeIn, wholesIn } from "./replies.js";
@@ -96,7 +95,7 @@ function leaseRepliesIn(parts: readonly string[], call: StepCall): StepReply[] |
     const [nonce = "", highWaterMark = "", count = "", ...others] = parts[HEAD_LENGTH + index]?.split(" ") ?? [];
     if (nonce !== command.nonce) return undefined;
     // A refusal has its word and detail in their place.
-    if (isScriptWord(highWaterMark)) {
+    if (isRefusalCode(highWaterMark)) {
       replies.push(refusal(highWaterMark, count));
       continue;
     }

@@ -7,9 +7,8 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import type { Bounds } from "../../guard/bounds.js";
-import { quorumOf } from "../../guard/quorum.js";
-import { isRefusal } from "../../guard/refusal.js";
-import { refused } from "../../refusals.js";
+import { quorumOf } from "../../guard/bounds.js";
+import { isRefusal, refused } from "../../guard/refusals.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
 import { type RedisCommand, RedisConnection } from "./connection.js";
 import { unexpectedReply } from "./errors.js";

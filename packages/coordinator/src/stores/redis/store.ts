@@ -5,9 +5,8 @@
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
 import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
-import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
-import { quorumOf } from "../../guard/quorum.js";
-import { leaseHoldsRun } from "../../lease-identity.js";
+import { type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
+import { leaseHoldsRun } from "../../ledger/lease-identity.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,

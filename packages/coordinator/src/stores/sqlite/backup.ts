@@ -5,7 +5,7 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { isLink } from "../../real-path.js";
+import { isLink } from "../../platform/real-path.js";
 import { missing, unusable } from "./errors.js";
 import { makePrivateFile, mustNotBeMounted, storePathOf, syncFolderOf } from "./file-checks.js";
 import { MARK_AS_BACKUP } from "./file-identity.js";

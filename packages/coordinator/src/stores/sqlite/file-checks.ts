@@ -8,8 +8,8 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { shellWord } from "@callnumber/protocol/operator";
 import { CoordinatorError } from "../../errors.js";
-import { octalOf } from "../../private-mode.js";
-import { isLink, LinkLeadsNowhere, realPathOf } from "../../real-path.js";
+import { octalOf } from "../../platform/private-file.js";
+import { isLink, LinkLeadsNowhere, realPathOf } from "../../platform/real-path.js";
 
 /** The store's file, SQLite's files and the lock. */
 const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock"];

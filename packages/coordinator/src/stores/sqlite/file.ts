@@ -6,8 +6,8 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import type { CoordinatorError } from "../../errors.js";
-import { makePrivateFolder } from "../../private-file.js";
+import { type CoordinatorError } from "../../errors.js";
+import { makePrivateFolder } from "../../platform/private-file.js";
 import { isBusy, locked, lockLost, missing, notInPlace, notLocal, unusable } from "./errors.js";
 import { makePrivateFile, mustBeStoreFile, mustNotBeMounted, nearestThatExists, storePathOf } from "./file-checks.js";
 import { faultOfIdentity } from "./file-identity.js";

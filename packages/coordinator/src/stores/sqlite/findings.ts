@@ -3,8 +3,8 @@
  * opened, and in each transaction.
  */
 import { shellWord } from "@callnumber/protocol/operator";
-import type { Restart } from "../../guard/adopt.js";
-import { octalOf } from "../../private-mode.js";
+import { type Restart } from "../../guard/adopt.js";
+import { octalOf } from "../../platform/private-file.js";
 import type { Finding } from "../store.js";
 
 export interface SqliteFacts {

@@ -8,8 +8,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { hasLeapt, type Present, type Restart, restartMarkOf, restartOf } from "../../guard/adopt.js";
-import { type FoundFields, type GuardRecord, keptFields, readRecord } from "../../guard/record.js";
-import { isRefusal } from "../../guard/refusal.js";
+import { type NamespaceState, type ObservedFields, readRecord, storedFields } from "../../guard/record.js";
+import { isRefusal } from "../../guard/refusals.js";
 import type { Machine } from "./machine.js";
 import type { RestartMarker } from "./restart-marker.js";
 
@@ -18,7 +18,7 @@ export interface RestartDetectionOptions {
   readonly marker: RestartMarker;
   readonly epsMs: number;
   /** All namespaces of the store, as they were when it was opened. */
-  readonly records: ReadonlyMap<string, FoundFields>;
+  readonly records: ReadonlyMap<string, ObservedFields>;
   /** A copy is never taken for the store that the marker describes. */
   readonly isCopy: boolean;
 }
@@ -36,7 +36,7 @@ export class RestartDetection {
   /** Checksum of each record as this process has found or left it. */
   readonly #known = new Map<string, string | undefined>();
   /** Records that the current transaction has written, with their checksums. */
-  readonly #written = new Map<string, { readonly record: GuardRecord; readonly checksum: string }>();
+  readonly #written = new Map<string, { readonly record: NamespaceState; readonly checksum: string }>();
   #clockOffsetMs: number;
 
   /** @throws when the marker disagrees with a record and can't be removed. */
@@ -49,7 +49,7 @@ export class RestartDetection {
     const storeIds = [...records.values()].map((fields) => fields["sid"]);
     marker.removeOthers(new Set(storeIds.filter((storeId) => storeId !== undefined)));
     const restarts = new Map<string, Restart>();
-    const adopted: GuardRecord[] = [];
+    const adopted: NamespaceState[] = [];
     for (const [namespace, fields] of records) {
       this.#known.set(namespace, fields["k"]);
       const record = readRecord(fields, namespace);
@@ -65,7 +65,7 @@ export class RestartDetection {
   }
 
   /** The epoch for a step on a namespace, given its record as found. */
-  epochOf(namespace: string, found: FoundFields): string {
+  epochOf(namespace: string, found: ObservedFields): string {
     const offsetMs = this.#machine.clockOffsetMs();
     const leapt = hasLeapt(this.#clockOffsetMs, offsetMs, this.#epsMs);
     this.#clockOffsetMs = offsetMs;
@@ -74,7 +74,7 @@ export class RestartDetection {
   }
 
   /** Notes a record that the current transaction writes. */
-  wrote(record: GuardRecord, checksum: string): void {
+  wrote(record: NamespaceState, checksum: string): void {
     this.#written.set(record.namespace, { record, checksum });
   }
 
@@ -131,7 +131,7 @@ export class RestartDetection {
     return bootId === undefined ? undefined : { bootId, clockOffsetMs: this.#clockOffsetMs };
   }
 
-  #isAsLeft(namespace: string, found: FoundFields): boolean {
+  #isAsLeft(namespace: string, found: ObservedFields): boolean {
     if (this.#written.has(namespace)) return true;
     const isSame = this.#known.get(namespace) === found["k"];
     this.#known.set(namespace, found["k"]);
@@ -144,9 +144,9 @@ export class RestartDetection {
   }
 
   /** Removes marks that disagree before anything is leased. */
-  #rewriteMarker(adopted: readonly GuardRecord[]): void {
+  #rewriteMarker(adopted: readonly NamespaceState[]): void {
     this.#marker.remove();
-    for (const record of adopted) this.wrote(record, keptFields(record).k);
+    for (const record of adopted) this.wrote(record, storedFields(record).k);
     this.committing();
     this.committed();
   }

@@ -8,12 +8,11 @@ import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@calln
 import type { CoordinatorError } from "../../errors.js";
 import type { Restart } from "../../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
-import { decide } from "../../guard/decisions.js";
-import type { FoundKeys } from "../../guard/found.js";
-import type { GuardRecord } from "../../guard/record.js";
-import { isRefusal } from "../../guard/refusal.js";
-import { lastLedgerIdOf } from "../../lease-identity.js";
-import { notLeased, refused } from "../../refusals.js";
+import type { ObservedKeys } from "../../guard/checks.js";
+import { decide } from "../../guard/decide.js";
+import type { NamespaceState } from "../../guard/record.js";
+import { isRefusal, notLeased, refused } from "../../guard/refusals.js";
+import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
 import { decideReport, decideTrim, leasesToAppend } from "../ledger-decisions.js";
 import {
   type Finding,
@@ -265,7 +264,7 @@ export class SqliteStore implements Store {
     });
   }
 
-  #found(namespace: string): FoundKeys {
+  #found(namespace: string): ObservedKeys {
     const { id, fields } = this.#namespaces.ifThere(namespace) ?? { id: undefined, fields: {} };
     const ledgerMark = id === undefined ? 0 : this.#ledger.newestId(id);
     return {
@@ -279,15 +278,15 @@ export class SqliteStore implements Store {
   }
 
   /** The id of its namespace. */
-  #save(record: GuardRecord): number {
+  #save(record: NamespaceState): number {
     const { id, fields } = this.#namespaces.save(record);
     this.#restart.wrote(record, fields.k);
     return id;
   }
 
-  #addLease(namespaceId: number, record: GuardRecord, runCount: number, command: LeaseStep): void {
-    const { version, mark, changedAtMs: leasedAtMs } = record;
-    const lastLedgerId = ledgerIdOf(version, mark);
+  #addLease(namespaceId: number, record: NamespaceState, runCount: number, command: LeaseStep): void {
+    const { version, highWaterMark, changedAtMs: leasedAtMs } = record;
+    const lastLedgerId = ledgerIdOf(version, highWaterMark);
     const holderJson = holderJsonOf(command);
     this.#ledger.add(namespaceId, { lastLedgerId, runCount, leasedAtMs, holderJson, nonce: command.leaseNonce });
   }

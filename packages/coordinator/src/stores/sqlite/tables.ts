@@ -5,15 +5,21 @@
  */
 import type { Holder, LedgerEntry, Progress } from "@callnumber/protocol/wire";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { type FoundFields, type GuardRecord, type KeptFields, keptFields, RECORD_FIELDS } from "../../guard/record.js";
-import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../lease-identity.js";
-import { notInitialised } from "../../refusals.js";
+import {
+  type NamespaceState,
+  type ObservedFields,
+  RECORD_FIELDS,
+  type StoredFields,
+  storedFields,
+} from "../../guard/record.js";
+import { notInitialised } from "../../guard/refusals.js";
+import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
 import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
-type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
+type NamespaceRow = { readonly [K in keyof StoredFields]: string | null } & {
   readonly id: number;
   readonly name: string;
 };
@@ -22,7 +28,7 @@ type NamespaceRow = { readonly [K in keyof KeptFields]: string | null } & {
 export interface StoredNamespace {
   readonly id: number;
   /** Empty when it has no record. */
-  readonly fields: FoundFields;
+  readonly fields: ObservedFields;
 }
 
 const KEPT_COLUMNS = [...RECORD_FIELDS, "k"] as const;
@@ -49,7 +55,7 @@ export class SqliteNamespaces {
   readonly #database: DatabaseSyncInstance;
   readonly #statements: Record<keyof typeof RECORD_STATEMENTS, StatementSyncInstance>;
   /** Records that the current transaction has changed, and that are not written yet. */
-  readonly #saved = new Map<string, { readonly id: number; readonly fields: KeptFields }>();
+  readonly #saved = new Map<string, { readonly id: number; readonly fields: StoredFields }>();
 
   constructor(database: DatabaseSyncInstance) {
     this.#database = database;
@@ -57,7 +63,7 @@ export class SqliteNamespaces {
   }
 
   /** The records in the file, by name. */
-  all(): ReadonlyMap<string, FoundFields> {
+  all(): ReadonlyMap<string, ObservedFields> {
     const rows = this.#statements.namespaces.all() as unknown as NamespaceRow[];
     return new Map(rows.map((row) => [row.name, foundFields(row)] as const).filter(([, fields]) => hasRecord(fields)));
   }
@@ -85,8 +91,8 @@ export class SqliteNamespaces {
   }
 
   /** Keeps a record for `write`. */
-  save(record: GuardRecord): { readonly id: number; readonly fields: KeptFields } {
-    const saved = { id: this.idOf(record.namespace), fields: keptFields(record) };
+  save(record: NamespaceState): { readonly id: number; readonly fields: StoredFields } {
+    const saved = { id: this.idOf(record.namespace), fields: storedFields(record) };
     this.#saved.set(record.namespace, saved);
     return saved;
   }
@@ -120,12 +126,12 @@ export class SqliteNamespaces {
   }
 }
 
-export function hasRecord(fields: FoundFields): boolean {
+export function hasRecord(fields: ObservedFields): boolean {
   return Object.keys(fields).length > 0;
 }
 
 /** A null column is a missing field. */
-function foundFields(row: NamespaceRow): FoundFields {
+function foundFields(row: NamespaceRow): ObservedFields {
   return Object.fromEntries(KEPT_COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]]])));
 }
 

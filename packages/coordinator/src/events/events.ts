@@ -1,0 +1,203 @@
+/**
+ * Everything that happens in a coordinator: a log that passes each event to its listeners (metrics, the event stream) and then to the log
+ * itself; and a suppressor, because clients can cause some events as often as they send requests. Without a bound these would fill the log,
+ * and push what the guard did out of the recent events. docs/monitoring.md lists the events and their fields.
+ */
+import type { Log } from "../log.js";
+import { withTraceFields } from "./trace-context.js";
+
+export type EventLevel = keyof Log;
+
+export interface CoordinatorEvent {
+  readonly level: EventLevel;
+  readonly event: string;
+  readonly fields: object;
+}
+
+/** Must not throw or wait: a lease may be waiting for it. */
+export type EventListener = (event: CoordinatorEvent) => void;
+
+export class EventHub implements Log {
+  readonly #log: Log;
+  readonly #listeners = new Set<EventListener>();
+
+  /** @param log gets every event, too; its own level decides what it writes. */
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Passes every event to the listener from now on, whatever the level of the log. Returns a function that ends that. */
+  subscribe(listener: EventListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  debug(fields: object, event: string): void {
+    this.#emit("debug", fields, event);
+  }
+
+  info(fields: object, event: string): void {
+    this.#emit("info", fields, event);
+  }
+
+  warn(fields: object, event: string): void {
+    this.#emit("warn", fields, event);
+  }
+
+  error(fields: object, event: string): void {
+    this.#emit("error", fields, event);
+  }
+
+  #emit(level: EventLevel, fields: object, event: string): void {
+    const traced = withTraceFields(fields);
+    for (const listener of this.#listeners) listener({ level, event, fields: traced });
+    this.#log[level](traced, event);
+  }
+}
+
+/** Events that one client can cause as often as it sends requests. The first ones matter to an operator: they pass. */
+export const CALLER_EVENTS: ReadonlySet<string> = new Set([
+  "refusal",
+  "clocks_disagree",
+  "run_beyond_mark",
+  "burnt",
+  "internal_error",
+]);
+
+/** Of one event and code at one level: a flood of one suppresses no other. */
+export const EVENTS_PER_SECOND_MAX = 20;
+/** By event, code and namespace. Clients invent namespaces, so further sums have none. */
+export const SUMS_PER_SECOND_MAX = 50;
+/** Callers in a sum: a log line stays short. */
+export const CALLERS_SHOWN_MAX = 5;
+/** Later callers count in the total only. */
+export const CALLERS_KEPT_MAX = 1_000;
+
+const SECOND_MS = 1_000;
+const SUMS: ReadonlySet<string> = new Set(["leases", "refusals", "repeated"]);
+
+/** The client that caused a refusal, as far as it is known. */
+export interface RefusedCaller {
+  /** Of the token in the request. */
+  readonly tokenId?: string | undefined;
+  /** Of the connection: a proxy, where there is one. */
+  readonly remoteAddress?: string | undefined;
+}
+
+interface Fields extends RefusedCaller {
+  readonly namespace?: unknown;
+  readonly code?: unknown;
+  readonly runCount?: unknown;
+}
+
+/** The suppressed events of one kind. */
+interface Suppressed {
+  readonly level: EventLevel;
+  readonly of: string;
+  readonly code: unknown;
+  readonly namespace: unknown;
+  readonly events: RefusalSum;
+  runCount: number;
+}
+
+/** Returns the name of the event that sums up others of this name. */
+export function sumNameOf(event: string): string {
+  if (event === "lease") return "leases";
+  return event === "refusal" ? "refusals" : "repeated";
+}
+
+export function isSum(event: string): boolean {
+  return SUMS.has(event);
+}
+
+export class EventSuppressor {
+  readonly #bounded: ReadonlySet<string>;
+  readonly #pass: EventListener;
+  readonly #passedCounts = new Map<string, number>();
+  readonly #sums = new Map<string, Suppressed>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param bounded names of the events that may be suppressed; all others pass. */
+  constructor(bounded: ReadonlySet<string>, pass: EventListener) {
+    this.#bounded = bounded;
+    this.#pass = pass;
+  }
+
+  readonly take: EventListener = (one) => {
+    const { level, event, fields } = one;
+    if (this.#bounded.has(event)) {
+      this.#timer ??= setTimeout(() => this.#endSecond(), SECOND_MS).unref();
+      const kind = `${level} ${event} ${(fields as Fields).code}`;
+      const passedCount = this.#passedCounts.get(kind) ?? 0;
+      if (passedCount >= EVENTS_PER_SECOND_MAX) {
+        this.#suppress(one, kind);
+        return;
+      }
+      this.#passedCounts.set(kind, passedCount + 1);
+    }
+    this.#pass(one);
+  };
+
+  /** Passes the sums that are pending, and leaves no timer. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#endSecond();
+  }
+
+  #suppress(one: CoordinatorEvent, kind: string): void {
+    const fields = one.fields as Fields;
+    const sum = this.#sumOf(one, kind, fields.namespace);
+    sum.events.add(fields);
+    if (typeof fields.runCount === "number") sum.runCount += fields.runCount;
+  }
+
+  #sumOf(one: CoordinatorEvent, kind: string, namespace: unknown): Suppressed {
+    const key = `${kind} ${namespace}`;
+    const known = this.#sums.get(key);
+    if (known !== undefined) return known;
+    // Kinds are few.
+    if (namespace !== undefined && this.#sums.size >= SUMS_PER_SECOND_MAX) return this.#sumOf(one, kind, undefined);
+    const { level, event, fields } = one;
+    const { code } = fields as Fields;
+    const sum: Suppressed = { level, of: event, code, namespace, events: new RefusalSum(), runCount: 0 };
+    this.#sums.set(key, sum);
+    return sum;
+  }
+
+  #endSecond(): void {
+    this.#timer = undefined;
+    this.#passedCounts.clear();
+    const sums = [...this.#sums.values()];
+    this.#sums.clear();
+    for (const sum of sums) this.#pass({ level: sum.level, event: sumNameOf(sum.of), fields: fieldsOf(sum) });
+  }
+}
+
+function fieldsOf({ of, namespace, code, events, runCount }: Suppressed): object {
+  const summary = events.summary();
+  if (of === "lease") return { namespace, leaseCount: summary.refusalCount, runCount };
+  return of === "refusal" ? { namespace, code, ...summary } : { namespace, of, eventCount: summary.refusalCount };
+}
+
+/** Counts suppressed events, and the callers that caused most of them, in bounded memory. */
+class RefusalSum {
+  readonly #callers = new Map<string, RefusedCaller & { refusalCount: number }>();
+  #refusalCount = 0;
+
+  add({ tokenId, remoteAddress }: RefusedCaller): void {
+    this.#refusalCount++;
+    const key = `${tokenId ?? ""} ${remoteAddress ?? ""}`;
+    const known = this.#callers.get(key);
+    if (known !== undefined) known.refusalCount++;
+    else if (this.#callers.size < CALLERS_KEPT_MAX) this.#callers.set(key, { tokenId, remoteAddress, refusalCount: 1 });
+  }
+
+  /** Returns the count, and the callers with most events. They need not have caused all. */
+  summary(): {
+    readonly refusalCount: number;
+    readonly callers: readonly (RefusedCaller & { refusalCount: number })[];
+  } {
+    const most = [...this.#callers.values()].sort((one, other) => other.refusalCount - one.refusalCount);
+    return { refusalCount: this.#refusalCount, callers: most.slice(0, CALLERS_SHOWN_MAX) };
+  }
+}

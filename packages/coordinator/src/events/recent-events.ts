@@ -1,0 +1,112 @@
+/**
+ * The last events of this coordinator, for operators who watch it: numbered, without what must not leave the coordinator, and floods of leases
+ * or of events that clients cause as sums. Knows nothing about how they are sent.
+ */
+import { randomBytes } from "node:crypto";
+import type { OperatorEvent } from "@callnumber/protocol/operator";
+import { isErrorCode } from "@callnumber/protocol/wire";
+import { CALLER_EVENTS, type CoordinatorEvent, type EventListener, EventSuppressor, isSum } from "./events.js";
+
+/** Events that can be requested again. */
+export const RECENT_EVENT_COUNT = 500;
+/** Further events that leases must not push out: what the guard did is read days later. */
+export const NOTABLE_EVENT_COUNT = 200;
+/** And of each event that clients cause, except refusals: a flood of one pushes out neither what the guard did nor any other event. */
+export const CALLER_EVENT_COUNT = 50;
+
+/** A nonce allows reports; an error includes a stack. Namespace and code have fields of their own. */
+const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["nonce", "receipt", "err", "namespace", "code"]);
+
+/** Leases too: all of them are in the log and the ledger. */
+const SUPPRESSED: ReadonlySet<string> = new Set([...CALLER_EVENTS, "lease"]);
+
+/** Events besides the last ones are kept in groups, each with its own bound. */
+const NOTABLE_GROUP = "";
+
+export interface EventsSince {
+  readonly events: readonly OperatorEvent[];
+  /** False when some that followed are no longer known. */
+  readonly isComplete: boolean;
+}
+
+type Watcher = (event: OperatorEvent) => void;
+
+export class RecentEvents {
+  /** Identifies this process: the one before counted its events from one, too. */
+  readonly life = randomBytes(6).toString("hex");
+  readonly #now: () => number;
+  readonly #watchers = new Set<Watcher>();
+  #lastId = 0;
+  #recent: OperatorEvent[] = [];
+  readonly #groups = new Map<string, OperatorEvent[]>();
+  readonly #suppressor = new EventSuppressor(SUPPRESSED, (event) => this.#add(event));
+
+  constructor(now: () => number = Date.now) {
+    this.#now = now;
+  }
+
+  /** For `EventHub.subscribe`. Debug events are left out. */
+  readonly take: EventListener = (event) => {
+    if (event.level !== "debug") this.#suppressor.take(event);
+  };
+
+  /** Returns what followed the event `id`. A gap is no error: the newest events are always there. */
+  since(id: number): EventsSince {
+    const isOurs = id <= this.#lastId;
+    const isComplete = isOurs && id >= (this.#recent[0]?.id ?? 1) - 1;
+    return { events: isOurs ? this.all().filter((event) => event.id > id) : this.all(), isComplete };
+  }
+
+  /** Returns all that are kept, oldest first. */
+  all(): readonly OperatorEvent[] {
+    const firstRecentId = this.#recent[0]?.id ?? 0;
+    const older = [...this.#groups.values()].flat().filter(({ id }) => id < firstRecentId);
+    return [...older.sort((one, other) => one.id - other.id), ...this.#recent];
+  }
+
+  /** Passes each new event to the watcher, which must not throw or wait. Returns a function that ends that. */
+  watch(watcher: Watcher): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+
+  /** Emits pending sums, and ends the timer. */
+  close(): void {
+    this.#suppressor.close();
+  }
+
+  #add({ level, event, fields }: CoordinatorEvent): void {
+    const { namespace, code } = fields as Readonly<Record<string, unknown>>;
+    const numbered: OperatorEvent = {
+      id: ++this.#lastId,
+      atMs: this.#now(),
+      level,
+      event,
+      namespace: typeof namespace === "string" ? namespace : null,
+      code: isErrorCode(code) ? code : null,
+      fields: visibleFields(fields),
+    };
+    this.#recent = kept(this.#recent, numbered, RECENT_EVENT_COUNT);
+    const group = groupOf(event);
+    if (group !== undefined) {
+      const countMax = group === NOTABLE_GROUP ? NOTABLE_EVENT_COUNT : CALLER_EVENT_COUNT;
+      this.#groups.set(group, kept(this.#groups.get(group) ?? [], numbered, countMax));
+    }
+    for (const watcher of this.#watchers) watcher(numbered);
+  }
+}
+
+/** None for leases, which are in the ledger, for refusals, which repeat as long as their cause lasts, and for sums. */
+function groupOf(event: string): string | undefined {
+  if (event === "lease" || event === "refusal" || isSum(event)) return undefined;
+  return CALLER_EVENTS.has(event) ? event : NOTABLE_GROUP;
+}
+
+function kept(events: readonly OperatorEvent[], newest: OperatorEvent, countMax: number): OperatorEvent[] {
+  const first = Math.max(0, events.length + 1 - countMax);
+  return [...events.slice(first), newest];
+}
+
+function visibleFields(fields: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !HIDDEN_FIELDS.has(name)));
+}

@@ -1,0 +1,269 @@
+/**
+ * Checkpoints on disk: one small file for each coordinator and namespace, in a directory outside the store. A process writes only its own file
+ * and reads all: what one coordinator saw, every later one on this machine knows.
+ *
+ * Written for every range that is handed out, in place and without a sync: that survives the process. Every five seconds, and after a failure,
+ * replaced by a new synced file: that survives the machine. No descriptor stays open between two writes: the number of a closed one may by
+ * then be a connection, or the file of another namespace.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
+import { createHash, randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { CoordinatorError } from "../errors.js";
+import { makePrivateFolder } from "../platform/private-file.js";
+import { type Checkpoint, type CheckpointFile, CORRUPT, mergeCheckpoints } from "./checkpoint.js";
+
+const SYNC_EVERY_MS = 5_000;
+/** Files of coordinators that ended so long ago are merged and removed. */
+const ABANDONED_AFTER_MS = 3_600_000;
+/** All files have the same length: each write in place replaces the whole text. */
+const FILE_BYTES = 1_024;
+/** As many fit, and they are enough to recognize the place. */
+const ADDRESSES_MAX = 16;
+const SUFFIX = ".witness";
+/** A namespace may include dots. */
+const NAME = /^([0-9a-f]{16})\.(.+)\.[0-9a-f-]{36}\.witness$/;
+
+/**
+ * Where a store is, without secrets: a checkpoint counts for its place only. Two places are the same if they have the group and an address in
+ * common: servers are added to a group and removed from it, and two groups may have the same name.
+ */
+export interface StorePlace {
+  readonly group: string;
+  readonly addresses: readonly string[];
+}
+
+export interface CheckpointFileOptions {
+  readonly folder: string;
+  readonly place: StorePlace;
+  readonly namespace: string;
+  readonly now?: () => number;
+}
+
+/**
+ * Opens the checkpoint file of a namespace. Directory and file are made by the first write.
+ * @throws CoordinatorError `witness_unusable` when the directory can't be read or written.
+ */
+export function openCheckpointFile({
+  folder,
+  place,
+  namespace,
+  now = Date.now,
+}: CheckpointFileOptions): CheckpointFile {
+  const at = addressesOf(place);
+  const path = join(folder, `${groupOf(place)}.${namespace}.${randomUUID()}${SUFFIX}`);
+  const usable = <T>(act: () => T): T => orUnusable(folder, act);
+  let hasFile = false;
+  let latest: Checkpoint | undefined;
+  /** Undefined while the next write must replace the file. */
+  let syncedAtMs: number | undefined;
+
+  /** The files of other coordinators of this namespace and place. */
+  const foreignFiles = () =>
+    filesIn(folder, place)
+      .filter((file) => file.namespace === namespace && file.path !== path)
+      .map((file) => ({ path: file.path, noted: contentOf(file) }))
+      .filter(({ noted }) => isAt(noted, at));
+
+  function write(text: string): void {
+    const lastSyncMs = syncedAtMs;
+    syncedAtMs = undefined;
+    if (lastSyncMs !== undefined && Math.abs(now() - lastSyncMs) < SYNC_EVERY_MS) {
+      try {
+        writeFileSync(path, text, { flag: "r+" });
+        syncedAtMs = lastSyncMs;
+        return;
+      } catch {
+        // The file was removed, or holds half of the text: replace it.
+      }
+    }
+    makePrivateFolder(folder);
+    replaceFile(folder, path, text);
+    syncedAtMs = now();
+    const isFirst = !hasFile;
+    hasFile = true;
+    // Only now: their checkpoints are part of ours, which is on the disk.
+    if (isFirst) removeAbandoned();
+  }
+
+  return {
+    read: () =>
+      usable(() => {
+        const found = foreignFiles().map(({ noted }) => noted);
+        if (found.includes(CORRUPT)) return CORRUPT;
+        const known = (found as FileContent[]).map(({ checkpoint }) => checkpoint);
+        assertOneStore(known, folder, namespace);
+        latest = known.length === 0 ? undefined : known.reduce(mergeCheckpoints);
+        return latest;
+      }),
+    note: (checkpoint) =>
+      usable(() => {
+        latest = checkpoint;
+        write(textOf({ namespace, checkpoint, at }));
+      }),
+    close: () => {
+      if (!hasFile) return;
+      hasFile = false;
+      usable(() => replaceFile(folder, path, textOf({ namespace, checkpoint: latest as Checkpoint, at })));
+    },
+  };
+
+  function removeAbandoned(): void {
+    try {
+      for (const { path: other } of foreignFiles()) if (isAbandoned(other)) unlinkSync(other);
+    } catch {
+      // The next start reads a file that stays.
+    }
+  }
+
+  function isAbandoned(other: string): boolean {
+    return now() - statSync(other).mtimeMs > ABANDONED_AFTER_MS;
+  }
+}
+
+/**
+ * Returns the namespaces that have a checkpoint at a place, also those that the store there has lost.
+ * @throws CoordinatorError `witness_unusable` when the folder can't be read.
+ */
+export function checkpointedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
+  const at = addressesOf(place);
+  return orUnusable(folder, () => {
+    const files = filesIn(folder, place).filter((file) => isAt(contentOf(file), at));
+    return new Set(files.map(({ namespace }) => namespace));
+  });
+}
+
+/**
+ * Returns the checkpoints of a place, by namespace. Writes nothing.
+ * @throws CoordinatorError as `CheckpointFile.read`.
+ */
+export function checkpointsAt(folder: string, place: StorePlace): ReadonlyMap<string, Checkpoint | typeof CORRUPT> {
+  const namespaces = [...checkpointedNamespaces(folder, place)];
+  const checkpoints = namespaces.map(
+    (namespace) => [namespace, openCheckpointFile({ folder, place, namespace }).read()] as const,
+  );
+  return new Map(checkpoints.filter((entry): entry is [string, Checkpoint | typeof CORRUPT] => entry[1] !== undefined));
+}
+
+/** For a new store: it is not made where no checkpoint can be written. @throws CoordinatorError `witness_unusable`. */
+export function makeCheckpointDirectory(folder: string): void {
+  orUnusable(folder, () => makePrivateFolder(folder));
+}
+
+/** The content of a file. */
+interface FileContent {
+  readonly namespace: string;
+  readonly checkpoint: Checkpoint;
+  /** Hashes of the addresses of its place. */
+  readonly at: readonly string[];
+}
+
+/** A file, by its name. */
+interface NamedFile {
+  readonly namespace: string;
+  readonly path: string;
+}
+
+const ADDRESS_DIGITS = 12;
+
+function groupOf({ group }: StorePlace): string {
+  return shortHash(group, 16);
+}
+
+function addressesOf({ addresses }: StorePlace): readonly string[] {
+  return [...new Set(addresses)].map((address) => shortHash(address, ADDRESS_DIGITS));
+}
+
+/** A corrupt file does not say where its store is: it counts for every place. */
+function isAt(noted: FileContent | typeof CORRUPT | undefined, at: readonly string[]): boolean {
+  return noted === CORRUPT || (noted?.at.some((address) => at.includes(address)) ?? false);
+}
+
+function shortHash(text: string, digits: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, digits);
+}
+
+function textOf({ namespace, checkpoint, at }: FileContent): string {
+  const json = JSON.stringify({ namespace, ...checkpoint, at: at.slice(0, ADDRESSES_MAX) });
+  const line = `${createHash("sha1").update(json).digest("hex")} ${json}`;
+  return `${line.padEnd(FILE_BYTES - 1)}\n`;
+}
+
+/** Reads a file; undefined when it was removed meanwhile. */
+function contentOf({ path, namespace }: NamedFile): FileContent | undefined | typeof CORRUPT {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  const [, sum, json = ""] = /^([0-9a-f]{40}) (\{.*\}) *\n$/.exec(text) ?? [];
+  if (sum !== createHash("sha1").update(json).digest("hex")) return CORRUPT;
+  const { namespace: of, at, ...checkpoint } = JSON.parse(json) as Checkpoint & Omit<FileContent, "checkpoint">;
+  return of === namespace ? { namespace, checkpoint, at } : CORRUPT;
+}
+
+function assertOneStore(known: readonly Checkpoint[], folder: string, namespace: string): void {
+  const storeIds = [...new Set(known.map(({ storeId }) => storeId))];
+  if (storeIds.length < 2) return;
+  throw new CoordinatorError(
+    "store_replaced",
+    `the witness folder ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
+      "Find out which one the archive's numbers come from, and remove the files of the other",
+  );
+}
+
+/** Lists the files of a group of servers. */
+function filesIn(folder: string, place: StorePlace): readonly NamedFile[] {
+  return namesIn(folder).flatMap((name) => {
+    const [, group, namespace] = NAME.exec(name) ?? [];
+    return namespace === undefined || group !== groupOf(place) ? [] : [{ namespace, path: join(folder, name) }];
+  });
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The old file stays whole until the new one is on the disk; after a failure either may be there. */
+function replaceFile(folder: string, path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function orUnusable<T>(folder: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof CoordinatorError) throw error;
+    throw new CoordinatorError(
+      "witness_unusable",
+      `the witness folder ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
+        "leased: give a folder that can be written (--witness-folder)",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The checks that every step of the guard begins with, in the order in which they refuse: whether the record is ours, and whether the store
+ * may have rolled back. Pure; lua/guard.lua does the same for Redis.
+ * Guarantees: G3, G6 (docs/guarantees.md).
+ */
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { type Bounds, RELEASED_AT_MS, SILENCE_MAX_MS } from "./bounds.js";
+import { type NamespaceState, type ObservedFields, PHASES, readRecord } from "./record.js";
+import { isRefusal, type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal, textOfMove } from "./seals.js";
+
+/** The keys of a namespace, as a step finds them. */
+export interface ObservedKeys {
+  /** `other`: a key of a type that is not ours. */
+  readonly record: "none" | "hash" | "other";
+  readonly fields: ObservedFields;
+  /** The record has a time to live. */
+  readonly expires: boolean;
+  readonly ledger: "none" | "stream" | "other";
+  /** Ledger id of the newest ledger entry; 0 for none. */
+  readonly ledgerMark: number;
+  readonly holders: "none" | "hash" | "other";
+}
+
+/** The server that a step runs on. */
+export interface ObservedServer {
+  /** The store's clock. */
+  readonly timeMs: number;
+  /** `master`, or anything else. */
+  readonly role: string;
+  /** One uninterrupted life of the store; undefined when the server does not report it. */
+  readonly epoch: string | undefined;
+  readonly connectedReplicas: number;
+}
+
+/** All that a decision depends on. */
+export interface StepContext {
+  readonly namespace: string;
+  readonly keys: ObservedKeys;
+  readonly server: ObservedServer;
+  /** The coordinator's clock. */
+  readonly nowMs: number;
+  readonly bounds: Pick<Bounds, "epsMs" | "gapMs">;
+}
+
+/**
+ * Returns the record if it is of the expected store, on a master, and the clocks agree. A record with `ownSeal` passes after any heartbeat gap:
+ * nothing was leased from it meanwhile.
+ */
+export function checkOwned(
+  context: StepContext,
+  step: { readonly storeId: string; readonly isSilenceAccepted: boolean },
+  ownSeal?: string,
+): NamespaceState | Refusal {
+  const { keys, namespace } = context;
+  if (keys.record === "none") return refusal("EMPTY", "no record");
+  if (keys.record === "other") return refusal("CORRUPT", "the record is no hash");
+  const record = readRecord(keys.fields, namespace);
+  if (isRefusal(record)) return record;
+  if (keys.expires) return refusal("CORRUPT", "the record has a time to live");
+  const ledgerFault = checkLedger(keys);
+  if (ledgerFault !== undefined) return ledgerFault;
+  if (record.storeId !== step.storeId) return refusal("FOREIGN", record.storeId);
+  const unfit = checkServer(context, record.nodeCount) ?? checkClocks(context);
+  if (unfit !== undefined) return unfit;
+  if (record.phase === PHASES.sealed) {
+    return record.seal === ownSeal ? record : refuseSealed(record);
+  }
+  return checkHeartbeat(context, record, step.isSilenceAccepted) ?? record;
+}
+
+/** Returns the record if nothing indicates that the store rolled back. */
+export function checkHealthy(
+  context: StepContext,
+  step: {
+    readonly storeId: string;
+    readonly isSilenceAccepted: boolean;
+    readonly floor: number;
+    readonly generationMin: number;
+  },
+): NamespaceState | Refusal {
+  const record = checkOwned(context, step);
+  return isRefusal(record) ? record : (checkCheckpoint(context, record, step) ?? record);
+}
+
+/** Checks a record of ours against what the caller has seen. */
+export function checkCheckpoint(
+  context: StepContext,
+  record: NamespaceState,
+  step: { readonly floor: number; readonly generationMin: number },
+): Refusal | undefined {
+  const { server, bounds, keys } = context;
+  const { latestMs } = clocksOf(context);
+  const { generation } = record;
+  if (generation < step.generationMin) return refusal("STALEGEN", generation);
+  if (record.epoch !== server.epoch) {
+    const epoch = server.epoch ?? "";
+    // One process, one node, and yet another epoch: a node that the record does not count was attached meanwhile.
+    if (record.nodeCount !== 1 || runIdOf(record.epoch) !== runIdOf(epoch)) return refusal("EPOCH", generation);
+    return refusal("OPERATOR", syncsOf(record.epoch) === syncsOf(epoch) ? "epoch" : "replica");
+  }
+  if (record.phase === PHASES.claimed) return refusal("PENDING", generation);
+  if (latestMs - record.changedAtMs > bounds.gapMs) return refusal("GAP", generation);
+  if (markIdOf(record) < Math.max(step.floor, keys.ledgerMark)) return refusal("ROLLBACK", generation);
+  return undefined;
+}
+
+function checkLedger({ ledger, holders }: ObservedKeys): Refusal | undefined {
+  if (ledger === "other") return refusal("CORRUPT", "the ledger is no stream");
+  if (holders === "other") return refusal("CORRUPT", "the holders are no hash");
+  return undefined;
+}
+
+export function checkServer({ server }: StepContext, nodeCount: number): Refusal | undefined {
+  if (server.epoch === undefined) return refusal("NOEPOCH", "");
+  if (server.role !== "master") return refusal("REPLICA", server.role);
+  if (server.connectedReplicas > nodeCount - 1) return refusal("NODES", server.connectedReplicas);
+  return undefined;
+}
+
+export function checkClocks(context: StepContext): Refusal | undefined {
+  const { server, nowMs, bounds } = context;
+  if (Math.abs(server.timeMs - nowMs) > bounds.epsMs) return refusal("CLOCK", server.timeMs - nowMs);
+  if (clocksOf(context).latestMs < RELEASED_AT_MS) return refusal("CLOCK", 0);
+  return undefined;
+}
+
+export function checkHeartbeat(context: StepContext, record: NamespaceState, isAccepted: boolean): Refusal | undefined {
+  const { latestMs } = clocksOf(context);
+  const backMs = record.changedAtMs - context.bounds.epsMs - latestMs;
+  if (backMs > 0) return refusal("CLOCKBACK", backMs);
+  const gapMs = latestMs - record.changedAtMs;
+  return gapMs > SILENCE_MAX_MS && !isAccepted ? refusal("OPERATOR", "silence") : undefined;
+}
+
+function refuseSealed({ seal }: NamespaceState): Refusal {
+  if (isMovedSeal(seal)) return refusal("MOVED", textOfMove(seal));
+  return refusal("FORKED", 0);
+}
+
+export function clocksOf({ server, nowMs }: StepContext): { readonly earliestMs: number; readonly latestMs: number } {
+  return { earliestMs: Math.min(server.timeMs, nowMs), latestMs: Math.max(server.timeMs, nowMs) };
+}
+
+/** The server process in an epoch: it changes with every start. */
+function runIdOf(epoch: string): string | undefined {
+  return epoch.split(":", 1)[0];
+}
+
+/** How often replicas were synchronized from the server. Its replication id, which also changes with the first of them, says less. */
+function syncsOf(epoch: string): string {
+  return epoch.split(":").slice(2).join(":");
+}
+
+export function markIdOf({ version, highWaterMark }: NamespaceState): number {
+  return ledgerIdOf(version, highWaterMark);
+}

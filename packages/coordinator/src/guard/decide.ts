@@ -1,0 +1,267 @@
+/**
+ * What a store decides about a step, as pure functions: read here why nothing was leased. Every refusal comes before anything is written.
+ * The memory and the embedded store call these; the scripts of lua/ do the same for Redis, and tests compare both on random states.
+ * Guarantees: G1, G12, G13 (docs/guarantees.md).
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { parseStoreId } from "../store-id.js";
+import type {
+  AdvanceStep,
+  ClaimStep,
+  ConfirmStep,
+  InitStep,
+  LeaseStep,
+  RecoverStep,
+  SealStep,
+  StepCommand,
+  TouchStep,
+} from "../stores/store.js";
+import { ROOM_SHARE } from "./bounds.js";
+import { ceilingAt, whenCeilingReaches } from "./ceiling.js";
+import {
+  checkCheckpoint,
+  checkClocks,
+  checkHealthy,
+  checkHeartbeat,
+  checkOwned,
+  checkServer,
+  clocksOf,
+  markIdOf,
+  type StepContext,
+} from "./checks.js";
+import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
+import { isRefusal, type Refusal, refusal } from "./refusals.js";
+import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
+
+/** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
+export interface Written {
+  readonly record: NamespaceState;
+  readonly runCount: number;
+}
+
+type Decide<S extends StepCommand> = (context: StepContext, step: S) => Written | Refusal;
+
+/** Decides on any step. */
+export function decide(context: StepContext, step: StepCommand): Written | Refusal {
+  return (DECISIONS[step.step] as Decide<StepCommand>)(context, step);
+}
+
+const DECISIONS: { readonly [S in StepCommand as S["step"]]: Decide<S> } = {
+  lease: decideLease,
+  touch: decideTouch,
+  claim: decideClaim,
+  confirm: decideConfirm,
+  seal: decideSeal,
+  recover: decideRecover,
+  init: decideInit,
+  advance: decideAdvance,
+};
+
+/**
+ * Grants runs, computed from the old mark upwards, never back from the new one: a range that the end of the run space cuts short would
+ * otherwise begin below the mark.
+ */
+function decideLease(context: StepContext, step: LeaseStep): Written | Refusal {
+  const record = checkHealthy(context, step);
+  if (isRefusal(record)) return record;
+  if (markIdOf(record) < step.held) return refusal("FORKED", step.held);
+  const { id, version, highWaterMark } = record;
+  if (highWaterMark >= RUN_MAX) return refusal("EXHAUSTED", version);
+  const { earliestMs } = clocksOf(context);
+  const headroom = ceilingAt(id, version, earliestMs) - highWaterMark;
+  if (headroom < 1) return refusal("AHEAD", whenCeilingReaches(id, version, highWaterMark + 1) - earliestMs);
+  const share = Math.max(Math.floor(headroom / ROOM_SHARE), 1);
+  const runCount = Math.min(step.runCount, share, RUN_MAX - highWaterMark);
+  return { record: { ...touched(record, context), highWaterMark: highWaterMark + runCount }, runCount };
+}
+
+function decideTouch(context: StepContext, step: TouchStep): Written | Refusal {
+  const record = checkHealthy(context, step);
+  return isRefusal(record) ? record : { record: touched(record, context), runCount: 0 };
+}
+
+/** The first half of a recovery. The mark stays: before the quorum has the claim, another node may still lease. */
+function decideClaim(context: StepContext, step: ClaimStep): Written | Refusal {
+  const record = checkOwned(context, step);
+  if (isRefusal(record)) return record;
+  if (record.generation !== step.generation) return refusal("RACED", record.generation);
+  const generation = Math.max(record.generation, step.generationMin) + 1;
+  if (generation > GENERATION_MAX) return refuseGeneration();
+  return { record: { ...inEpoch(record, context), generation, phase: PHASES.claimed }, runCount: 0 };
+}
+
+/** The second half: moves the mark to the ceiling, past everything that could have been leased and lost. */
+function decideConfirm(context: StepContext, step: ConfirmStep): Written | Refusal {
+  const record = checkOwned(context, step);
+  if (isRefusal(record)) return record;
+  const isOurClaim =
+    record.phase === PHASES.claimed && record.generation === step.generation && record.epoch === context.server.epoch;
+  if (!isOurClaim) return refusal("RACED", record.generation);
+  const highWaterMark = markAfterRecovery(context, record, step.floor);
+  if (typeof highWaterMark !== "number") return highWaterMark;
+  return { record: { ...touched(record, context), highWaterMark, phase: PHASES.open }, runCount: 0 };
+}
+
+/**
+ * Sets the seal of a move again where it is set already: only the answer to this step proves that the quorum has it. The store that it names
+ * leases no version that this one has reached.
+ */
+function decideSeal(context: StepContext, step: SealStep): Written | Refusal {
+  if (isMovedSeal(step.seal)) {
+    const moved = checkOwned(context, step, step.seal);
+    if (!isRefusal(moved) && moved.phase === PHASES.sealed) return { record: inEpoch(moved, context), runCount: 0 };
+  }
+  const record = checkHealthy(context, step);
+  if (isRefusal(record)) return record;
+  const next = parseStoreId(movedToIn(textOfMove(step.seal))?.storeId ?? "");
+  if (next !== undefined && next.firstVersion <= record.version) return refusal("RACED", record.generation);
+  return {
+    record: { ...touched(record, context), phase: PHASES.sealed, seal: step.seal },
+    runCount: 0,
+  };
+}
+
+/** What an operator does when nothing else helps: makes the record again at the ceiling, to be claimed. */
+function decideRecover(context: StepContext, step: RecoverStep): Written | Refusal {
+  const id = parseStoreId(step.storeId);
+  if (id === undefined) return refusal("MISUSE", "not a store id");
+  const { keys } = context;
+  // A key of another type belongs to another program: it is renamed, and what was in its place is lost.
+  const found = keys.record === "hash" ? readRecord(keys.fields, context.namespace) : undefined;
+  const kept = found === undefined || isRefusal(found) ? undefined : found;
+  if (kept !== undefined && kept.storeId !== step.storeId) return refusal("FOREIGN", kept.storeId);
+  if (found !== undefined && isRefusal(found)) {
+    // An edited record may be recovered only as the store that it still names.
+    if (found.word !== "CORRUPT") return found;
+    if (isOfAnyStore(keys.fields) && keys.fields["sid"] !== step.storeId) {
+      return refusal("FOREIGN", keys.fields["sid"] ?? "");
+    }
+  }
+  const nodeCount = step.nodeCount ?? kept?.nodeCount ?? 1;
+  const unfit = checkServer(context, nodeCount) ?? checkClocks(context);
+  if (unfit !== undefined) return unfit;
+  if (kept !== undefined && isMovedSeal(kept.seal)) {
+    // It stays moved. Only a time to live, which every other step refuses, is removed.
+    if (keys.expires) return { record: inEpoch(kept, context), runCount: 0 };
+    return refusal("MOVED", textOfMove(kept.seal));
+  }
+  const { latestMs } = clocksOf(context);
+  const silence = kept === undefined ? undefined : checkHeartbeat(context, kept, step.isSilenceAccepted);
+  if (silence !== undefined) return silence;
+  const { version: versionKnown } = runOfLedgerId(Math.max(step.floor, keys.ledgerMark));
+  // A greater one could be written, but never be read again.
+  if (versionKnown > VERSION_MAX) return refusal("OPERATOR", "line");
+  const base: NamespaceState = kept ?? {
+    namespace: context.namespace,
+    storeId: step.storeId,
+    id,
+    version: Math.max(versionKnown, id.firstVersion),
+    highWaterMark: versionKnown <= id.firstVersion ? id.firstRun - 1 : 0,
+    changedAtMs: 0,
+    epoch: NO_SEAL,
+    generation: 0,
+    phase: PHASES.claimed,
+    nodeCount,
+    receiptKey: step.receiptKey,
+    seal: NO_SEAL,
+  };
+  const version = Math.max(base.version, runOfLedgerId(step.floor).version);
+  const markOfVersion = version > base.version ? 0 : base.highWaterMark;
+  const highWaterMark = markAfterRecovery(context, { ...base, version, highWaterMark: markOfVersion }, step.floor);
+  if (typeof highWaterMark !== "number") return highWaterMark;
+  const generation = Math.max(base.generation + 1, step.generationMin + 1, latestMs);
+  if (generation > GENERATION_MAX) return refuseGeneration();
+  return {
+    record: {
+      ...inEpoch(base, context),
+      version,
+      highWaterMark,
+      generation,
+      phase: PHASES.claimed,
+      nodeCount,
+      seal: NO_SEAL,
+    },
+    runCount: 0,
+  };
+}
+
+/** Whether the fields in place of a record name a store. Else they may belong to another program, and are renamed as a key of another type. */
+export function isOfAnyStore(fields: ObservedFields): boolean {
+  return parseStoreId(fields["sid"] ?? "") !== undefined;
+}
+
+function decideInit(context: StepContext, step: InitStep): Written | Refusal {
+  const id = parseStoreId(step.storeId);
+  if (id === undefined) return refusal("MISUSE", "not a store id");
+  const { keys, server } = context;
+  if (keys.record !== "none") return refusal("ALREADY", "the record exists");
+  if (keys.ledger !== "none") return refusal("CORRUPT", "there is a ledger, but no record");
+  const unfit = checkServer(context, step.nodeCount) ?? checkClocks(context);
+  if (unfit !== undefined) return unfit;
+  return {
+    record: {
+      namespace: context.namespace,
+      storeId: step.storeId,
+      id,
+      version: id.firstVersion,
+      highWaterMark: id.firstRun - 1,
+      changedAtMs: clocksOf(context).latestMs,
+      epoch: server.epoch ?? "",
+      generation: 0,
+      phase: PHASES.open,
+      nodeCount: step.nodeCount,
+      receiptKey: step.receiptKey,
+      seal: NO_SEAL,
+    },
+    runCount: 0,
+  };
+}
+
+/**
+ * Continues in the next version at run 1; not before the ceiling of this one has passed its end. From then on no recovery can end in this
+ * version any more, so a store that lost the advance leases nothing until it has advanced again. A store that may have rolled back may have
+ * advanced before, and leased: it is left to be claimed, and its recovery goes to the ceiling of the next version.
+ */
+function decideAdvance(context: StepContext, step: AdvanceStep): Written | Refusal {
+  const record = checkOwned(context, step);
+  if (isRefusal(record)) return record;
+  const { id, version } = record;
+  if (version !== step.version) return refusal("RACED", record.generation);
+  if (version >= VERSION_MAX) return refusal("EXHAUSTED", version);
+  const earlyMs = whenCeilingReaches(id, version, RUN_MAX) - clocksOf(context).earliestMs;
+  if (earlyMs > 0) return refusal("EARLY", earlyMs);
+  const fault = checkCheckpoint(context, record, step);
+  // No recovery ends this.
+  if (fault?.word === "OPERATOR") return fault;
+  const generation = Math.max(record.generation, step.generationMin) + 1;
+  if (generation > GENERATION_MAX) return refuseGeneration();
+  const phase = fault === undefined ? PHASES.open : PHASES.claimed;
+  return {
+    record: { ...inEpoch(record, context), version: version + 1, highWaterMark: 0, generation, phase },
+    runCount: 0,
+  };
+}
+
+/** A greater one could be written, but never be read again. */
+function refuseGeneration(): Refusal {
+  return refusal("CORRUPT", "the generation has reached its end");
+}
+
+/** Returns the mark after a recovery: the ceiling, a little ahead of the later clock. */
+function markAfterRecovery(context: StepContext, record: NamespaceState, floor: number): number | Refusal {
+  const { id, version } = record;
+  const target = ceilingAt(id, version, clocksOf(context).latestMs + 2 * context.bounds.epsMs);
+  // First: whatever is known of a later version, the way on is to advance.
+  if (target >= RUN_MAX) return refusal("EXHAUSTED", version);
+  const known = Math.max(markIdOf(record), floor, context.keys.ledgerMark);
+  return known > ledgerIdOf(version, target) ? refusal("OPERATOR", "line") : target;
+}
+
+function touched(record: NamespaceState, context: StepContext): NamespaceState {
+  return { ...record, changedAtMs: Math.max(record.changedAtMs, clocksOf(context).latestMs) };
+}
+
+function inEpoch(record: NamespaceState, context: StepContext): NamespaceState {
+  return { ...touched(record, context), epoch: context.server.epoch ?? "" };
+}

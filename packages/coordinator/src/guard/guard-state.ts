@@ -1,0 +1,211 @@
+/** Whether a namespace leases, as operators see it: from the last refusal to a state, its log lines, and what a recovery cost. */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { commandLine } from "@callnumber/protocol/operator";
+import { type ErrorCode, type GuardAnswer, type RecoveryAnswer, runOfLedgerId } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import type { RecordAfter } from "../stores/store.js";
+import type { CeilingMonitor } from "./ceiling.js";
+import { type Checkpoint, CORRUPT } from "./checkpoint.js";
+import { STOP_AND_RUN } from "./refusals.js";
+
+/** The store may have rolled back: the coordinator recovers automatically, by claim and confirm. */
+const RECOVERABLE_CODES: ReadonlySet<ErrorCode> = new Set([
+  "store_epoch_changed",
+  "store_claimed",
+  "store_silent",
+  "store_went_back",
+  "store_generation_stale",
+]);
+
+/** Only an operator ends these. */
+const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
+  "store_moved",
+  "store_forked",
+  "store_replaced",
+  "store_emptied",
+  "operator_needed",
+  "store_corrupt",
+  "store_unknown_schema",
+  "store_epoch_unreadable",
+  "store_evicts",
+  "store_too_old",
+  "store_copied",
+  "store_locked",
+  "run_space_exhausted",
+]);
+
+export type GuardState = Pick<GuardAnswer, "state" | "code" | "sinceMs" | "explanation">;
+
+export function isRecoverable(error: unknown): error is CoordinatorError {
+  return RECOVERABLE_CODES.has((error as CoordinatorError).code);
+}
+
+export function activeSince(sinceMs: number): GuardState {
+  return { state: "open", code: null, sinceMs, explanation: "runs are leased" };
+}
+
+/** Whether a step that succeeded clears the state: after the last run a heartbeat still succeeds, and nothing is leased. */
+function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): boolean {
+  return code !== null && !(code === "run_space_exhausted" && highWaterMark >= RUN_MAX);
+}
+
+/** Returns the state after a refusal; the same state keeps its time. */
+export function nextState(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
+  const { code, message } = error;
+  // A store refuses so only after all other checks have passed.
+  if (code === "line_reached") return before.state === "open" ? before : activeSince(nowMs);
+  // The recovery that follows succeeds, or fails for a reason of its own.
+  if (before.state === "fenced" && isRecoverable(error)) return before;
+  const state = STOPPING_CODES.has(code) ? "fenced" : "in_doubt";
+  const sinceMs = before.code === code ? before.sinceMs : nowMs;
+  return { state, code, sinceMs, explanation: message };
+}
+
+interface GuardedNamespace {
+  readonly namespace: string;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/** Keeps the state of a namespace, and logs it when its code changes. */
+export class StateMonitor {
+  readonly #options: GuardedNamespace;
+  #state: GuardState;
+
+  constructor(options: GuardedNamespace) {
+    this.#options = options;
+    this.#state = activeSince(options.now());
+  }
+
+  get state(): GuardState {
+    return this.#state;
+  }
+
+  /** Returns what the state would be after a refusal. */
+  nextState(error: CoordinatorError): GuardState {
+    return nextState(error, this.#state, this.#options.now());
+  }
+
+  noteRefusal(error: CoordinatorError): void {
+    this.#set(this.nextState(error));
+  }
+
+  noteSuccess(after: RecordAfter): void {
+    if (clearsState(this.#state, after)) this.#set(activeSince(this.#options.now()));
+  }
+
+  #set(state: GuardState): void {
+    const { log, namespace } = this.#options;
+    const hasChanged = state.code !== this.#state.code;
+    this.#state = state;
+    if (!hasChanged) return;
+    const { code, explanation } = state;
+    log[state.state === "open" ? "info" : "warn"]({ namespace, code, explanation }, state.state);
+  }
+}
+
+/** Turns "no such namespace" into an error about a store that lost it, or is another store. */
+export function asNamespaceLost(error: unknown, namespace: string, checkpoint: Checkpoint): unknown {
+  if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
+  return namespaceLost(namespace, checkpoint);
+}
+
+/** The error for a namespace that has a checkpoint, and that the store does not hold. */
+export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
+  if (checkpoint === CORRUPT) {
+    return new CoordinatorError(
+      "store_emptied",
+      `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
+        `${STOP_AND_RUN}, with the id kept beside the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
+    );
+  }
+  const { storeId, ledgerId } = checkpoint;
+  return new CoordinatorError(
+    "store_emptied",
+    `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
+      `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId })}\``,
+  );
+}
+
+const STATE_SENTENCES: Readonly<Record<GuardState["state"], string>> = {
+  open: "The namespace is open",
+  in_doubt: "Leasing waits",
+  fenced: "Leasing is FENCED",
+};
+
+/** Adds to an error what is known without the store: the checkpoint, and the state where there is one. */
+export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: GuardState): unknown {
+  if (!(error instanceof CoordinatorError)) return error;
+  const { code, message, retryAfterMs } = error;
+  const sentences = [message];
+  if (state !== undefined) {
+    sentences.push(`${STATE_SENTENCES[state.state]} since ${new Date(state.sinceMs).toISOString()}`);
+  }
+  // That message includes the checkpoint already.
+  if (code !== "store_emptied") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
+  return new CoordinatorError(code, sentences.join(". "), {
+    cause: error,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function formatCheckpoint({ storeId, ledgerId, generation }: Checkpoint): string {
+  const { version, run } = runOfLedgerId(ledgerId);
+  return `store id ${storeId}, run ${run}${version === 0 ? "" : ` of version ${version}`}, generation ${generation}`;
+}
+
+/** A recovery that the store has completed. */
+interface CompletedRecovery {
+  /** Its cause. */
+  readonly code: ErrorCode;
+  /** When the record was last written before it, as far as this coordinator has seen. */
+  readonly idleSinceMs: number;
+  readonly claimed: RecordAfter;
+  readonly confirmed: RecordAfter;
+}
+
+/** The last recovery of a namespace in this process, for people: its cause, and what it cost. */
+export class RecoveryReport {
+  readonly #options: GuardedNamespace;
+  readonly #ceiling: CeilingMonitor;
+  /** When the record was last written, as far as this coordinator has seen. */
+  changedAtMs: number;
+  last: RecoveryAnswer | null = null;
+
+  constructor(options: GuardedNamespace, ceiling: CeilingMonitor, { changedAtMs }: Pick<RecordAfter, "changedAtMs">) {
+    this.#options = options;
+    this.#ceiling = ceiling;
+    this.changedAtMs = changedAtMs;
+  }
+
+  note({ code, idleSinceMs, claimed, confirmed }: CompletedRecovery): void {
+    const { log, namespace, now } = this.#options;
+    const { storeId, version, highWaterMark: mark, epoch } = confirmed;
+    const { highWaterMark: before, changedAtMs } = claimed;
+    const skippedRunCount = mark - before;
+    const idle = `Idle for ${formatDuration(changedAtMs - idleSinceMs)}`;
+    const cause = code === "store_silent" ? idle : (RECOVERY_CAUSES[code] ?? code);
+    const cost = `skipped ${skippedRunCount.toLocaleString("en-US")} ${skippedRunCount === 1 ? "run" : "runs"}`;
+    this.last = { atMs: now(), code, skippedRunCount, explanation: `${cause}: ${cost}` };
+    const waitMs = this.#ceiling.waitMsAfter(confirmed);
+    const explanation = `${this.last.explanation}, leasing in ${Math.ceil(waitMs / 1000)} s`;
+    log.warn({ namespace, storeId, version, reason: code, before, mark, epoch, explanation }, "jump");
+  }
+}
+
+const RECOVERY_CAUSES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  store_epoch_changed: "The store was restarted, promoted or restored, and may have lost its latest runs",
+  store_claimed: "Another coordinator began a recovery and did not complete it",
+  store_went_back: "The store lost runs that were leased",
+  store_generation_stale: "The store was rolled back, or the checkpoint is damaged",
+};
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+function formatDuration(ms: number): string {
+  if (ms < 2 * HOUR_MS) return `${Math.round(ms / MINUTE_MS)} min`;
+  return ms < 2 * DAY_MS ? `${Math.round(ms / HOUR_MS)} h` : `${Math.round(ms / DAY_MS)} days`;
+}

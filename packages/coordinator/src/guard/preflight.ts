@@ -1,0 +1,112 @@
+/**
+ * Checks the store's servers at the start and every minute. What could lose or repeat runs stops leasing before it happens; an operator may
+ * accept a finding by its name. Knows the store only through `Store.preflight`.
+ */
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import { type Finding, type Store } from "../stores/store.js";
+import { activeSince, type GuardState, nextState } from "./guard-state.js";
+
+export const PREFLIGHT_EVERY_MS = 60_000;
+
+export interface PreflightOptions {
+  readonly store: Pick<Store, "preflight">;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Names of findings (`Finding.override`) that an operator accepts: they are ignored. */
+  readonly overrides: readonly string[];
+  readonly everyMs: number;
+}
+
+type Refusal = Finding & { readonly code: ErrorCode };
+
+interface Seen {
+  readonly finding: Finding;
+  readonly sinceMs: number;
+}
+
+export class PreflightWatch {
+  readonly #options: PreflightOptions;
+  /** By their text. */
+  #seen: ReadonlyMap<string, Seen> = new Map();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #check: Promise<void> = Promise.resolve();
+  #firstCheck: Promise<void> = Promise.resolve();
+
+  constructor(options: PreflightOptions) {
+    this.#options = options;
+  }
+
+  /** Checks now, and every `everyMs` until `stop`. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    const check = () => {
+      this.#check = this.#check.then(() => this.#checkServers());
+    };
+    this.#timer = setInterval(check, this.#options.everyMs);
+    check();
+    this.#firstCheck = this.#check;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#check;
+  }
+
+  /** Once started, nothing is leased before the first check has ended. @throws CoordinatorError with the code of a finding. */
+  async assertPassed(namespace: string): Promise<void> {
+    await this.#firstCheck;
+    const seen = this.#refusalOf(namespace);
+    if (seen !== undefined) throw errorFor(seen.finding);
+  }
+
+  /** Returns the state that a finding puts a namespace in; undefined when none stops leasing. */
+  stateOf(namespace: string): GuardState | undefined {
+    const seen = this.#refusalOf(namespace);
+    if (seen === undefined) return undefined;
+    return nextState(errorFor(seen.finding), activeSince(seen.sinceMs), seen.sinceMs);
+  }
+
+  #refusalOf(namespace: string): { readonly finding: Refusal; readonly sinceMs: number } | undefined {
+    for (const { finding, sinceMs } of this.#seen.values()) {
+      const { code, namespaces } = finding;
+      if (code === undefined || !(namespaces?.includes(namespace) ?? true)) continue;
+      return { finding: { ...finding, code }, sinceMs };
+    }
+    return undefined;
+  }
+
+  /** The last findings are kept until the next check succeeds. */
+  async #checkServers(): Promise<void> {
+    const { store, log, now, overrides } = this.#options;
+    let findings: readonly Finding[];
+    try {
+      findings = await store.preflight();
+    } catch (error) {
+      // The next check may succeed: no error may end the process.
+      if (error instanceof CoordinatorError) {
+        log.warn({ code: error.code, reason: error.message }, "preflight_failed");
+      } else log.error({ err: error }, "preflight_failed");
+      return;
+    }
+    const counted = findings.filter(({ override }) => override === undefined || !overrides.includes(override));
+    const before = this.#seen;
+    this.#seen = new Map(
+      counted.map((finding) => [finding.what, { finding, sinceMs: before.get(finding.what)?.sinceMs ?? now() }]),
+    );
+    for (const finding of counted) {
+      if (before.has(finding.what)) continue;
+      log[finding.code === undefined ? "warn" : "error"]({ ...finding }, "preflight_finding");
+    }
+    for (const [what, { finding }] of before) {
+      if (!this.#seen.has(what)) log.info({ code: finding.code, what }, "preflight_finding_gone");
+    }
+  }
+}
+
+function errorFor({ code, what, remedy, override }: Refusal): CoordinatorError {
+  const way = override === undefined ? "" : `, or accept it by name: ${override}`;
+  return new CoordinatorError(code, `${what}. Nothing is leased until that is fixed (${remedy})${way}`);
+}

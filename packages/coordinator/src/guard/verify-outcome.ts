@@ -1,0 +1,180 @@
+/**
+ * Verifies a step before its outcome is used: this store answered, the quorum has the step, and the store is still the one that did it.
+ * A lease that fails is discarded: never handed out, and recorded so in the ledger, without waiting for it.
+ * Guarantees: G2, G4 (docs/guarantees.md).
+ */
+import { randomFillSync } from "node:crypto";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import type { Log } from "../log.js";
+import { parseStoreId } from "../store-id.js";
+import type { Outcome, StepCommand, Store } from "../stores/store.js";
+import { type Bounds, quorumOf } from "./bounds.js";
+import { ceilingAt } from "./ceiling.js";
+
+const NONCE_BYTES = 12;
+/** Random bytes for many nonces: a call for each costs more. */
+const supply = Buffer.allocUnsafeSlow(NONCE_BYTES * 341);
+let used = supply.length;
+
+/** Returns a new random nonce for a step: 16 characters A-Z, a-z, 0-9, dash, underscore. No byte is used twice. */
+export function freshNonce(): string {
+  if (used === supply.length) {
+    randomFillSync(supply);
+    used = 0;
+  }
+  const begin = used;
+  used += NONCE_BYTES;
+  return supply.toString("base64url", begin, used);
+}
+
+type StepWithoutNonce = { readonly [S in StepCommand as S["step"]]: Omit<S, "nonce"> }[StepCommand["step"]];
+
+/**
+ * Does one step of an operator's command, with a nonce of its own.
+ * @throws CoordinatorError as `Store.step` and `verifyOutcome`.
+ */
+export async function doStep(store: Pick<Store, "step">, namespace: string, step: StepWithoutNonce): Promise<Outcome> {
+  const command = { ...step, nonce: freshNonce() } as StepCommand;
+  const outcome = await store.step(namespace, command);
+  verifyOutcome(outcome, command);
+  return outcome;
+}
+
+/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_replaced`: nothing of the step may be used. */
+export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
+  const { after, runCount, acknowledgedCount, check } = outcome;
+  const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
+  // A comparison with NaN is never true: it would pass all checks below.
+  if (![...numbers, runCount, acknowledgedCount].every(Number.isSafeInteger)) {
+    throw burnt("the answer holds something else where a number belongs");
+  }
+  if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw burnt("the answer bears another nonce");
+  if (after.storeId !== command.storeId) {
+    throw new CoordinatorError(
+      "store_replaced",
+      `store ${after.storeId} answered for store ${command.storeId}; what it granted was burnt. Bring the right store back`,
+    );
+  }
+  const quorum = quorumOf(after.nodeCount);
+  if (acknowledgedCount < quorum) {
+    throw new CoordinatorError(
+      "quorum_missing",
+      `${acknowledgedCount} of ${quorum} other nodes acknowledged the write in time: this server may be alone on its side of a ` +
+        "cut. What it granted was burnt. Leasing goes on where the majority is; see that the replicas follow",
+    );
+  }
+  if (check.role !== "master") throw burnt(`the server became a ${check.role} meanwhile`);
+  if (check.epoch !== after.epoch) throw burnt("the server was restarted, promoted or followed meanwhile");
+  if (check.generation !== after.generation) throw burnt("another coordinator claimed meanwhile");
+}
+
+/**
+ * Verifies that the runs of a lease are above everything seen, and below the ceiling by this coordinator's own clock.
+ * @throws CoordinatorError `lease_burnt`.
+ */
+export function verifyAboveHighWaterMark(
+  { after, runCount }: Outcome,
+  seenLedgerId: number,
+  nowMs: number,
+  epsMs: number,
+): void {
+  const { storeId, version, highWaterMark } = after;
+  const firstRun = highWaterMark - runCount + 1;
+  if (ledgerIdOf(version, firstRun) <= seenLedgerId) {
+    throw burnt(`run ${firstRun} is not above the last one seen (${seenLedgerId})`);
+  }
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  if (highWaterMark > ceilingAt(id, version, nowMs + epsMs))
+    throw burnt(`run ${highWaterMark} lies above the clock line`);
+}
+
+/** Verifies that a lease granted runs, and no more than requested. @throws CoordinatorError `lease_burnt`. */
+export function verifyRequestedCount({ runCount }: Outcome, command: StepCommand): void {
+  if (command.step !== "lease" || (runCount >= 1 && runCount <= command.runCount)) return;
+  throw burnt(`${runCount} runs were granted where ${command.runCount} were asked for`);
+}
+
+function burnt(reason: string): CoordinatorError {
+  return new CoordinatorError(
+    "lease_burnt",
+    `what the store granted was burnt: ${reason}. The same request may be made again`,
+  );
+}
+
+interface StepPlace {
+  readonly store: Store;
+  readonly namespace: string;
+  readonly log: Log;
+}
+
+interface DiscardedLease {
+  readonly version: number;
+  readonly firstRun: number;
+  readonly runCount: number;
+  /** Of the holder's request: the store refuses to discard a lease with another nonce. */
+  readonly nonce: string;
+}
+
+/** Records a lease of which nothing can have left this process. Never throws, and does not wait for the store. */
+export function recordDiscarded(
+  place: StepPlace,
+  { version, firstRun, runCount, nonce }: DiscardedLease,
+  reason: string,
+): void {
+  const { namespace, log } = place;
+  log.warn({ namespace, version, firstRun, runCount, reason, nonce }, "burnt");
+  void reportDiscarded(place, ledgerIdOf(version, firstRun), nonce);
+}
+
+interface CompletedStep {
+  readonly command: StepCommand;
+  readonly outcome: Outcome;
+  /** Ledger id of the greatest run that was known to be leased before. */
+  readonly seenLedgerId: number;
+}
+
+interface VerifyingPlace extends StepPlace {
+  readonly now: () => number;
+  readonly bounds: Bounds;
+}
+
+/**
+ * Verifies a step of the guard, and records what it granted as discarded when a check fails.
+ * @throws CoordinatorError of any check above: nothing of the step may be used.
+ */
+export function verifyOrDiscard(place: VerifyingPlace, step: CompletedStep): void {
+  const { command, outcome, seenLedgerId } = step;
+  try {
+    verifyOutcome(outcome, command);
+    if (outcome.runCount > 0) verifyAboveHighWaterMark(outcome, seenLedgerId, place.now(), place.bounds.epsMs);
+    verifyRequestedCount(outcome, command);
+  } catch (error) {
+    discardGrant(place, step, error);
+    throw error;
+  }
+}
+
+/**
+ * Leaves runs alone that another holder may have: those that were leased before (a store that lost them grants them again), and those of an
+ * answer to another step.
+ */
+function discardGrant(place: StepPlace, { command, outcome, seenLedgerId }: CompletedStep, error: unknown): void {
+  const { after, runCount } = outcome;
+  if (command.step !== "lease" || runCount === 0 || after.nonce !== command.nonce) return;
+  const { version, highWaterMark } = after;
+  const firstRun = highWaterMark - runCount + 1;
+  // Negated: one of them may be NaN.
+  if (!(ledgerIdOf(version, firstRun) > seenLedgerId)) return;
+  const reason = error instanceof CoordinatorError ? error.code : "internal_error";
+  recordDiscarded(place, { version, firstRun, runCount, nonce: command.leaseNonce }, reason);
+}
+
+async function reportDiscarded({ store, namespace, log }: StepPlace, ledgerId: number, nonce: string): Promise<void> {
+  try {
+    await store.report(namespace, ledgerId, { nonce, lastSequence: null, state: "burnt" });
+  } catch (error) {
+    log.debug({ namespace, ledgerId, reason: (error as Error).message }, "burnt_not_noted");
+  }
+}

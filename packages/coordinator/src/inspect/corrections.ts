@@ -1,0 +1,81 @@
+/**
+ * Finds the call numbers that a mistyped text may have been meant for: without the characters around them, in another case, or with 0 and O, or
+ * 1, l, I and i exchanged. Pure, and bounded for every text.
+ */
+import { CALL_NUMBER_LENGTH, runInBytes } from "@callnumber/protocol/codec";
+import type { CallNumberHint } from "@callnumber/protocol/wire";
+
+/** A call number that differs from the text by changes of one kind. */
+export interface Correction extends Pick<CallNumberHint, "callNumber" | "slip" | "positions"> {
+  /** `version · 2^30 + run`. */
+  readonly ledgerId: number;
+}
+
+/** The ledger ids that a correction may have: from the first run to the high-water mark. */
+export interface LeasedRange {
+  readonly firstLedgerId: number;
+  readonly lastLedgerId: number;
+}
+
+/** A longer text is no mistyped call number. */
+const TEXT_LENGTH_MAX = 64;
+const SIMILAR_CHARACTERS = ["0O", "1lIi"] as const;
+/** Similar characters that are exchanged at the same time: 4^8 combinations would be too many. */
+const SIMILAR_COUNT_MAX = 2;
+
+interface Variant {
+  readonly word: string;
+  /** Indexes of the characters that were replaced. */
+  readonly changed: readonly number[];
+}
+
+/**
+ * Returns at most `countMax` call numbers within `range` that `text` may have been meant for, those with the fewest changes first; never the
+ * text itself. In a text of both cases one letter may have the wrong case, in a text of one case every letter.
+ */
+export function correctionsOf(text: string, range: LeasedRange, countMax: number): readonly Correction[] {
+  const digits = text.length > TEXT_LENGTH_MAX ? [] : [...text.matchAll(/[0-9A-Za-z]/g)];
+  if (digits.length !== CALL_NUMBER_LENGTH) return [];
+  const word = digits.map(([digit]) => digit).join("");
+  const hasOneCase = word === word.toLowerCase() || word === word.toUpperCase();
+  const corrections = new Map<string, Correction>();
+  const add = (slip: Correction["slip"], variants: Iterable<Variant>) => {
+    for (const { word: callNumber, changed } of variants) {
+      const ledgerId = runInBytes(Buffer.from(callNumber), 0);
+      const isWithin = ledgerId >= range.firstLedgerId && ledgerId <= range.lastLedgerId;
+      const positions = changed.map((at) => digits[at]?.index ?? 0);
+      if (!isWithin || callNumber === text || corrections.has(callNumber)) continue;
+      corrections.set(callNumber, { callNumber, slip, positions, ledgerId });
+    }
+  };
+  add("surrounding", [{ word, changed: [] }]);
+  add("case", variantsOf(word, inOtherCase, hasOneCase ? CALL_NUMBER_LENGTH : 1));
+  add("look_alike", variantsOf(word, similarTo, SIMILAR_COUNT_MAX));
+  return [...corrections.values()].sort((a, b) => a.positions.length - b.positions.length).slice(0, countMax);
+}
+
+/** Every word with 1 to `countMax` characters replaced, from the index `from` on. */
+function* variantsOf(
+  word: string,
+  alternativesOf: (character: string) => string,
+  countMax: number,
+  from = 0,
+  replaced: readonly number[] = [],
+): Generator<Variant> {
+  for (let at = from; at < word.length; at++) {
+    for (const other of alternativesOf(word.charAt(at))) {
+      const variant = { word: word.slice(0, at) + other + word.slice(at + 1), changed: [...replaced, at] };
+      yield variant;
+      if (countMax > 1) yield* variantsOf(variant.word, alternativesOf, countMax - 1, at + 1, variant.changed);
+    }
+  }
+}
+
+function similarTo(character: string): string {
+  return SIMILAR_CHARACTERS.find((group) => group.includes(character))?.replace(character, "") ?? "";
+}
+
+function inOtherCase(character: string): string {
+  const lower = character.toLowerCase();
+  return (lower === character ? character.toUpperCase() : lower).replace(character, "");
+}

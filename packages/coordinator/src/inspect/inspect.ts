@@ -1,0 +1,107 @@
+/**
+ * Inspects a call number: its verdict (verdicts.ts), what it may have been meant for (corrections.ts), and on request the other leases of
+ * the same process (neighbors.ts). Knows the ledger only as a port.
+ */
+import { CallNumberError } from "@callnumber/protocol/codec";
+import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { isTrimmed } from "../retention/trimmed-leases.js";
+import type { NamespaceRecord, RecordedLedger } from "../stores/store.js";
+import { type Correction, correctionsOf } from "./corrections.js";
+import { neighboursOf } from "./neighbors.js";
+import {
+  callNumberFieldsIn,
+  canExist,
+  inspectLeased,
+  inspectMalformed,
+  inspectNeverLeased,
+  inspectOtherVersion,
+  inspectTrimmed,
+} from "./verdicts.js";
+
+export interface InspectOptions {
+  /** Whether to search for what the text may have been meant for: up to 16 runs are read. Default true. */
+  readonly withHints?: boolean;
+  /** Whether to search for the leases of the same process: up to 1,000 on each side. Default false. */
+  readonly withNeighbours?: boolean;
+}
+
+/** Runs that are read for the hints of one text. */
+const HINT_COUNT_MAX = 16;
+
+/** @throws CoordinatorError `namespace_not_initialised`, and what else the record is refused with. */
+export async function inspectCallNumber(
+  ledger: RecordedLedger,
+  namespace: string,
+  text: string,
+  { withHints = true, withNeighbours = false }: InspectOptions = {},
+): Promise<InspectAnswer> {
+  const subject = { namespace, callNumber: text };
+  const fields = callNumberFieldsIn(text);
+  const hintsFor = async (record: NamespaceRecord) => (withHints ? await hintsOf(ledger, record, text) : []);
+  if (fields instanceof CallNumberError) {
+    return inspectMalformed(subject, fields, await hintsFor(await ledger.readNamespace(namespace)));
+  }
+  const numbered = { ...subject, ...fields };
+  const ledgerId = ledgerIdOf(fields.version, fields.run);
+  const find = () => ledger.findLease(namespace, ledgerId);
+  // Sent together: one round trip to a remote store.
+  const [record, found] = await Promise.all([ledger.readNamespace(namespace), find()]);
+  if (found === undefined && fields.version > record.version) {
+    return inspectOtherVersion(numbered, record, await hintsFor(record));
+  }
+  const isAboveMark = ledgerId > markOf(record);
+  // Leased between the two, it would be taken for a run that was skipped.
+  const lease = found ?? (isAboveMark ? undefined : await find());
+  if (lease !== undefined) {
+    return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
+  }
+  // Read only now: a lease that was trimmed while it was looked for is known to be by then.
+  const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
+  if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
+  return inspectNeverLeased(numbered, record, await hintsFor(record));
+}
+
+/**
+ * Whether a message can have the number; false only when none can. A store that may have rolled back may have lost leases, and that its
+ * version advanced: then nothing above its high-water mark is denied.
+ * @throws CoordinatorError as `inspectCallNumber`.
+ */
+export async function callNumberCanExist(
+  ledger: RecordedLedger,
+  guard: NamespaceGuard,
+  namespace: string,
+  text: string,
+): Promise<boolean> {
+  const answer = await inspectCallNumber(ledger, namespace, text, { withHints: false });
+  if (canExist(answer)) return true;
+  if (answer.verdict !== "never_leased" && answer.verdict !== "other_version") return false;
+  return guard.state.state !== "open" || ledgerIdOf(answer.version, answer.run) <= guard.checkpoint.ledgerId;
+}
+
+/** Other numbers that the text may have been meant for, and whose runs are leased. */
+async function hintsOf(
+  ledger: RecordedLedger,
+  record: NamespaceRecord,
+  text: string,
+): Promise<readonly CallNumberHint[]> {
+  const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
+  const corrections = correctionsOf(text, range, HINT_COUNT_MAX);
+  const leases = await Promise.all(corrections.map(({ ledgerId }) => ledger.findLease(record.namespace, ledgerId)));
+  const hints = corrections.flatMap((correction, index) => {
+    const lease = leases[index];
+    return lease === undefined ? [] : [hintOf(correction, lease, record.namespace)];
+  });
+  return hints.sort((a, b) => a.positions.length - b.positions.length || a.verdict.localeCompare(b.verdict));
+}
+
+function hintOf({ callNumber, slip, positions }: Correction, lease: LedgerEntry, namespace: string): CallNumberHint {
+  const fields = callNumberFieldsIn(callNumber);
+  if (fields instanceof CallNumberError) throw new Error(`broken invariant: "${callNumber}" is no call number`);
+  const { verdict } = inspectLeased({ namespace, callNumber, ...fields }, lease, null);
+  return { callNumber, slip, positions, holder: lease.holder.name, verdict };
+}
+
+function markOf({ version, highWaterMark }: NamespaceRecord): number {
+  return ledgerIdOf(version, highWaterMark);
+}

@@ -1,0 +1,148 @@
+/**
+ * The verdicts on a call number, each with a sentence for people, and whether a message can have it. Pure. Terminal, HTTP and console show
+ * the same sentences.
+ */
+import { CallNumberError, type CallNumberParts, decodeCallNumber, SEQUENCE_MAX } from "@callnumber/protocol/codec";
+import {
+  type CallNumberFields,
+  type CallNumberHint,
+  type InspectAnswer,
+  type KnownRunState,
+  type LeaseNeighbours,
+  type LedgerEntry,
+  ledgerIdOf,
+} from "@callnumber/protocol/wire";
+import { trimmedIn } from "../retention/trimmed-leases.js";
+import { type NamespaceRecord, type Retention } from "../stores/store.js";
+
+interface Subject {
+  readonly namespace: string;
+  readonly callNumber: string;
+}
+
+export type LeasedAnswer = Extract<InspectAnswer, { readonly lease: LedgerEntry }>;
+
+/** Decodes a text, or returns why it is no call number. */
+export function callNumberFieldsIn(text: string): CallNumberParts | CallNumberError {
+  try {
+    return decodeCallNumber(text);
+  } catch (error) {
+    if (error instanceof CallNumberError) return error;
+    throw error;
+  }
+}
+
+export function inspectMalformed(
+  subject: Subject,
+  { code, message, position }: CallNumberError,
+  hints: readonly CallNumberHint[],
+): InspectAnswer {
+  return { ...subject, verdict: "malformed", explanation: message, problem: code, position: position ?? null, hints };
+}
+
+export function inspectOtherVersion(
+  subject: Subject & CallNumberFields,
+  { namespace, version }: NamespaceRecord,
+  hints: readonly CallNumberHint[],
+): InspectAnswer {
+  const explanation = `version ${subject.version}: namespace "${namespace}" has made numbers up to version ${version} only`;
+  return { ...subject, verdict: "other_version", explanation, hints };
+}
+
+export function inspectNeverLeased(
+  subject: Subject & CallNumberFields,
+  record: NamespaceRecord,
+  hints: readonly CallNumberHint[],
+): InspectAnswer {
+  const { run, version } = subject;
+  const answer = { ...subject, verdict: "never_leased", hints } as const;
+  const { firstVersion, firstRun } = record;
+  if (ledgerIdOf(version, run) < ledgerIdOf(firstVersion, firstRun)) {
+    const explanation =
+      firstVersion === 0
+        ? `run ${run} lies below the first run (${firstRun}) of this namespace: not made here, perhaps by an older system`
+        : `run ${run} of version ${version} is in no lease that was copied here, and this store begins with version ${firstVersion}: perhaps the store that was moved leased it`;
+    return { ...answer, reason: "below_first_run", explanation };
+  }
+  if (version === record.version && run > record.highWaterMark) {
+    const explanation = `run ${run} was never leased: the last one is ${record.highWaterMark}. This number can't exist yet`;
+    return { ...answer, reason: "above_mark", explanation };
+  }
+  return {
+    ...answer,
+    reason: "skipped",
+    explanation:
+      `run ${run} was passed over when a doubt about the store was settled: no lease holds it. This number does not exist, unless ` +
+      "the store has forgotten who leased the run",
+  };
+}
+
+/** Whether the run was leased or skipped is in the files alone. */
+export function inspectTrimmed(subject: Subject & CallNumberFields, retention: Retention): InspectAnswer {
+  const explanation =
+    `run ${subject.run} was leased at or before ${new Date(retention.leasedAtMs).toISOString()}, unless it was skipped. Its lease was trimmed ` +
+    "from the store: search the files of --ledger-dir. This number may exist";
+  return { ...subject, verdict: "trimmed", explanation, trimmed: trimmedIn(retention) };
+}
+
+export function inspectLeased(
+  subject: Subject & CallNumberFields,
+  lease: LedgerEntry,
+  neighbours: LeaseNeighbours | null,
+): LeasedAnswer {
+  const { state, lastSequence } = runStateIn(lease, subject.run);
+  const isReported = lastSequence !== null && subject.sequence <= lastSequence;
+  return {
+    ...subject,
+    verdict: isReported ? "reported" : "unreported",
+    explanation: `${leasedTo(lease, subject.run)}, ${isReported ? "within what it reported" : whyNot(state, lastSequence)}`,
+    state,
+    lastSequence,
+    lease,
+    neighbours,
+  };
+}
+
+/**
+ * Whether a message can have this number, as far as the ledger knows; false only when none can. A run that was passed over may
+ * have been leased and forgotten, that is why it was passed over; and one below the first run is an older system's.
+ */
+export function canExist(answer: InspectAnswer): boolean {
+  if (answer.verdict === "malformed" || answer.verdict === "other_version") return false;
+  if (answer.verdict === "never_leased") return answer.reason !== "above_mark";
+  if (answer.verdict === "trimmed" || answer.verdict === "reported") return true;
+  return answer.state !== "closed";
+}
+
+function leasedTo({ holder, leasedAtMs }: LedgerEntry, run: number): string {
+  return `run ${run} was leased to ${holder.name} (${holder.host}, pid ${holder.pid}) at ${new Date(leasedAtMs).toISOString()}`;
+}
+
+function whyNot(state: string, lastSequence: number | null): string {
+  if (state === "burnt") return "and never handed out: this number was not made";
+  if (state === "unreported") return "which has not reported how far it got: this number may exist";
+  if (state === "open") return `which reported ${reached(lastSequence)} so far: this number may exist by now`;
+  return `which closed the run after ${reached(lastSequence)}: this number was not made`;
+}
+
+function reached(lastSequence: number | null): string {
+  return lastSequence === null ? "no sequence" : `sequence ${lastSequence}`;
+}
+
+/** What the ledger entry of a lease says about one of its runs. */
+interface RunState {
+  readonly state: KnownRunState;
+  readonly lastSequence: number | null;
+}
+
+/**
+ * A holder uses the runs of a lease in their order: those before the reported one are used up, those after it untouched. A lease
+ * is burnt as a whole.
+ */
+export function runStateIn({ progress }: LedgerEntry, run: number): RunState {
+  if (progress === null) return { state: "unreported", lastSequence: null };
+  if (progress.state === "burnt") return { state: "burnt", lastSequence: null };
+  if (run < progress.run) return { state: "exhausted", lastSequence: SEQUENCE_MAX };
+  if (run === progress.run) return { state: progress.state, lastSequence: progress.lastSequence };
+  return { state: progress.state === "closed" ? "closed" : "open", lastSequence: null };
+}

@@ -1,0 +1,33 @@
+/** Identifies a lease in any store or file: its place in the ledger, its runs, and whether two leases are the same. Pure. */
+import { type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+
+/** What the ledger is ordered by. */
+export function lastLedgerIdOf({ version, firstRun, runCount }: Omit<LedgerEntry, "progress">): number {
+  return ledgerIdOf(version, firstRun + runCount - 1);
+}
+
+/** The runs of a lease, by what the ledger is ordered by. */
+export interface LedgerRange {
+  /** Ledger id of the lease's last run. */
+  readonly lastLedgerId: number;
+  readonly runCount: number;
+}
+
+/** Whether the first entry at or after a run's ledger id is the one that holds the run. */
+export function holdsRun({ lastLedgerId, runCount }: LedgerRange, ledgerId: number): boolean {
+  return ledgerId <= lastLedgerId && ledgerId > lastLedgerId - runCount;
+}
+
+/** The same for an entry. */
+export function leaseHoldsRun(lease: LedgerEntry, ledgerId: number): boolean {
+  return holdsRun({ lastLedgerId: lastLedgerIdOf(lease), runCount: lease.runCount }, ledgerId);
+}
+
+/** Whether two stores keep the same lease. The progress may differ: a holder may have reported to one of them since. */
+export function isSameLease(one: LedgerEntry, other: LedgerEntry): boolean {
+  return textOf(one) === textOf(other);
+}
+
+function textOf({ version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce }: LedgerEntry): string {
+  return JSON.stringify([version, firstRun, runCount, leasedAtMs, holder, coordinator, tokenId, nonce]);
+}

@@ -1,0 +1,179 @@
+/**
+ * Reads the ledger with filters: in pages, newest first, or as an export, oldest first. Uses the plain listing only, so that every store filters
+ * the same way, and bounds the work of one page: a rare holder is found by following the cursor.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+import { CALL_NUMBER_BITS, SEQUENCE_BITS } from "@callnumber/protocol/codec";
+import {
+  type KnownRunState,
+  LEASE_RUN_COUNT_MAX,
+  type LedgerEntry,
+  labelIn,
+  ledgerIdOf,
+  type TrimmedLeases,
+} from "@callnumber/protocol/wire";
+import { trimmedIn } from "../retention/trimmed-leases.js";
+import type { LedgerReader, Retention } from "../stores/store.js";
+import { lastLedgerIdOf } from "./lease-identity.js";
+
+/** The most entries that are read for one page. */
+const SCAN_MAX = 10_000;
+/** Entries in one read: lease requests wait meanwhile. */
+const SCAN_STEP = 100;
+const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
+
+export interface LedgerQuery extends LedgerFilter {
+  /** 1 to 500. */
+  readonly limit: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface LedgerPage {
+  readonly leases: readonly LedgerEntry[];
+  readonly nextCursor: string | null;
+  /** What was trimmed, where the page reaches the end of the store's ledger and older leases were requested, too; else null. */
+  readonly trimmed: TrimmedLeases | null;
+}
+
+export async function ledgerPage(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<LedgerPage> {
+  const leases: LedgerEntry[] = [];
+  const isWanted = passes(query);
+  let below = await pageStart(ledger, namespace, query);
+  for (let looked = 0; looked < SCAN_MAX; ) {
+    const limit = isSelective(query) ? SCAN_STEP : Math.min(SCAN_STEP, query.limit - leases.length);
+    const found = await ledger.leases(namespace, { from: below - 1, direction: "newest_first", limit });
+    for (const entry of found) {
+      if (isBefore(query, entry)) return { leases, nextCursor: null, trimmed: null };
+      below = lastLedgerIdOf(entry);
+      if (isWanted(entry)) leases.push(entry);
+      if (leases.length === query.limit) return { leases, nextCursor: String(below), trimmed: null };
+    }
+    if (found.length < limit) {
+      const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
+      return { leases, nextCursor: null, trimmed };
+    }
+    looked += found.length;
+    // An embedded store returns without a pause: requests that wait meanwhile come first.
+    await turn();
+  }
+  return { leases, nextCursor: String(below), trimmed: null };
+}
+
+/** Null when nothing was trimmed that may pass the filter. */
+function trimmedWithin({ fromRun = 0, leasedFromMs = 0 }: LedgerQuery, retention: Retention): TrimmedLeases | null {
+  const { through, leasedAtMs } = retention;
+  return through === 0 || through < fromRun || leasedAtMs < leasedFromMs ? null : trimmedIn(retention);
+}
+
+/** Returns the ledger id below which the page begins. */
+async function pageStart(ledger: LedgerReader, namespace: string, query: LedgerQuery): Promise<number> {
+  const { cursor, leasedToMs, toRun } = query;
+  if (cursor !== undefined) return Number(cursor);
+  // The lease that holds the run may end this far above it.
+  const aboveRun = toRun === undefined ? ABOVE_ALL_LEDGER_IDS : toRun + LEASE_RUN_COUNT_MAX;
+  const tooLate = leasedToMs === undefined ? undefined : await ledgerIdSince(ledger, namespace, leasedToMs);
+  return Math.min(aboveRun, tooLate ?? ABOVE_ALL_LEDGER_IDS);
+}
+
+/** A lease must pass all that are given. */
+export interface LedgerFilter {
+  /** Name of the holder. */
+  readonly holder?: string | undefined;
+  readonly host?: string | undefined;
+  /** Labels as `name=value`. */
+  readonly label?: readonly string[] | undefined;
+  /** What the ledger says of the lease as a whole. */
+  readonly state?: KnownRunState | undefined;
+  /** Leased at this time or later. */
+  readonly leasedFromMs?: number | undefined;
+  /** Leased before this time. */
+  readonly leasedToMs?: number | undefined;
+  /** Ledger ids: leases that hold one of these runs. */
+  readonly fromRun?: number | undefined;
+  readonly toRun?: number | undefined;
+}
+
+/** Whether leases between the bounds are filtered out: then it is not known how many must be read for one. */
+function isSelective({ holder, host, label, state }: LedgerFilter): boolean {
+  return [holder, host, label, state].some((given) => given !== undefined);
+}
+
+function passes(filter: LedgerFilter): (entry: LedgerEntry) => boolean {
+  const { holder, host, state } = filter;
+  const labels = filter.label?.map(labelIn) ?? [];
+  return (entry) =>
+    (holder === undefined || entry.holder.name === holder) &&
+    (host === undefined || entry.holder.host === host) &&
+    labels.every(([name, value]) => Object.hasOwn(entry.holder.labels, name) && entry.holder.labels[name] === value) &&
+    (state === undefined || stateOf(entry) === state) &&
+    !isBefore(filter, entry) &&
+    !isBeyond(filter, entry);
+}
+
+/** Whether an entry, and with it every older one, is below the bounds. */
+function isBefore({ leasedFromMs = 0, fromRun = 0 }: LedgerFilter, entry: LedgerEntry): boolean {
+  return entry.leasedAtMs < leasedFromMs || lastLedgerIdOf(entry) < fromRun;
+}
+
+/** Whether an entry, and with it every newer one, is above the bounds. */
+function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): boolean {
+  const { leasedAtMs, version, firstRun } = entry;
+  const isTooLate = leasedToMs !== undefined && leasedAtMs >= leasedToMs;
+  return isTooLate || (toRun !== undefined && ledgerIdOf(version, firstRun) > toRun);
+}
+
+/** Returns the ledger id of the first lease at a time or later; undefined when there is none. */
+async function ledgerIdSince(ledger: LedgerReader, namespace: string, timeMs: number): Promise<number | undefined> {
+  const first = await ledger.firstLeaseSince(namespace, timeMs);
+  return first && lastLedgerIdOf(first);
+}
+
+/** Returns the state of a lease as a whole, as its holder last reported it. */
+export function stateOf({ progress }: LedgerEntry): KnownRunState {
+  return progress?.state ?? "unreported";
+}
+
+export interface ExportStep {
+  /** The leases of the step that pass the filter; perhaps none. */
+  readonly leases: readonly LedgerEntry[];
+  /** Ledger id up to which the ledger was read. */
+  readonly upToRun: number;
+}
+
+/**
+ * Exports leases in steps, so that memory is bounded and lease requests come first. Ends at the newest lease of that moment; a lease that is
+ * granted meanwhile is included, or is above the last `upToRun`.
+ */
+export async function* exportedSteps(
+  ledger: LedgerReader,
+  namespace: string,
+  filter: LedgerFilter,
+): AsyncGenerator<ExportStep, void> {
+  const isWanted = passes(filter);
+  let after = await exportStart(ledger, namespace, filter);
+  while (after !== undefined) {
+    const query = { from: after + 1, direction: "oldest_first", limit: SCAN_STEP, withoutRecord: true } as const;
+    const leases = await ledger.leases(namespace, query);
+    const end = leases.findIndex((lease) => isBeyond(filter, lease));
+    const within = end < 0 ? leases : leases.slice(0, end);
+    const last = within.at(-1);
+    if (last === undefined) return;
+    after = lastLedgerIdOf(last);
+    yield { leases: within.filter(isWanted), upToRun: after };
+    if (end >= 0) return;
+    await turn();
+  }
+}
+
+/** Returns the ledger id above which the export begins; undefined when nothing is young enough. */
+async function exportStart(
+  ledger: LedgerReader,
+  namespace: string,
+  { fromRun = 0, leasedFromMs }: LedgerFilter,
+): Promise<number | undefined> {
+  const belowRun = Math.max(fromRun - 1, 0);
+  if (leasedFromMs === undefined) return belowRun;
+  const first = await ledgerIdSince(ledger, namespace, leasedFromMs);
+  return first && Math.max(first - 1, belowRun);
+}

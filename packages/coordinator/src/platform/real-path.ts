@@ -1,0 +1,41 @@
+/** The one path of a file that has several names by links: for locks, markers and replacing it. */
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+
+/** A link whose target is not there: whatever is made through it would be made where nobody named it, with another lock beside it. */
+export class LinkLeadsNowhere extends Error {
+  override readonly name = "LinkLeadsNowhere";
+  readonly code = "link_leads_nowhere";
+
+  constructor(link: string) {
+    super(
+      `${link} is a link to ${readlinkSync(link)}, and nothing that can be reached is there. If that should be a disk or a folder, mount it ` +
+        "or make it; if nothing was there yet, name the place itself, or remove the link",
+    );
+  }
+}
+
+/**
+ * Absolute and without links, also where the file, or folders above it, are not there yet.
+ * @throws LinkLeadsNowhere for a link among them whose target is not there.
+ */
+export function realPathOf(givenPath: string): string {
+  const path = resolve(givenPath);
+  try {
+    return realpathSync(path);
+  } catch {
+    // Not there, or not to be reached: what there is of it is told apart below.
+  }
+  if (isLink(path) && !existsSync(path)) throw new LinkLeadsNowhere(path);
+  const folder = dirname(path);
+  return folder === path ? path : join(realPathOf(folder), basename(path));
+}
+
+/** Of a place that can't be looked at it is not known, and whoever opens it hears why. */
+export function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * Alarms about a namespace, from its record and the leases of the last hour: what an operator should do before it hurts. All thresholds are
+ * here, by name. And a watch that logs them when nothing requests them.
+ */
+import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
+import {
+  ALARM_SEVERITIES,
+  type Alarm,
+  type AlarmName,
+  type AlarmSeverity,
+  commandLine,
+} from "@callnumber/protocol/operator";
+import type { ErrorCode } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { type Log } from "../log.js";
+import { type NamespaceRecord } from "../stores/store.js";
+import { type LeaseWindow, runCountOf, unusedRunCounts } from "./capacity.js";
+import { type RunSpace, runSpaceOf } from "./status.js";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The leases that alarms are computed from. */
+export const ALARM_WINDOW_MS = HOUR_MS;
+
+/** Of a version's run space. */
+export const USED_SHARES = { runs_used_50: 0.5, runs_used_80: 0.8, runs_used_95: 0.95 } as const;
+/** Headroom below the run ceiling that lasts less long is low. */
+export const ROOM_LASTS_MIN_MS = 6 * HOUR_MS;
+/** A shortage at the run ceiling that lasts longer is an alarm; each recovery causes one of some seconds. */
+export const SHORTAGE_MIN_MS = 60_000;
+/** A holder takes more than its share with so many unused runs in the window, and so many times the mean of the others. */
+export const UNUSED_RUNS_MIN = 30;
+export const UNUSED_RUNS_FACTOR = 4;
+/** How long before the run ceiling of a version reaches its last run. */
+export const LINE_ENDING_MS = 90 * DAY_MS;
+
+export interface AlarmSubject {
+  readonly record: NamespaceRecord;
+  /** The code that leases fail with; null for none. */
+  readonly guardCode: ErrorCode | null;
+  /** For how long the run ceiling has limited leasing; 0 when it does not now. */
+  readonly shortageMs: number;
+  /** The leases of the last hour, as far as they were read. */
+  readonly hour: LeaseWindow;
+  /** Holders that restart repeatedly, the worst first. */
+  readonly startLoops: readonly ObservedStartLoop[];
+  readonly nowMs: number;
+}
+
+export interface ObservedStartLoop {
+  readonly holder: { readonly name: string; readonly host: string };
+  readonly startCount: number;
+  readonly forMs: number;
+  /** 0 where limits are off. */
+  readonly pauseMs: number;
+}
+
+const PLAN = "Plan the step to the next version, and who runs it (docs/capacity.md)";
+
+type Raise = (subject: AlarmSubject, space: RunSpace) => Omit<Alarm, "name"> | undefined;
+
+/** Returns the alarms of now, the most severe first. */
+export function alarmsOf(subject: AlarmSubject): readonly Alarm[] {
+  const space = runSpaceOf(subject.record, subject.nowMs);
+  return (Object.entries(RAISES) as [AlarmName, Raise][])
+    .flatMap(([name, raise]) => {
+      const raised = raise(subject, space);
+      return raised === undefined ? [] : [{ name, ...raised }];
+    })
+    .sort((one, other) => ALARM_SEVERITIES.indexOf(one.severity) - ALARM_SEVERITIES.indexOf(other.severity));
+}
+
+const RAISES: Readonly<Record<AlarmName, Raise>> = {
+  run_space_exhausted: raiseExhausted,
+  runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
+  runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
+  runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", forecastOf(subject.record), subject, space),
+  line_ending: raiseLineEnding,
+  room_scarce: raiseRoomScarce,
+  holder_restarts: raiseHolderRestarts,
+  holder_share: raiseHolderShare,
+};
+
+function raiseExhausted({ record, guardCode }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  if (record.highWaterMark < RUN_MAX && guardCode !== "run_space_exhausted") return undefined;
+  return {
+    severity: "critical",
+    explanation: `Version ${record.version} has no runs left: nothing is leased. ${wayOn(record)}`,
+  };
+}
+
+function raiseUsed(
+  name: keyof typeof USED_SHARES,
+  severity: Alarm["severity"],
+  whatToDo: string,
+  { record }: AlarmSubject,
+  { usedShare, runsLeft }: RunSpace,
+): Omit<Alarm, "name"> | undefined {
+  if (usedShare < USED_SHARES[name]) return undefined;
+  const explanation = `${percent(usedShare)} of the run space of version ${record.version} is used, ${runsLeft} runs are left`;
+  return { severity, explanation: `${explanation}. ${whatToDo}` };
+}
+
+function forecastOf({ namespace }: NamespaceRecord): string {
+  return `See how long the rest lasts: \`${commandLine("status", namespace)}\``;
+}
+
+function wayOn({ namespace, version }: NamespaceRecord): string {
+  return version < VERSION_MAX
+    ? `Once its clock line has reached its end, continue in the next version: \`${commandLine("advance-version", namespace)}\``
+    : "It is the last version: plan what comes next, another namespace or another layout";
+}
+
+/** Once the ceiling has passed the end, no recovery can end in the version. */
+function raiseLineEnding({ record, nowMs }: AlarmSubject, { lineEndsAtMs }: RunSpace): Omit<Alarm, "name"> | undefined {
+  if (lineEndsAtMs - nowMs > LINE_ENDING_MS) return undefined;
+  const hasEnded = lineEndsAtMs <= nowMs;
+  const at = new Date(lineEndsAtMs).toISOString();
+  return {
+    severity: hasEnded ? "warning" : "notice",
+    explanation: `The clock line of version ${record.version} ${hasEnded ? "reached" : "reaches"} its last run at ${at}: from then on the first recovery ends the version. ${wayOn(record)}`,
+  };
+}
+
+function raiseRoomScarce(
+  { record, hour, shortageMs, nowMs }: AlarmSubject,
+  { roomRuns, runsLeft, lineRunsPerSecond, lineEndsAtMs }: RunSpace,
+): Omit<Alarm, "name"> | undefined {
+  // At the end of the run space it is not the ceiling that is near.
+  if (roomRuns >= runsLeft || lineEndsAtMs <= nowMs) return undefined;
+  const takenRuns = runCountOf(hour.leases);
+  const measuredMs = Math.max(nowMs - hour.completeFromMs, 1);
+  const netRunsPerMs = takenRuns / measuredMs - lineRunsPerSecond / 1000;
+  const lastsMs = netRunsPerMs > 0 ? roomRuns / netRunsPerMs : Number.POSITIVE_INFINITY;
+  const isShort = shortageMs > SHORTAGE_MIN_MS;
+  if (lastsMs >= ROOM_LASTS_MIN_MS && !isShort) return undefined;
+  const [holder] = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
+  const line = `the clock line of version ${record.version}, which rises by ${lineRunsPerSecond} a second`;
+  const what = isShort
+    ? `Importers have waited for runs for ${minutesIn(shortageMs)}: all runs are leased up to ${line}`
+    : `${roomRuns} runs may be leased up to ${line}: at the rate of the last hour (${takenRuns} runs) they last ${minutesIn(lastsMs)}`;
+  const look = holder === undefined ? "" : leasesOf(record, holder[0]);
+  return { severity: "warning", explanation: `${what}. Start fewer importers at once${look}` };
+}
+
+function leasesOf({ namespace }: NamespaceRecord, holder: string): string {
+  return `. The leases of the greatest holder: \`${commandLine("runs", namespace, { holder })}\``;
+}
+
+/**
+ * Compares unused runs only: an importer that uses up one run after the other has few of them, one that is restarted repeatedly has many.
+ * A single holder has no share.
+ */
+function raiseHolderShare({ record, hour }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  const unused = [...unusedRunCounts(hour.leases)].sort(([, one], [, other]) => other - one);
+  const [first, ...others] = unused;
+  if (first === undefined || others.length === 0) return undefined;
+  const [name, runs] = first;
+  const mean = others.reduce((sum, [, count]) => sum + count, 0) / others.length;
+  if (runs < UNUSED_RUNS_MIN || runs <= UNUSED_RUNS_FACTOR * mean) return undefined;
+  const own = hour.leases.filter(({ holder }) => holder.name === name);
+  const processes = new Set(own.map(({ holder }) => JSON.stringify([holder.host, holder.pid]))).size;
+  return {
+    severity: "warning",
+    explanation:
+      `In the last hour "${name}" took ${runCountOf(own)} runs by ${processes} ${processes === 1 ? "process" : "processes"}, of which ${runs} are not ` +
+      `known to be used; the others have ${mean.toFixed(1)} such runs on average. Does it end and start again and again? ` +
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: name })}\``,
+  };
+}
+
+function raiseHolderRestarts({ record, startLoops }: AlarmSubject): Omit<Alarm, "name"> | undefined {
+  const [worst] = startLoops;
+  if (worst === undefined) return undefined;
+  const { holder, startCount, forMs, pauseMs } = worst;
+  const others = startLoops.length - 1;
+  return {
+    severity: "warning",
+    explanation:
+      `Holder "${holder.name}" on ${holder.host} was started ${startCount} times within ${minutesIn(forMs)}, and no process of it ` +
+      `came far enough to report a number or to ask for a second run. ${pauseMs > 0 ? `Each further start waits ${pauseMs / 1_000} s` : "Nothing slows it down: limits are off"}` +
+      `${others > 0 ? `. ${others} ${others === 1 ? "other does" : "others do"} the same` : ""}. Find out why it ends. ` +
+      `Its leases: \`${commandLine("runs", record.namespace, { holder: holder.name })}\``,
+  };
+}
+
+function minutesIn(ms: number): string {
+  const minutes = Math.max(Math.ceil(ms / 60_000), 1);
+  return minutes === 1 ? "a minute" : `${minutes} minutes`;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
+
+/** Twice a minute, so that an alarm is logged within one. */
+const ALARMS_EVERY_MS = 30_000;
+
+export interface AlarmsWatchOptions {
+  readonly log: Log;
+  readonly namespaces: () => Promise<Iterable<string>>;
+  readonly alarmsOf: (namespace: string) => Promise<readonly Alarm[]>;
+}
+
+/** Checks the alarms of every namespace regularly, and logs once when one begins, changes its severity, or is cleared. */
+export class AlarmsWatch {
+  readonly #options: AlarmsWatchOptions;
+  readonly #raised = new Map<string, ReadonlyMap<AlarmName, AlarmSeverity>>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #inFlight: Promise<void> | undefined;
+
+  constructor(options: AlarmsWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => void this.check(), ALARMS_EVERY_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#inFlight;
+  }
+
+  /** Checks all namespaces once; a check in flight is shared. */
+  check(): Promise<void> {
+    this.#inFlight ??= this.#checkAll().finally(() => {
+      this.#inFlight = undefined;
+    });
+    return this.#inFlight;
+  }
+
+  async #checkAll(): Promise<void> {
+    const { log, namespaces } = this.#options;
+    try {
+      // One after the other: leases come first.
+      for (const namespace of await namespaces()) await this.#checkNamespace(namespace);
+    } catch (error) {
+      log.warn({ reason: (error as Error).message }, "alarms_failed");
+    }
+  }
+
+  /** Raised alarms stay while nothing can be read. */
+  async #checkNamespace(namespace: string): Promise<void> {
+    const { log, alarmsOf } = this.#options;
+    let alarms: readonly Alarm[];
+    try {
+      alarms = await alarmsOf(namespace);
+    } catch (error) {
+      if (!(error instanceof CoordinatorError)) throw error;
+      log.debug({ namespace, code: error.code, reason: error.message }, "alarms_unknown");
+      return;
+    }
+    const before = this.#raised.get(namespace) ?? new Map<AlarmName, AlarmSeverity>();
+    const now = new Map(alarms.map(({ name, severity }) => [name, severity]));
+    this.#raised.set(namespace, now);
+    for (const alarm of alarms) {
+      if (before.get(alarm.name) !== alarm.severity) log.warn({ namespace, ...alarm }, "alarm");
+    }
+    for (const name of before.keys()) if (!now.has(name)) log.info({ namespace, name }, "alarm_ended");
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Reads capacity, history and alarms of the namespaces of one coordinator: requests of the same moment share one read of the ledger. Also checks
+ * the alarms regularly, and logs when one begins and when it is cleared.
+ */
+import { type Alarm, type CapacityAnswer, HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
+import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
+import { lastLedgerIdOf } from "../ledger/lease-identity.js";
+import type { Log } from "../log.js";
+import type { NamespaceRecord } from "../stores/store.js";
+import { ALARM_WINDOW_MS, AlarmsWatch, alarmsOf, type ObservedStartLoop } from "./alarms.js";
+import { type CapacityLedger, capacityOf, type LeaseWindow, leasesSince, recentLeases } from "./capacity.js";
+
+export interface CapacityReaderOptions {
+  readonly ledger: CapacityLedger;
+  readonly log: Log;
+  readonly now: () => number;
+  /** The namespaces that are served. */
+  readonly namespaces: () => Promise<Iterable<string>>;
+  /** Holders that restart repeatedly, the worst first. */
+  readonly startLoops: (namespace: string) => readonly ObservedStartLoop[];
+  /** Reads the record, the code that leases fail with, and for how long the run ceiling has limited them. */
+  readonly read: (namespace: string) => Promise<{
+    readonly record: NamespaceRecord;
+    readonly code: ErrorCode | null;
+    readonly shortageMs: number;
+  }>;
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+/** How long a response is reused. */
+export const CACHED_MS = 5_000;
+
+interface CachedResponse {
+  readonly untilMs: number;
+  readonly response: Promise<unknown>;
+}
+
+export class CapacityReader {
+  readonly #options: CapacityReaderOptions;
+  readonly #cache = new Map<string, CachedResponse>();
+  readonly #watch: AlarmsWatch;
+
+  constructor(options: CapacityReaderOptions) {
+    this.#options = options;
+    const { log, namespaces } = options;
+    this.#watch = new AlarmsWatch({ log, namespaces, alarmsOf: (namespace) => this.alarms(namespace) });
+  }
+
+  /** @throws CoordinatorError as `Coordinator.status`. */
+  async capacity(namespace: string): Promise<CapacityAnswer> {
+    const { record } = await this.#options.read(namespace);
+    return await this.capacityOf(record);
+  }
+
+  /** As `capacity`, for a record that was just read. @throws CoordinatorError as `Coordinator.status`. */
+  capacityOf(record: NamespaceRecord): Promise<CapacityAnswer> {
+    // With version and generation: what an operator's command changes is shown at once.
+    const key = `capacity ${record.version} ${record.generation} ${record.namespace}`;
+    return this.#cached(key, () => this.#capacity(record));
+  }
+
+  /** `windowMs`: one of `HISTORY_WINDOWS_MS`. @throws CoordinatorError as `Coordinator.status`. */
+  history(namespace: string, windowMs: number): Promise<HistoryAnswer> {
+    const { ledger, now } = this.#options;
+    return this.#cached(`history ${windowMs} ${namespace}`, () => historyOf(ledger, namespace, windowMs, now()));
+  }
+
+  /** @throws CoordinatorError as `Coordinator.status`. */
+  alarms(namespace: string): Promise<readonly Alarm[]> {
+    return this.#cached(`alarms ${namespace}`, async () => {
+      const { ledger, now } = this.#options;
+      return await this.#alarmsIn(namespace, await recentLeases(ledger, namespace, now() - ALARM_WINDOW_MS));
+    });
+  }
+
+  /** Checks the alarms of every namespace regularly, until `stop`. */
+  start(): void {
+    this.#watch.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#watch.stop();
+  }
+
+  async #capacity(record: NamespaceRecord): Promise<CapacityAnswer> {
+    const { ledger, now } = this.#options;
+    const { namespace } = record;
+    const nowMs = now();
+    const window = await recentLeases(ledger, namespace, nowMs - WEEK_MS);
+    const alarms = await this.#alarmsIn(namespace, leasesSince(window, nowMs - ALARM_WINDOW_MS));
+    return { ...capacityOf(record, window, nowMs), alarms };
+  }
+
+  async #alarmsIn(namespace: string, hour: LeaseWindow): Promise<readonly Alarm[]> {
+    const { read, now, startLoops } = this.#options;
+    const { record, code, shortageMs } = await read(namespace);
+    return alarmsOf({ record, guardCode: code, shortageMs, hour, startLoops: startLoops(namespace), nowMs: now() });
+  }
+
+  /** Returns the response of the last seconds, or reads it. Errors are not cached. */
+  #cached<T>(key: string, read: () => Promise<T>): Promise<T> {
+    const nowMs = this.#options.now();
+    for (const [name, { untilMs }] of this.#cache) {
+      // A longer time left means that the clock went back.
+      if (untilMs <= nowMs || untilMs - nowMs > CACHED_MS) this.#cache.delete(name);
+    }
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached.response as Promise<T>;
+    const response = read();
+    this.#cache.set(key, { untilMs: nowMs + CACHED_MS, response });
+    response.catch(() => this.#cache.delete(key));
+    return response;
+  }
+}
+
+/**
+ * Returns the runs leased over time, in equal steps up to the current one; each begins at a multiple of its length, so that a later request
+ * returns the same. The newest leases are counted one by one. Before them, the high-water mark at the beginning of each step is compared, which
+ * includes skipped runs.
+ */
+export async function historyOf(
+  ledger: CapacityLedger,
+  namespace: string,
+  windowMs: number,
+  nowMs: number,
+): Promise<HistoryAnswer> {
+  const stepMs = windowMs / HISTORY_STEP_COUNT;
+  const fromMs = (Math.floor(nowMs / stepMs) - (HISTORY_STEP_COUNT - 1)) * stepMs;
+  const beginMs = (step: number) => fromMs + step * stepMs;
+  const { leases, completeFromMs } = await recentLeases(ledger, namespace, fromMs);
+  const runs = Array.from({ length: HISTORY_STEP_COUNT }, () => 0);
+  for (const { leasedAtMs, runCount } of leases) {
+    // The clock of the store may be a little ahead.
+    const step = Math.min(Math.floor((leasedAtMs - fromMs) / stepMs), HISTORY_STEP_COUNT - 1);
+    runs[step] = (runs[step] ?? 0) + runCount;
+  }
+  const [newest] = leases;
+  if (newest === undefined || completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
+  const end = { version: newest.version, firstRun: newest.firstRun + newest.runCount };
+  const startOf = async (step: number) => (await ledger.firstLeaseSince(namespace, beginMs(step))) ?? end;
+  let start = await startOf(0);
+  for (let step = 0; beginMs(step) < completeFromMs; step++) {
+    const next = await startOf(step + 1);
+    runs[step] = await runsBetween(ledger, namespace, start, next);
+    start = next;
+  }
+  return { namespace, fromMs, stepMs, runs };
+}
+
+type Start = Pick<LedgerEntry, "version" | "firstRun">;
+
+/** Runs that an advance of the version gave up in between were never used. */
+async function runsBetween(ledger: CapacityLedger, namespace: string, start: Start, end: Start): Promise<number> {
+  if (start.version === end.version) return end.firstRun - start.firstRun;
+  const from = ledgerIdOf(start.version + 1, 0) - 1;
+  const [last] = await ledger.leases(namespace, { from, direction: "newest_first", limit: 1 });
+  const ended = last === undefined ? 0 : lastLedgerIdOf(last) - ledgerIdOf(start.version, start.firstRun) + 1;
+  return Math.max(ended, 0) + end.firstRun - 1;
+}

@@ -1,0 +1,129 @@
+/** The state of a namespace for operators: its run space, its status, and its line in the list of all namespaces. */
+import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import type { CapacityAnswer, NamespaceDescription } from "@callnumber/protocol/operator";
+import type { LedgerEntry, StatusAnswer } from "@callnumber/protocol/wire";
+import { CoordinatorError } from "../errors.js";
+import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
+import { activeSince, nextState } from "../guard/guard-state.js";
+import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import type { NamespaceGuards } from "../guard/namespace-guards.js";
+import type { PreflightWatch } from "../guard/preflight.js";
+import { parseStoreId } from "../store-id.js";
+import type { NamespaceRecord, Store } from "../stores/store.js";
+
+/** What follows from the record alone. */
+export type RunSpace = Pick<
+  CapacityAnswer,
+  "runsUsed" | "runsLeft" | "usedShare" | "callNumbersLeft" | "roomRuns" | "lineRunsPerSecond" | "lineEndsAtMs"
+>;
+
+/** How much of the run space of a version is used and left, and how far the run ceiling lets leases go. */
+export function runSpaceOf(record: NamespaceRecord, nowMs: number): RunSpace {
+  const { storeId, version, highWaterMark } = record;
+  const id = parseStoreId(storeId);
+  if (id === undefined) throw new Error(`broken invariant: "${storeId}" is no store id`);
+  const { runsUsed, runsLeft } = runUseOf(record);
+  return {
+    runsUsed,
+    runsLeft,
+    usedShare: runsUsed / (runsUsed + runsLeft),
+    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
+    roomRuns: Math.min(Math.max(ceilingAt(id, version, nowMs) - highWaterMark, 0), runsLeft),
+    lineRunsPerSecond: id.rate,
+    lineEndsAtMs: whenCeilingReaches(id, version, RUN_MAX),
+  };
+}
+
+type Began = Pick<NamespaceRecord, "version" | "firstVersion" | "firstRun">;
+
+/** Run 0 of a version is never leased; the first version may begin above run 1, for an archive that holds numbers already. */
+function firstRunOfVersion({ version, firstVersion, firstRun }: Began): number {
+  return version === firstVersion ? firstRun : 1;
+}
+
+/** Used: leased or skipped, so that none of them is ever leased again. */
+export function runUseOf(record: Began & Pick<NamespaceRecord, "highWaterMark">): {
+  readonly runsUsed: number;
+  readonly runsLeft: number;
+} {
+  const { highWaterMark } = record;
+  return { runsUsed: highWaterMark - firstRunOfVersion(record) + 1, runsLeft: RUN_MAX - highWaterMark };
+}
+
+export function statusOf(
+  record: NamespaceRecord,
+  newest: LedgerEntry | undefined,
+): Omit<StatusAnswer, "store" | "coordinator" | "guard" | "rates"> {
+  const { namespace, storeId, version, highWaterMark } = record;
+  const { runsUsed, runsLeft } = runUseOf(record);
+  return {
+    namespace,
+    storeId,
+    version,
+    firstRun: firstRunOfVersion(record),
+    highWaterMark,
+    runsUsed,
+    runsLeft,
+    callNumbersLeft: runsLeft * SEQUENCE_COUNT,
+    lastLeaseAtMs: newest?.leasedAtMs ?? null,
+  };
+}
+
+interface DescribeOptions {
+  readonly namespace: string;
+  readonly store: Store;
+  readonly guards: Pick<NamespaceGuards, "of" | "refused">;
+  readonly preflight: Pick<PreflightWatch, "stateOf">;
+  readonly nowMs: number;
+}
+
+/**
+ * Describes a namespace for the list of all; one whose record can't be read by the state of its guard. Undefined for a name that has neither
+ * a record nor a checkpoint.
+ */
+export async function describeNamespace(options: DescribeOptions): Promise<NamespaceDescription | undefined> {
+  const { namespace, store, guards, preflight, nowMs } = options;
+  const refused = guards.refused().find((one) => one.namespace === namespace)?.guard;
+  let guard: NamespaceGuard | undefined;
+  try {
+    guard = await guards.of(namespace);
+    const record = await guard.readRecord();
+    const { labels, fault } = await labelsOf(store, namespace);
+    const state = (guard.state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
+    const explanation = fault === undefined ? state.explanation : `${state.explanation}; but ${fault}`;
+    return { namespace, labels, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
+  } catch (error) {
+    if (!(error instanceof CoordinatorError)) throw error;
+    if (error.code === "namespace_not_initialised") return undefined;
+    const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
+    return { namespace, labels: {}, record: null, guard: state };
+  }
+}
+
+/** Labels decide nothing: some that can't be read hide nothing else. */
+async function labelsOf(
+  store: Store,
+  namespace: string,
+): Promise<{ readonly labels: NamespaceDescription["labels"]; readonly fault: string | undefined }> {
+  try {
+    return { labels: await store.readDescription(namespace), fault: undefined };
+  } catch (error) {
+    if (error instanceof CoordinatorError && error.code === "store_corrupt")
+      return { labels: {}, fault: error.message };
+    throw error;
+  }
+}
+
+function describeRecord(record: NamespaceRecord, nowMs: number): NamespaceDescription["record"] {
+  const { storeId, version, highWaterMark } = record;
+  const { runsUsed, runsLeft, lineRunsPerSecond } = runSpaceOf(record, nowMs);
+  return {
+    storeId,
+    version,
+    firstRun: firstRunOfVersion(record),
+    highWaterMark,
+    runsUsed,
+    runsLeft,
+    lineRunsPerSecond,
+  };
+}

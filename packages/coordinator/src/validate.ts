@@ -1,0 +1,29 @@
+/** Checks arguments that only a wrong program passes: they throw TypeError or RangeError before anything is sent to the store. */
+import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
+import { NAMESPACE_PATTERN, NONCE_PATTERN } from "@callnumber/protocol/wire";
+
+export function assertNamespace(namespace: string): void {
+  if (!NAMESPACE_PATTERN.test(namespace)) {
+    throw new TypeError(
+      `a namespace has 1 to 63 characters a-z, 0-9, dot, dash, underscore, and starts with a letter or digit, not ${JSON.stringify(namespace)}`,
+    );
+  }
+}
+
+export function assertNonce(nonce: string): void {
+  if (typeof nonce !== "string" || !NONCE_PATTERN.test(nonce)) {
+    throw new TypeError(
+      `a nonce has 16 to 64 characters A-Z, a-z, 0-9, dash, underscore, not ${JSON.stringify(nonce)}`,
+    );
+  }
+}
+
+export function assertLedgerId(ledgerId: number): void {
+  assertWithin("run", ledgerId, 0, VERSION_COUNT * RUN_COUNT - 1);
+}
+
+export function assertWithin(name: string, value: number, min: number, max: number): void {
+  if (!(Number.isInteger(value) && value >= min && value <= max)) {
+    throw new RangeError(`${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
+  }
+}

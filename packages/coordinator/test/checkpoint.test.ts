@@ -1,0 +1,545 @@
+/**
+ * What is remembered outside the store outlives the coordinator: a store that went back, was emptied or replaced is noticed.
+ * Guarantees: G8 (docs/guarantees.md).
+ */
+import { readdirSync, statSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Coordinator } from "../src/coordinator.js";
+import { CoordinatorError } from "../src/errors.js";
+import {
+  type Checkpoint,
+  type CheckpointFile,
+  CORRUPT,
+  isSameCheckpoint,
+  mergeCheckpoints,
+  NO_CHECKPOINT_FILE,
+} from "../src/guard/checkpoint.js";
+import {
+  checkpointedNamespaces,
+  checkpointsAt,
+  makeCheckpointDirectory,
+  openCheckpointFile,
+  type StorePlace,
+} from "../src/guard/checkpoint-file.js";
+import { namespaceLost, withCheckpoint } from "../src/guard/guard-state.js";
+import type { StoredFields } from "../src/guard/record.js";
+import { SILENT_LOG } from "../src/log.js";
+import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
+import { guardOn, lastRunOf, leaseAfterJump, leaseOf, lineOf, newWorld, type World } from "./guard-in-hand.js";
+
+let folder: string;
+const open: CheckpointFile[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "callnumber-witness-"));
+});
+
+afterEach(async () => {
+  for (const checkpointFile of open.splice(0)) checkpointFile.close();
+  await rm(folder, { recursive: true });
+});
+
+function witnessIn({ clock }: World, place: StorePlace = { group: "store", addresses: ["here"] }): CheckpointFile {
+  const checkpointFile = openCheckpointFile({ folder, place, namespace: NAMESPACE, now: clock.now });
+  open.push(checkpointFile);
+  return checkpointFile;
+}
+
+/** A coordinator has leased runs 1 to 10 and is gone; a backup of the store holds run 5. */
+async function afterCoordinator(checkpointFile?: (world: World) => CheckpointFile) {
+  const world = await newWorld();
+  const guard = await guardOn(world, { checkpointFile: (checkpointFile ?? witnessIn)(world) });
+  await leaseOf(guard, { runCount: 5 });
+  const backup = world.store.backup();
+  await leaseOf(guard, { runCount: 5 });
+  guard.close();
+  world.store.stepNames();
+  return { world, backup };
+}
+
+describe("a store that was restored while no coordinator ran", () => {
+  test("is found out by the witness, and settled by a jump", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.restore(backup);
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+    expect(world.store.stepNames().slice(0, 3)).toEqual(["lease", "claim", "confirm"]);
+  });
+
+  test("is found out by the generation too", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.server.epoch = "second:life:0";
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    await guard.heartbeat();
+    guard.close();
+    world.store.server.epoch = "first:life:0";
+    world.store.restore(backup);
+    const later = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(later.checkpoint.generation).toBe(1);
+    await expect(leaseOf(later)).rejects.toMatchObject({ code: "line_reached" });
+    expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
+  });
+
+  test("is found out when one of several coordinators knew more than the others", async () => {
+    const { world, backup } = await afterCoordinator();
+    const second = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const mostRecent = await leaseOf(second, { runCount: 3 });
+    // No close: the process was killed. What it wrote outlives it.
+    world.store.restore(backup);
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(guard.checkpoint.ledgerId).toBe(mostRecent.firstRun + 2);
+  });
+});
+
+describe("a store that is not there any more", () => {
+  const typed = ({ storeId }: World) =>
+    `callnumber recover --store STORE_URL --namespace ${NAMESPACE} --store-id ${storeId} --floor 10`;
+
+  test("was emptied: leasing ends, and it is said what to type", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    await leaseOf(guard);
+    world.store.restore(new Map());
+    const emptied = {
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world).replace(/10$/, "11")),
+    };
+    await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
+    await expect(guard.heartbeat()).rejects.toMatchObject(emptied);
+    await expect(guard.readRecord()).rejects.toMatchObject(emptied);
+    expect(guard.state).toMatchObject({ state: "fenced", code: "store_emptied" });
+  });
+
+  test("was emptied while no coordinator ran: the next one knows", async () => {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world)),
+    });
+    // At another place nobody has leased anything yet.
+    await expect(
+      guardOn(world, { checkpointFile: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
+    ).rejects.toMatchObject({
+      code: "namespace_not_initialised",
+    });
+  });
+
+  test("can't be begun anew where it is remembered", async () => {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    const { now } = world.clock;
+    const coordinator = new Coordinator({
+      store: world.store,
+      name: "init",
+      now,
+      checkpointFileOf: () => witnessIn(world),
+    });
+    await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject({
+      code: "store_emptied",
+      message: expect.stringContaining(typed(world)),
+    });
+    expect(await world.store.listNamespaces()).toEqual([]);
+  });
+});
+
+describe("a record that can't be read any more", () => {
+  const damaged = (world: World) => {
+    const [[namespace, fields] = ["", {}]] = [...world.store.backup()];
+    world.store.restore(new Map([[namespace, { ...fields, c: "7" } as StoredFields]]));
+  };
+
+  test("is told to an operator with the state, since when, and what is remembered of it", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const openedAtMs = world.clock.timeMs;
+    damaged(world);
+    world.clock.timeMs += 1_000;
+    await expect(guard.heartbeat()).rejects.toMatchObject({ code: "store_corrupt" });
+    world.clock.timeMs += 60_000;
+    const since = new Date(openedAtMs + 1_000).toISOString();
+    await expect(guard.showRecord()).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringMatching(
+        `checksum.*callnumber recover.*FENCED since ${since}. Remembered here: store id ${world.storeId}, run 10, generation 0$`,
+      ),
+    });
+  });
+
+  test("is told so also by a coordinator that was started afterwards", async () => {
+    const { world } = await afterCoordinator();
+    damaged(world);
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_corrupt",
+      message: expect.stringContaining(`Remembered here: store id ${world.storeId}, run 10,`),
+    });
+  });
+
+  test("is shown as it is when it can be read, and its absence is told once", async () => {
+    const { world } = await afterCoordinator();
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(await guard.showRecord()).toEqual(await guard.readRecord());
+    world.store.restore(new Map());
+    const message = await guard.showRecord().catch((error: Error) => error.message);
+    expect(message).toMatch(/callnumber recover .* FENCED since \S+$/);
+    expect(String(message).split(world.storeId)).toHaveLength(2);
+  });
+});
+
+describe("another store in the place of one", () => {
+  async function replaced() {
+    const { world } = await afterCoordinator();
+    world.store.restore(new Map());
+    const otherId = storeIdFrom(1);
+    await world.store.step(NAMESPACE, commandsFor(otherId).init());
+    world.store.stepNames();
+    return { world, otherId };
+  }
+
+  test("is refused by every later coordinator, with the id that is there", async () => {
+    const { world, otherId } = await replaced();
+    await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
+      code: "store_replaced",
+      message: expect.stringContaining(otherId),
+    });
+    expect(world.store.stepNames()).toEqual([]);
+  });
+});
+
+describe("a group of servers", () => {
+  const group = (...addresses: string[]): StorePlace => ({ group: "redis-sentinel/mymaster/0/callnumber:", addresses });
+  const witnessAt =
+    (...addresses: string[]) =>
+    (world: World) =>
+      witnessIn(world, group(...addresses));
+
+  test("is known again when servers were added to the list, or taken from it", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1", "b:1"));
+    for (const list of [["b:1"], ["c:1", "b:1"], ["c:1"], ["d:1", "e:1", "c:1"]]) {
+      const guard = await guardOn(world, { checkpointFile: witnessAt(...list)(world) });
+      expect(guard.checkpoint.ledgerId, list.join()).toBe(10);
+      guard.close();
+    }
+    world.store.restore(new Map());
+    await expect(guardOn(world, { checkpointFile: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
+      code: "store_emptied",
+    });
+  });
+
+  test("is not taken for another one of the same name on the same machine, and each keeps its own pin", async () => {
+    const one = await afterCoordinator(witnessAt("a:1", "b:1"));
+    const other = await afterCoordinator(witnessAt("x:1", "y:1"));
+    expect(one.world.storeId).not.toBe(other.world.storeId);
+    for (const { world, at } of [
+      { ...one, at: witnessAt("b:1", "c:1") },
+      { ...other, at: witnessAt("y:1", "z:1") },
+    ]) {
+      const guard = await guardOn(world, { checkpointFile: at(world) });
+      expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
+      guard.close();
+      world.store.restore(new Map());
+      await expect(guardOn(world, { checkpointFile: at(world) })).rejects.toMatchObject({ code: "store_emptied" });
+    }
+  });
+
+  test("of which the list names servers of two is refused", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1"));
+    await afterCoordinator(witnessAt("x:1"));
+    await expect(guardOn(world, { checkpointFile: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
+      code: "store_replaced",
+      message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
+    });
+  });
+
+  test("takes over what was abandoned at its own place, and leaves what belongs to others", async () => {
+    const { world } = await afterCoordinator(witnessAt("a:1"));
+    await afterCoordinator(witnessAt("x:1"));
+    expect(await readdir(folder)).toHaveLength(2);
+    world.clock.timeMs += 2 * 3_600_000;
+    const guard = await guardOn(world, { checkpointFile: witnessAt("a:1")(world) });
+    expect(guard.checkpoint.ledgerId).toBe(10);
+    expect(await readdir(folder)).toHaveLength(2);
+    const other = witnessAt("x:1")(world);
+    expect(other.read()).toMatchObject({ ledgerId: 10 });
+  });
+
+  test("may have more servers than fit into a file", async () => {
+    const many = Array.from({ length: 40 }, (_, index) => `node-${index}.example.org:6379`);
+    const { world } = await afterCoordinator(witnessAt(...many));
+    const guard = await guardOn(world, { checkpointFile: witnessAt(...many)(world) });
+    expect(guard.checkpoint.ledgerId).toBe(10);
+  });
+
+  test("that is met for the first time is told in the log, and only then", async () => {
+    const world = await newWorld();
+    const pins: unknown[] = [];
+    const log = { ...SILENT_LOG, info: (fields: object, event: string) => void (event === "pin" && pins.push(fields)) };
+    (await guardOn(world, { checkpointFile: witnessAt("a:1")(world), log })).close();
+    (await guardOn(world, { checkpointFile: witnessAt("a:1", "b:1")(world), log })).close();
+    expect(pins).toEqual([expect.objectContaining({ storeId: world.storeId, ledgerId: 0 })]);
+    (await guardOn(world, { checkpointFile: witnessAt("z:1")(world), log })).close();
+    expect(pins).toHaveLength(2);
+  });
+});
+
+describe("the witness folder", () => {
+  const place = { group: "store", addresses: ["here"] };
+  const remembrance = { storeId: storeIdFrom(1), ledgerId: 7, generation: 0, nodeCount: 1 };
+  const noteOf = (namespace: string, noted: Partial<Checkpoint> = {}, at: StorePlace = place) => {
+    const checkpointFile = openCheckpointFile({ folder, place: at, namespace });
+    open.push(checkpointFile);
+    checkpointFile.note({ ...remembrance, ...noted });
+    return checkpointFile;
+  };
+
+  test("keeps namespaces apart when one name begins with another and a dot", () => {
+    noteOf("lists.old", { storeId: storeIdFrom(9), ledgerId: 99 });
+    expect(noteOf("lists").read()).toBeUndefined();
+    expect(openCheckpointFile({ folder, place, namespace: "lists" }).read()).toEqual(remembrance);
+  });
+
+  test("lists what it remembers of a place, and makes nothing", () => {
+    noteOf("lists.old", { ledgerId: 99 });
+    noteOf("main");
+    noteOf("other", {}, { ...place, addresses: ["there"] });
+    expect([...checkpointsAt(folder, place)].sort()).toEqual([
+      ["lists.old", { ...remembrance, ledgerId: 99 }],
+      ["main", remembrance],
+    ]);
+    expect(checkpointsAt(join(folder, "none"), place).size).toBe(0);
+    expect(readdirSync(folder)).not.toContain("none");
+    expect([...checkpointedNamespaces(folder, place)].sort()).toEqual(["lists.old", "main"]);
+    expect([...checkpointedNamespaces(folder, { ...place, group: "another" })]).toEqual([]);
+  });
+
+  test("is made for a new store, and names itself where it can't be", async () => {
+    makeCheckpointDirectory(join(folder, "new"));
+    expect(readdirSync(join(folder, "new"))).toEqual([]);
+    await writeFile(join(folder, "file"), "");
+    for (const act of [
+      (at: string) => makeCheckpointDirectory(join(at, "in")),
+      (at: string) => checkpointedNamespaces(at, place),
+    ]) {
+      expect(() => act(join(folder, "file"))).toThrow(
+        expect.objectContaining({ code: "witness_unusable", message: expect.stringContaining(join(folder, "file")) }),
+      );
+    }
+  });
+
+  test("holds files of 1,024 bytes that nobody else may read, and reads no file of another name", async () => {
+    noteOf("main");
+    const [name] = readdirSync(folder) as [string];
+    const { size, mode } = statSync(join(folder, name));
+    expect([size, mode & 0o777]).toEqual([1_024, 0o600]);
+    for (const other of [`x${name}`, `${name}.new`, "notes"]) await writeFile(join(folder, other), "damaged");
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+  });
+
+  test("holds a file that was cut, or has more before or after its line, for damaged", async () => {
+    noteOf("main");
+    const path = join(folder, readdirSync(folder)[0] as string);
+    const text = await readFile(path, "utf8");
+    for (const damaged of ["", text.trimEnd(), `0${text}`, `${text}0`, text.replace('"ledgerId":7', '"ledgerId":8')]) {
+      await writeFile(path, damaged);
+      expect(openCheckpointFile({ folder, place, namespace: "main" }).read(), damaged.slice(0, 60)).toBe(CORRUPT);
+    }
+  });
+
+  test("lets a witness that noted nothing end without a file, and one that did write its last note once more", async () => {
+    openCheckpointFile({ folder, place, namespace: "none" }).close();
+    expect(readdirSync(folder)).toEqual([]);
+    const checkpointFile = noteOf("main");
+    const path = join(folder, readdirSync(folder)[0] as string);
+    await rm(path);
+    checkpointFile.close();
+    expect(openCheckpointFile({ folder, place, namespace: "main" }).read()).toEqual(remembrance);
+    await rm(path);
+    checkpointFile.close();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("loses only files that were abandoned for more than an hour, once another has what they say", () => {
+    const nowMs = Date.now();
+    noteOf("main");
+    const at = (timeMs: number) => openCheckpointFile({ folder, place, namespace: "main", now: () => timeMs });
+    at(nowMs + 3_500_000).note(remembrance);
+    expect(readdirSync(folder)).toHaveLength(2);
+    const later = at(nowMs + 3_700_000);
+    later.note(remembrance);
+    expect(readdirSync(folder)).toHaveLength(1);
+    expect(at(nowMs).read()).toEqual(remembrance);
+  });
+});
+
+describe("what is known of a store", () => {
+  const known = { storeId: "a", ledgerId: 7, generation: 3, nodeCount: 1 };
+
+  test("is the greater of two, with the nodes of the later generation; of another store it is nothing", () => {
+    expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 9, generation: 2, nodeCount: 5 })).toEqual({
+      ...known,
+      ledgerId: 9,
+    });
+    expect(mergeCheckpoints(known, { ...known, nodeCount: 5 })).toEqual(known);
+    expect(mergeCheckpoints(known, { storeId: "a", ledgerId: 1, generation: 4, nodeCount: 5 })).toEqual({
+      ...known,
+      generation: 4,
+      nodeCount: 5,
+    });
+    expect(mergeCheckpoints(known, { ...known, storeId: "b", ledgerId: 9 })).toBe(known);
+  });
+
+  test("is the same only when store, run and generation are", () => {
+    expect(isSameCheckpoint(known, { ...known, nodeCount: 2 })).toBe(true);
+    for (const other of [{ storeId: "b" }, { ledgerId: 8 }, { generation: 4 }]) {
+      expect(isSameCheckpoint(known, { ...known, ...other })).toBe(false);
+    }
+  });
+});
+
+describe("refusals with what is remembered", () => {
+  const remembered = { storeId: "a", ledgerId: 2 ** 30 + 7, generation: 3, nodeCount: 1 };
+
+  test("tell the state where it is known, keep the pause, and leave other errors as they are", () => {
+    const error = new CoordinatorError("store_unavailable", "away", { retryAfterMs: 5 });
+    const words = "Remembered here: store id a, run 7 of version 1, generation 3";
+    const told = withCheckpoint(error, remembered);
+    expect(told).toMatchObject({ code: "store_unavailable", message: `away. ${words}`, retryAfterMs: 5, cause: error });
+    const state = { state: "fenced", code: "store_unavailable", sinceMs: 0, explanation: "" } as const;
+    expect(
+      withCheckpoint(new CoordinatorError("store_corrupt", "bad"), { ...remembered, ledgerId: 7 }, state),
+    ).toMatchObject({
+      message:
+        "bad. Leasing is FENCED since 1970-01-01T00:00:00.000Z. Remembered here: store id a, run 7, generation 3",
+      retryAfterMs: undefined,
+    });
+    const other = new Error("other");
+    expect(withCheckpoint(other, remembered)).toBe(other);
+  });
+
+  test("of a namespace that is missing name the command, also when what is remembered is damaged", () => {
+    expect(namespaceLost("main", CORRUPT).message).toMatch(/is damaged.*`callnumber recover .* --store-id STORE_ID`/);
+    expect(namespaceLost("main", remembered).message).toMatch(
+      /run 1073741831 was leased.* --store-id a --floor 1073741831`/,
+    );
+  });
+});
+
+describe("a witness", () => {
+  test("is brought to the disk every five seconds, also after the clock went back", async () => {
+    const world = await newWorld();
+    const witness = witnessIn(world);
+    witness.read();
+    const note = (ledgerId: number) => witness.note({ storeId: "store", ledgerId, generation: 0, nodeCount: 1 });
+    // What is brought to the disk is a new file, which takes the place of the old one.
+    const inode = () => statSync(join(folder, readdirSync(folder)[0] as string)).ino;
+    note(1);
+    const first = inode();
+    world.clock.timeMs += 4_999;
+    note(2);
+    expect(inode()).toBe(first);
+    world.clock.timeMs -= 3_600_000;
+    note(3);
+    const second = inode();
+    expect(second).not.toBe(first);
+    note(4);
+    expect(inode()).toBe(second);
+  });
+
+  test("that can't be read any more makes the store doubted once", async () => {
+    const { world } = await afterCoordinator();
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    const line = lineOf(world, 2 * SHORT_BOUNDS.epsMs);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 1);
+    expect((await leaseAfterJump(world, guard)).firstRun).toBe(line + 2);
+    expect(world.store.stepNames().filter((name) => name === "claim")).toHaveLength(1);
+  });
+
+  test("keeps a damaged file, however old, until the store has jumped: a coordinator may be killed before", async () => {
+    const { world } = await afterCoordinator();
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), "damaged");
+    world.clock.timeMs += 2 * 3_600_000;
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect(witnessIn(world).read()).toBe(CORRUPT);
+    await leaseAfterJump(world, guard);
+    expect(witnessIn(world).read()).not.toBe(CORRUPT);
+  });
+
+  test("doubts the store when its file holds what another namespace's does", async () => {
+    const { world } = await afterCoordinator();
+    const [name = ""] = await readdir(folder);
+    await rename(join(folder, name), join(folder, name.replace(`.${NAMESPACE}.`, ".other.")));
+    const other = openCheckpointFile({ folder, place: { group: "store", addresses: ["here"] }, namespace: "other" });
+    expect(other.read()).toBe(CORRUPT);
+    expect(witnessIn(world).read()).toBeUndefined();
+  });
+
+  test("is written again when its folder was removed meanwhile", async () => {
+    const world = await newWorld();
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    await rm(folder, { recursive: true });
+    const { firstRun } = await leaseOf(guard);
+    expect(witnessIn(world).read()).toMatchObject({ ledgerId: firstRun });
+  });
+
+  test("vouches for a long silence of a store that nobody else can have leased from", async () => {
+    const { world } = await afterCoordinator();
+    const monthMs = 31 * 24 * 3_600_000;
+    world.clock.timeMs += monthMs;
+    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
+      code: "operator_needed",
+    });
+    world.store.isExclusive = true;
+    const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
+    expect((await leaseAfterJump(world, guard)).firstRun).toBeGreaterThan(10);
+  });
+
+  test("vouches for nothing when the store is not as it was remembered", async () => {
+    const { world, backup } = await afterCoordinator();
+    world.store.restore(backup);
+    world.store.isExclusive = true;
+    world.clock.timeMs += 31 * 24 * 3_600_000;
+    await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
+      code: "operator_needed",
+    });
+  });
+});
+
+describe("leases of the same moment", () => {
+  /** Remembers in memory, and tells what it was given. */
+  function listening(note: (remembrance: Checkpoint) => void): CheckpointFile {
+    return { ...NO_CHECKPOINT_FILE, note };
+  }
+
+  test("are on file before the first of them leaves the house, all in one writing", async () => {
+    const noted: number[] = [];
+    const guard = await guardOn(await newWorld(), {
+      checkpointFile: listening(({ ledgerId }) => noted.push(ledgerId)),
+    });
+    noted.length = 0;
+    const leases = Array.from({ length: 10 }, async () => {
+      const lastRun = lastRunOf(await leaseOf(guard, { runCount: 3 }));
+      expect(noted.at(-1)).toBeGreaterThanOrEqual(lastRun);
+    });
+    await Promise.all(leases);
+    expect(noted).toEqual([30]);
+  });
+
+  test("are all refused when they can't be noted, and their runs are never leased again", async () => {
+    let isUnusable = false;
+    const checkpointFile = listening(() => {
+      if (isUnusable) throw new CoordinatorError("witness_unusable", "the disk is full");
+    });
+    const guard = await guardOn(await newWorld(), { checkpointFile });
+    isUnusable = true;
+    const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard), leaseOf(guard)]);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "witness_unusable" } });
+    isUnusable = false;
+    expect((await leaseOf(guard)).firstRun).toBe(4);
+  });
+});

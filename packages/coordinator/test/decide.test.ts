@@ -1,0 +1,421 @@
+/**
+ * What a step is refused for where no store in this process can bring it about: odd servers, keys of other programs, damaged records,
+ * and each limit from both sides. scripts-and-decisions.test.ts compares the same rules with the scripts of Redis.
+ * Guarantees: G1, G3, G5, G6 (docs/guarantees.md).
+ */
+import { RUN_MAX } from "@callnumber/protocol/codec";
+import { ledgerIdOf } from "@callnumber/protocol/wire";
+import { describe, expect, test } from "vitest";
+import { BURST_RUNS, DEFAULT_BOUNDS, GAP_MS, RELEASED_AT_MS, SILENCE_MAX_MS } from "../src/guard/bounds.js";
+import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import type { ObservedKeys, ObservedServer, StepContext } from "../src/guard/checks.js";
+import { decide, isOfAnyStore, type Written } from "../src/guard/decide.js";
+import {
+  checksumOf,
+  FORKED_SEAL,
+  GENERATION_MAX,
+  type NamespaceState,
+  type ObservedFields,
+  PHASES,
+  readRecord,
+  storedFields,
+} from "../src/guard/record.js";
+import { isRefusal } from "../src/guard/refusals.js";
+import { movedSeal } from "../src/guard/seals.js";
+import { newStoreId, parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import type { StepCommand } from "../src/stores/store.js";
+import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
+
+const NOW_MS = RELEASED_AT_MS + 1_000_000_000;
+const { epsMs } = DEFAULT_BOUNDS;
+const storeId = storeIdFrom(1, { initialisedAtMs: NOW_MS, rate: 16 });
+const id = parseStoreId(storeId) as StoreIdFields;
+const commands = commandsFor(storeId);
+const EPOCH = "process:replication:0";
+const record: NamespaceState = {
+  namespace: NAMESPACE,
+  storeId,
+  id,
+  version: 0,
+  highWaterMark: 7,
+  changedAtMs: NOW_MS,
+  epoch: EPOCH,
+  generation: 3,
+  phase: PHASES.open,
+  nodeCount: 1,
+  receiptKey: RECEIPT_KEY,
+  seal: "-",
+};
+
+interface Odd {
+  readonly record?: Partial<NamespaceState>;
+  readonly keys?: Partial<ObservedKeys>;
+  readonly server?: Partial<ObservedServer>;
+  readonly nowMs?: number;
+}
+
+function situationOf(odd: Odd): StepContext {
+  const { nowMs = NOW_MS } = odd;
+  const fields = storedFields({ ...record, ...odd.record });
+  const keys = { record: "hash", fields, expires: false, ledger: "stream", ledgerMark: 0, holders: "hash" } as const;
+  const server = { timeMs: nowMs, role: "master", epoch: EPOCH, connectedReplicas: 0 };
+  return {
+    namespace: NAMESPACE,
+    keys: { ...keys, ...odd.keys },
+    server: { ...server, ...odd.server },
+    nowMs,
+    bounds: DEFAULT_BOUNDS,
+  };
+}
+
+/** `WORD detail`, or what is written. */
+function decided(step: StepCommand, odd: Odd = {}): string | Written {
+  const answer = decide(situationOf(odd), step);
+  return isRefusal(answer) ? `${answer.word} ${answer.detail}` : answer;
+}
+
+function written(step: StepCommand, odd: Odd = {}): NamespaceState {
+  const answer = decided(step, odd);
+  if (typeof answer === "string") expect.fail(answer);
+  return answer.record;
+}
+
+const OF_ALL: readonly [string, Odd, string][] = [
+  ["no record", { keys: { record: "none" } }, "EMPTY no record"],
+  ["a record of another type", { keys: { record: "other" } }, "CORRUPT the record is no hash"],
+  ["a record with a time to live", { keys: { expires: true } }, "CORRUPT the record has a time to live"],
+  ["a ledger of another type", { keys: { ledger: "other" } }, "CORRUPT the ledger is no stream"],
+  ["holders of another type", { keys: { holders: "other" } }, "CORRUPT the holders are no hash"],
+  ["an epoch that can't be told", { server: { epoch: undefined } }, "NOEPOCH "],
+  ["a replica", { server: { role: "slave" } }, "REPLICA slave"],
+  ["more replicas than the record counts", { server: { connectedReplicas: 1 } }, "NODES 1"],
+  ["a server's clock ahead", { server: { timeMs: NOW_MS + epsMs + 1 } }, `CLOCK ${epsMs + 1}`],
+  ["a server's clock behind", { server: { timeMs: NOW_MS - epsMs - 1 } }, `CLOCK ${-epsMs - 1}`],
+  ["a time before the release", { nowMs: RELEASED_AT_MS - 1 }, "CLOCK 0"],
+  ["a write from the future", { record: { changedAtMs: NOW_MS + epsMs + 1 } }, "CLOCKBACK 1"],
+  ["a long silence", { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } }, "OPERATOR silence"],
+  ["two copies", { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }, "FORKED 0"],
+  ["a move", { record: { phase: PHASES.sealed, seal: movedSeal({ storeId, place: "x" }) } }, `MOVED ${storeId}@x`],
+];
+
+const OF_MEMORY: readonly [string, Odd, string][] = [
+  ["a generation below the one that was seen", { record: { generation: 1 } }, "STALEGEN 1"],
+  ["another process", { server: { epoch: "other:replication:0" } }, "EPOCH 3"],
+  ["another epoch of several nodes", { record: { nodeCount: 3 }, server: { epoch: "process:other:0" } }, "EPOCH 3"],
+  ["a replica that came and went", { server: { epoch: "process:other:1" } }, "OPERATOR replica"],
+  ["another replication of one process", { server: { epoch: "process:other:0" } }, "OPERATOR epoch"],
+  ["a claim", { record: { phase: PHASES.claimed } }, "PENDING 3"],
+  ["a gap", { record: { changedAtMs: NOW_MS - GAP_MS - 1 } }, "GAP 3"],
+  ["a mark below the one that was seen", { record: { highWaterMark: 4 } }, "ROLLBACK 3"],
+  ["a mark below its ledger", { keys: { ledgerMark: 8 } }, "ROLLBACK 3"],
+];
+
+const seen = { floor: 5, generationMin: 2 };
+
+describe("a step is refused", () => {
+  test.each(OF_ALL)("for %s", (_, odd, refusal) => {
+    for (const step of [
+      commands.lease(),
+      commands.touch(),
+      commands.claim(3),
+      commands.confirm(3),
+      commands.advance(0),
+    ]) {
+      expect(decided(step, odd), step.step).toBe(refusal);
+    }
+    expect(decided(commands.seal(FORKED_SEAL), odd)).toBe(refusal);
+  });
+
+  test.each(OF_MEMORY)("for %s, when it relies on the store's memory", (_, odd, refusal) => {
+    for (const step of [commands.lease(seen), commands.touch(seen), commands.seal(FORKED_SEAL, seen)]) {
+      expect(decided(step, odd), step.step).toBe(refusal);
+    }
+  });
+
+  test("not at the very limits", () => {
+    const limits: readonly Odd[] = [
+      { server: { timeMs: NOW_MS + epsMs } },
+      { server: { timeMs: NOW_MS - epsMs } },
+      { record: { changedAtMs: NOW_MS + epsMs } },
+      { record: { changedAtMs: NOW_MS - GAP_MS } },
+      { record: { generation: 2 } },
+      { record: { highWaterMark: 5 } },
+      { keys: { ledgerMark: 7 } },
+      { record: { nodeCount: 2 }, server: { connectedReplicas: 1 } },
+    ];
+    for (const odd of limits) expect(decided(commands.touch(seen), odd), JSON.stringify(odd)).toBeTypeOf("object");
+    const early = { nowMs: RELEASED_AT_MS, record: { changedAtMs: RELEASED_AT_MS } };
+    expect(decided(commands.touch(), early)).toBeTypeOf("object");
+    const silent = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS } };
+    expect(decided(commands.claim(3), silent)).toBeTypeOf("object");
+    const silence = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } };
+    expect(decided(commands.claim(3, { isSilenceAccepted: true }), silence)).toBeTypeOf("object");
+  });
+});
+
+describe("a lease", () => {
+  const nearEnd = (highWaterMark: number): Odd => ({
+    record: { highWaterMark, changedAtMs: NOW_MS + 1e12 },
+    nowMs: NOW_MS + 1e12,
+  });
+
+  test("is of the runs above the mark, at most the share of the room, and writes the later clock", () => {
+    const answer = decided(commands.lease({ runCount: 5_000 }), { server: { timeMs: NOW_MS + 9 } });
+    const runCount = Math.floor((1 + BURST_RUNS - 7) / 64);
+    expect(answer).toEqual({ record: { ...record, highWaterMark: 7 + runCount, changedAtMs: NOW_MS + 9 }, runCount });
+  });
+
+  test("gets one run where the share is less, and none at the line, with the time to wait", () => {
+    const line = ceilingAt(id, 0, NOW_MS);
+    expect(decided(commands.lease({ runCount: 3 }), { record: { highWaterMark: line - 1 } })).toMatchObject({
+      runCount: 1,
+    });
+    expect(decided(commands.lease(), { record: { highWaterMark: line } })).toBe("AHEAD 63");
+    expect(decided(commands.lease(), { record: { highWaterMark: line }, server: { timeMs: NOW_MS - 5 } })).toBe(
+      "AHEAD 68",
+    );
+  });
+
+  test("ends at the last run", () => {
+    expect(decided(commands.lease({ runCount: 9 }), nearEnd(RUN_MAX - 2))).toMatchObject({
+      record: { highWaterMark: RUN_MAX },
+      runCount: 2,
+    });
+    expect(decided(commands.lease(), nearEnd(RUN_MAX))).toBe("EXHAUSTED 0");
+  });
+
+  test("is a fork for a holder of a greater run, and only of a greater one", () => {
+    expect(decided(commands.lease({ held: 8 }))).toBe("FORKED 8");
+    expect(decided(commands.lease({ held: 7 }))).toMatchObject({ runCount: 1 });
+  });
+});
+
+describe("a jump", () => {
+  const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
+  const claimed = { phase: PHASES.claimed };
+
+  test("begins with a claim on the generation that was seen, above all that are known, in the server's epoch", () => {
+    expect(decided(commands.claim(2))).toBe("RACED 3");
+    const { generation, phase, highWaterMark, epoch } = written(commands.claim(3, { generationMin: 9 }), {
+      server: { epoch: "next:r:0" },
+    });
+    expect([generation, phase, highWaterMark, epoch]).toEqual([10, PHASES.claimed, 7, "next:r:0"]);
+    expect(written(commands.claim(3, { generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
+    expect(decided(commands.claim(3, { generationMin: GENERATION_MAX }))).toBe(
+      "CORRUPT the generation has reached its end",
+    );
+  });
+
+  test("ends on the line, for the claim of this generation and epoch only", () => {
+    expect(written(commands.confirm(3), { record: claimed })).toEqual({
+      ...record,
+      highWaterMark: target,
+      phase: PHASES.open,
+    });
+    expect(decided(commands.confirm(3))).toBe("RACED 3");
+    expect(decided(commands.confirm(2), { record: claimed })).toBe("RACED 3");
+    expect(decided(commands.confirm(3), { record: claimed, server: { epoch: "other:r:0" } })).toBe("RACED 3");
+  });
+
+  test("is refused onto the last run, behind which nothing could be leased", () => {
+    const endMs = whenCeilingReaches(id, 0, RUN_MAX) - 2 * epsMs;
+    const at = (nowMs: number): Odd => ({ record: { ...claimed, changedAtMs: nowMs }, nowMs });
+    expect(decided(commands.confirm(3), at(endMs))).toBe("EXHAUSTED 0");
+    expect(written(commands.confirm(3), at(endMs - 1)).highWaterMark).toBe(RUN_MAX - 1);
+  });
+
+  test("is for an operator where more is known than the line allows, from whichever source", () => {
+    expect(written(commands.confirm(3, { floor: target }), { record: claimed }).highWaterMark).toBe(target);
+    expect(decided(commands.confirm(3, { floor: target + 1 }), { record: claimed })).toBe("OPERATOR line");
+    expect(decided(commands.confirm(3), { record: claimed, keys: { ledgerMark: target + 1 } })).toBe("OPERATOR line");
+    expect(decided(commands.confirm(3), { record: { ...claimed, highWaterMark: target + 1 } })).toBe("OPERATOR line");
+  });
+});
+
+describe("a move", () => {
+  const sealTo = (firstVersion: number) => {
+    const next = newStoreId({ firstVersion, firstRun: 1, initialisedAtMs: NOW_MS, rate: 2 });
+    return movedSeal({ storeId: next, place: "x" });
+  };
+
+  test("seals for a store that begins above every version that this one has reached, and for no other", () => {
+    const seal = sealTo(1);
+    expect(written(commands.seal(seal))).toEqual({ ...record, phase: PHASES.sealed, seal });
+    expect(decided(commands.seal(sealTo(0)))).toBe("RACED 3");
+  });
+});
+
+describe("a recovery", () => {
+  const target = ceilingAt(id, 0, NOW_MS + 2 * epsMs);
+
+  test("keeps the record of its store, on the line, claimed, in a generation above all that are known", () => {
+    const recovered = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
+    expect(written(commands.recover())).toEqual(recovered);
+    expect(written(commands.recover({ nodeCount: 3 })).nodeCount).toBe(3);
+    expect(written(commands.recover({ generationMin: NOW_MS })).generation).toBe(NOW_MS + 1);
+    expect(written(commands.recover(), { record: { generation: NOW_MS + 5 } }).generation).toBe(NOW_MS + 6);
+    expect(decided(commands.recover({ generationMin: GENERATION_MAX }))).toMatch(/^CORRUPT the generation/);
+    expect(written(commands.recover({ generationMin: GENERATION_MAX - 1 })).generation).toBe(GENERATION_MAX);
+    expect(decided(commands.recover(), { record: { highWaterMark: target + 1 } })).toBe("OPERATOR line");
+    expect(written(commands.recover(), { record: { phase: PHASES.sealed, seal: FORKED_SEAL } }).seal).toBe("-");
+  });
+
+  test("makes a new record where there is none, or another program's", () => {
+    const made = { ...record, highWaterMark: target, generation: NOW_MS, phase: PHASES.claimed };
+    for (const keys of [{ record: "none" }, { record: "other" }, { fields: { v: "2", a: "b" } }] as const) {
+      expect(written(commands.recover(), { keys }), JSON.stringify(keys)).toEqual(made);
+    }
+    expect(written(commands.recover({ nodeCount: 2 }), { keys: { record: "none" } }).nodeCount).toBe(2);
+  });
+
+  test("is refused for another store, another schema, a server that is unfit, and a silence that no operator accepts", () => {
+    const other = storeIdFrom(2);
+    expect(decided(commands.recover({ storeId: "none" }))).toBe("MISUSE not a store id");
+    expect(decided(commandsFor(other).recover())).toBe(`FOREIGN ${storeId}`);
+    const damaged = { ...storedFields(record), k: "0" };
+    expect(decided(commandsFor(other).recover(), { keys: { fields: damaged } })).toBe(`FOREIGN ${storeId}`);
+    expect(decided(commands.recover(), { keys: { fields: damaged } })).toBeTypeOf("object");
+    expect(decided(commands.recover(), { keys: { fields: { ...damaged, v: "3" } } })).toBe("VERSION 3");
+    expect(decided(commands.recover(), { server: { connectedReplicas: 1 } })).toBe("NODES 1");
+    expect(decided(commands.recover({ nodeCount: 2 }), { server: { connectedReplicas: 1 } })).toBeTypeOf("object");
+    expect(decided(commands.recover(), { server: { timeMs: NOW_MS + epsMs + 1 } })).toMatch(/^CLOCK /);
+    const silence = { record: { changedAtMs: NOW_MS - SILENCE_MAX_MS - 1 } };
+    expect(decided(commands.recover(), silence)).toBe("OPERATOR silence");
+    expect(decided(commands.recover({ isSilenceAccepted: true }), silence)).toBeTypeOf("object");
+  });
+
+  test("of a moved store is refused, but for its time to live", () => {
+    const moved = { record: { phase: PHASES.sealed, seal: movedSeal({ storeId, place: "x" }) } };
+    expect(decided(commands.recover(), moved)).toBe(`MOVED ${storeId}@x`);
+    expect(decided(commands.recover(), { ...moved, keys: { expires: true } })).toEqual({
+      record: { ...record, ...moved.record },
+      runCount: 0,
+    });
+  });
+
+  test("goes on in the greatest version that is known, and not beyond the last", () => {
+    const later = { nowMs: NOW_MS + 1e11 };
+    const floor = ledgerIdOf(1, 5);
+    const line = ceilingAt(id, 1, later.nowMs + 2 * epsMs);
+    const changed = { record: { changedAtMs: later.nowMs } };
+    expect(written(commands.recover({ floor }), { ...later, ...changed })).toMatchObject({
+      version: 1,
+      highWaterMark: line,
+    });
+    const gone = { ...later, keys: { record: "none", ledgerMark: floor } } as const;
+    expect(written(commands.recover(), gone)).toMatchObject({ version: 1, highWaterMark: line });
+    expect(decided(commands.recover({ floor: ledgerIdOf(8, 0) }))).toBe("OPERATOR line");
+  });
+
+  test("of a store that began with its last runs goes on in the next version, at the line of that one", () => {
+    const late = storeIdFrom(RUN_MAX, { initialisedAtMs: NOW_MS, rate: 16 });
+    const gone = { keys: { record: "none" } } as const;
+    expect(written(commandsFor(late).recover({ floor: ledgerIdOf(1, 5) }), gone)).toMatchObject({
+      version: 1,
+      highWaterMark: ceilingAt(parseStoreId(late) as StoreIdFields, 1, NOW_MS + 2 * epsMs),
+    });
+  });
+});
+
+describe("a first record", () => {
+  const none = { record: "none", ledger: "none" } as const;
+
+  test("stands right below the first run, open, in the server's epoch", () => {
+    const server = { timeMs: NOW_MS + 3 };
+    expect(decided(commands.init({ nodeCount: 2 }), { keys: none, server })).toEqual({
+      record: { ...record, highWaterMark: 0, generation: 0, nodeCount: 2, changedAtMs: NOW_MS + 3 },
+      runCount: 0,
+    });
+  });
+
+  test("is refused over a record or a ledger, of an unfit server, and for what is no store id", () => {
+    expect(decided(commands.init())).toBe("ALREADY the record exists");
+    expect(decided(commands.init(), { keys: { ...none, record: "other" } })).toBe("ALREADY the record exists");
+    expect(decided(commands.init(), { keys: { ...none, ledger: "stream" } })).toMatch(/^CORRUPT there is a ledger/);
+    expect(decided(commands.init({ storeId: "none" }), { keys: none })).toBe("MISUSE not a store id");
+    expect(decided(commands.init(), { keys: none, server: { role: "slave" } })).toBe("REPLICA slave");
+    expect(decided(commands.init(), { keys: none, nowMs: RELEASED_AT_MS - 1 })).toBe("CLOCK 0");
+  });
+});
+
+describe("the next version", () => {
+  /** The line of version 0 has passed its end. */
+  const END_MS = NOW_MS + Math.ceil(((RUN_MAX - 1 - BURST_RUNS) * 1_000) / 16);
+  const ended: Odd = { nowMs: END_MS, record: { changedAtMs: END_MS } };
+
+  test("begins at the instant when the line ends, and not before, by the earlier clock", () => {
+    expect(decided(commands.advance(0), { ...ended, nowMs: END_MS - 1 })).toBe("EARLY 1");
+    expect(decided(commands.advance(0), { ...ended, server: { timeMs: END_MS - 2 } })).toBe("EARLY 2");
+    const advanced = { ...record, version: 1, highWaterMark: 0, generation: 4, changedAtMs: END_MS };
+    expect(written(commands.advance(0), ended)).toEqual(advanced);
+    expect(written(commands.advance(0, { generationMin: 6 }), ended)).toEqual({
+      ...advanced,
+      generation: 7,
+      phase: PHASES.claimed,
+    });
+  });
+
+  test("is left to be claimed by a store in doubt, but for what an operator judges", () => {
+    const phaseOf = (odd: Odd) => written(commands.advance(0), { ...ended, ...odd }).phase;
+    expect(phaseOf({ server: { epoch: "other:r:0" } })).toBe(PHASES.claimed);
+    expect(decided(commands.advance(0), { ...ended, server: { epoch: "process:other:0" } })).toBe("OPERATOR epoch");
+    expect(decided(commands.advance(0, { generationMin: GENERATION_MAX }), ended)).toMatch(/^CORRUPT the generation/);
+    const last = written(commands.advance(0, { generationMin: GENERATION_MAX - 1 }), ended);
+    expect(last.generation).toBe(GENERATION_MAX);
+  });
+
+  test("is refused for another version than the one that stands, and after the last", () => {
+    expect(decided(commands.advance(1), ended)).toBe("RACED 3");
+    expect(decided(commands.advance(7), { record: { version: 7 } })).toBe("EXHAUSTED 7");
+  });
+});
+
+describe("a record", () => {
+  const good = storedFields(record);
+  const wordOf = (fields: ObservedFields, namespace = NAMESPACE) => {
+    const read = readRecord(fields, namespace);
+    return isRefusal(read) ? `${read.word} ${read.detail}` : read;
+  };
+  const changed = (own: ObservedFields) => {
+    const { k: _, ...fields } = { ...good, ...own };
+    return wordOf({ ...fields, k: checksumOf(fields) });
+  };
+
+  test("is read as it was kept", () => expect(wordOf(good)).toEqual(record));
+
+  test.each<[keyof typeof good, readonly string[], readonly string[]]>([
+    ["sid", [], ["", "none"]],
+    ["ver", ["7"], ["", "8", "-1", "1.5", "a"]],
+    ["c", ["0", String(RUN_MAX)], ["", String(RUN_MAX + 1)]],
+    ["t", ["0", "9".repeat(15)], ["", "1".repeat(16)]],
+    ["g", ["9".repeat(15)], ["", " 1"]],
+    ["p", ["0", "1", "2"], ["", "3"]],
+    ["n", ["1", "99"], ["", "0", "100", "1 "]],
+    ["ep", ["a", "x".repeat(128)], ["", "x".repeat(129), "a b", " a", "a "]],
+    ["rk", ["0".repeat(64)], ["", "0".repeat(63), "0".repeat(65), "G".repeat(64)]],
+    ["ph", ["-", "forked", "moved"], ["", "other"]],
+  ])("takes what its field %s can be, and nothing else", (name, goods, bads) => {
+    for (const text of goods) expect(changed({ [name]: text }), text).toBeTypeOf("object");
+    for (const text of bads) {
+      expect(changed({ [name]: text }), text).toBe("CORRUPT a field of the record is missing or can't be");
+    }
+    const { [name]: _, ...missing } = good;
+    expect(wordOf(missing)).toBe("CORRUPT a field of the record is missing or can't be");
+  });
+
+  test("is refused without its checksum, its schema, its namespace, and below its first run", () => {
+    expect(wordOf({ ...good, k: "0" })).toBe("CORRUPT the checksum of the record is wrong");
+    expect(wordOf({ ...good, c: "8" })).toBe("CORRUPT the checksum of the record is wrong");
+    expect(changed({ v: "3" })).toBe("VERSION 3");
+    expect(wordOf({})).toBe("CORRUPT the record has no schema version");
+    expect(wordOf(good, "other")).toBe(`FOREIGN ${storeId}`);
+    const late = storeIdFrom(9);
+    expect(changed({ sid: late, c: "7" })).toBe("CORRUPT the mark is below the first run");
+    expect(changed({ sid: late, c: "8" })).toBeTypeOf("object");
+    expect([isOfAnyStore({}), isOfAnyStore({ sid: "x" }), isOfAnyStore({ sid: storeId })]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+});

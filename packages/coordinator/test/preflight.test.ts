@@ -1,0 +1,108 @@
+/** What the watch over a store's servers refuses, and when it tells of it. */
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { CoordinatorError } from "../src/errors.js";
+import { PreflightWatch } from "../src/guard/preflight.js";
+import type { Log } from "../src/log.js";
+import type { Finding } from "../src/stores/store.js";
+
+const EVERY_MS = 50;
+const evicts: Finding = { code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts" };
+const warning: Finding = { what: "one node", remedy: "add two" };
+
+/** A watch over what `look` finds, with what it logs as `level event text`. */
+function watchOn(look: () => readonly Finding[], overrides: readonly string[] = []) {
+  vi.useFakeTimers({ now: 1_000 });
+  const told: string[] = [];
+  const tell =
+    (level: string) =>
+    (fields: object, event: string): void => {
+      const { what, reason, err, code } = fields as { what?: string; reason?: string; err?: Error; code?: string };
+      told.push([level, event, code ?? "-", what ?? reason ?? err?.message].join(" "));
+    };
+  const log = { debug: tell("debug"), info: tell("info"), warn: tell("warn"), error: tell("error") } as unknown as Log;
+  const store = { preflight: async () => look() };
+  const watch = new PreflightWatch({ store, log, now: () => Date.now(), overrides, everyMs: EVERY_MS });
+  onTestFinished(async () => {
+    await watch.stop();
+    vi.useRealTimers();
+  });
+  return { watch, told };
+}
+
+describe("the watch over a store's servers", () => {
+  test("refuses nothing before it is started, and waits for the first look once it is", async () => {
+    const { watch } = watchOn(() => [evicts]);
+    await watch.assertPassed("main");
+    expect(watch.stateOf("main")).toBeUndefined();
+    watch.start();
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({
+      code: "store_evicts",
+      message: "it evicts. Nothing is leased until that is fixed (set it), or accept it by name: evicts",
+    });
+  });
+
+  test("names no override that there is not", async () => {
+    const { watch } = watchOn(() => [{ code: "store_too_old", what: "it is old", remedy: "update it" }]);
+    watch.start();
+    const message = "it is old. Nothing is leased until that is fixed (update it)";
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_too_old", message });
+    expect(watch.stateOf("main")).toEqual({
+      state: "fenced",
+      code: "store_too_old",
+      sinceMs: 1_000,
+      explanation: message,
+    });
+  });
+
+  test("refuses only the namespaces that a finding names, and none for a warning or what is accepted", async () => {
+    const other: Finding = { ...evicts, what: "of one", override: "one", namespaces: ["lists"] };
+    const { watch, told } = watchOn(() => [warning, evicts, other], ["evicts"]);
+    watch.start();
+    await watch.assertPassed("main");
+    await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_evicts" });
+    expect(told).toEqual(["warn preflight_finding - one node", "error preflight_finding store_evicts of one"]);
+  });
+
+  test("looks again and again, tells of a finding once, keeps its beginning, and tells when it is gone", async () => {
+    let found: readonly Finding[] = [evicts];
+    let looks = 0;
+    const { watch, told } = watchOn(() => {
+      looks++;
+      return found;
+    });
+    watch.start();
+    watch.start();
+    await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
+    expect([looks, watch.stateOf("main")?.sinceMs]).toEqual([3, 1_000]);
+    expect(told).toEqual(["error preflight_finding store_evicts it evicts"]);
+    found = [];
+    await vi.advanceTimersByTimeAsync(EVERY_MS);
+    expect(told.slice(1)).toEqual(["info preflight_finding_gone store_evicts it evicts"]);
+    await watch.assertPassed("main");
+    await watch.stop();
+    await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
+    expect(looks).toBe(4);
+    watch.start();
+    await watch.assertPassed("main");
+    expect(looks).toBe(5);
+  });
+
+  test("holds what was found last when a look fails, whatever it fails with", async () => {
+    let failure: Error | undefined;
+    const { watch, told } = watchOn(() => {
+      if (failure !== undefined) throw failure;
+      return [evicts];
+    });
+    watch.start();
+    await vi.advanceTimersByTimeAsync(0);
+    failure = new CoordinatorError("store_unavailable", "it is away");
+    await vi.advanceTimersByTimeAsync(EVERY_MS);
+    failure = new TypeError("a mistake");
+    await vi.advanceTimersByTimeAsync(EVERY_MS);
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_evicts" });
+    expect(told.slice(1)).toEqual([
+      "warn preflight_failed store_unavailable it is away",
+      "error preflight_failed - a mistake",
+    ]);
+  });
+});
