@@ -8,8 +8,7 @@ import type { Variant } from "./variant.js";
  *
  * Its epoch is that of its time, without the counts of resynchronisations: with them, nobody who could acknowledge later comes unnoticed, and
  * the order would not matter. So that the order counts for most, nobody who has heard of a later claim is told to follow a master that has
- * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too; that the order
- * alone makes a difference is for the model to show (`no-claim-no-sync` beside `claim-no-sync`).
+ * not. A replica that forgets the claim in a crash still costs that epoch a run now and then, in the guard's own order too.
  */
 export const JUMP_BEFORE_WAIT: Variant = {
   name: "jump-before-wait",
