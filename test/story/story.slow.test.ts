@@ -12,7 +12,6 @@ import { beforeEach, expect, test } from "vitest";
 import { fillRedis } from "../../bench/filled-ledgers.js";
 import { CHROMIUM, launchChromium, newPage, WITHOUT_CHROMIUM } from "../console/browser.js";
 import { callnumber, folderForTest, type ServingProcess, serveProcess } from "../processes/command.js";
-import { losePower } from "../redis/power-loss.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
 import { Importer, type ImporterSettings } from "./importers.js";
@@ -186,7 +185,7 @@ async function powerGoesInTheMiddle({ coordinator, redis, disk, ledgerDir }: Sta
     });
   });
   coordinator.child.kill("SIGKILL");
-  await losePower(redis, disk);
+  await disk.losePower(redis);
 }
 
 /** What the coordinator logged of its trims since it was started. */
