@@ -7,7 +7,7 @@ import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Fault } from "../fault.js";
-import { redisFault, shimmedFault } from "../redis-fault.js";
+import { redisFault, shimmedFault } from "../redis-world.js";
 import { recover } from "../verbs.js";
 
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };

@@ -3,16 +3,15 @@
  * place again.
  */
 import assert from "node:assert/strict";
-import { parseStoreId } from "../../../packages/coordinator/src/store-id.js";
+import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import {
   describeStore,
   parseStoreUrl,
   placeOf,
   type StoreAddress,
-} from "../../../packages/coordinator/src/stores/store-url.js";
-import type { Draw } from "../draw.js";
-import { mutated } from "../mutation.js";
-import { type FuzzTarget, NOTHING_TO_STOP } from "../target.js";
+} from "../../packages/coordinator/src/stores/store-url.js";
+import type { Draw, FuzzTarget } from "./campaign.js";
+import { mutated } from "./mutation.js";
 
 /** Long and of no grammar, so that it is found wherever it is told. */
 const PASSWORD = "Zq9Xw7Kv";
@@ -35,7 +34,7 @@ const WORDS =
 export const storeUrl: FuzzTarget = {
   name: "store-url",
   shortCount: 20_000,
-  start: async () => ({ input, check, stop: NOTHING_TO_STOP }),
+  start: () => ({ input, check }),
 };
 
 function input(draw: Draw): Buffer {

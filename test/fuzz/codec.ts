@@ -10,10 +10,9 @@ import {
   isCallNumber,
   runInBytes,
   toNumber,
-} from "../../../packages/protocol/src/codec.js";
-import type { Draw } from "../draw.js";
-import { mutated } from "../mutation.js";
-import { type FuzzTarget, NOTHING_TO_STOP } from "../target.js";
+} from "../../packages/protocol/src/codec.js";
+import type { Draw, FuzzTarget } from "./campaign.js";
+import { mutated } from "./mutation.js";
 
 /** Written down once more, from the specification. */
 const PLACES = [
@@ -73,7 +72,7 @@ const PART_BYTES = 9;
 export const codec: FuzzTarget = {
   name: "codec",
   shortCount: 40_000,
-  start: async () => ({ input, check, stop: NOTHING_TO_STOP }),
+  start: () => ({ input, check }),
 };
 
 function input(draw: Draw): Buffer {

@@ -6,15 +6,13 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { LineReader } from "../../../examples/mbox-importer/src/mbox/line-reader.js";
-import { unquoteFromLines } from "../../../examples/mbox-importer/src/mbox/quoting.js";
-import { type MboxPart, splitMbox } from "../../../examples/mbox-importer/src/mbox/splitter.js";
-import { type Draw, drawsOf } from "../draw.js";
-import { mutated } from "../mutation.js";
-import type { FuzzTarget } from "../target.js";
-import { NOTHING_TO_STOP } from "../target.js";
+import { LineReader } from "../../examples/mbox-importer/src/mbox/line-reader.js";
+import { unquoteFromLines } from "../../examples/mbox-importer/src/mbox/quoting.js";
+import { type MboxPart, splitMbox } from "../../examples/mbox-importer/src/mbox/splitter.js";
+import { type Draw, drawsOf, type FuzzTarget } from "./campaign.js";
+import { mutated } from "./mutation.js";
 
-const SHARED_MAIL = fileURLToPath(new URL("../../../../shared/mail", import.meta.url));
+const SHARED_MAIL = fileURLToPath(new URL("../../../shared/mail", import.meta.url));
 const FROM_ = "From ada@letters.example Mon Jan  5 09:02:11 2026\n";
 const WORDS = [
   "\n",
@@ -49,12 +47,11 @@ const CHUNK_SEED_BYTES = 4;
 export const mboxSplitter: FuzzTarget = {
   name: "mbox-splitter",
   shortCount: 2_000,
-  async start() {
+  start() {
     const seeds = [madeArchive(), ...realArchives()];
     return {
       input: (draw) => Buffer.concat([Buffer.from([0, 1, 2, 3].map(() => draw.below(256))), archive(draw, seeds)]),
       check,
-      stop: NOTHING_TO_STOP,
     };
   },
 };
