@@ -3,6 +3,7 @@
  * look at who the server is now. The decisions are the product's own.
  */
 import type { Limits } from "./limits.js";
+import type { Time } from "./network.js";
 import {
   decide,
   isRefusal,
@@ -15,8 +16,7 @@ import {
 } from "./product.js";
 import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
-import type { Time } from "./time.js";
-import type { Variant } from "./variants/variant.js";
+import type { Variant } from "./variants.js";
 
 /** What comes back to whoever asked. */
 export interface Answer {

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { sized } from "../size-of-run.js";
 import { type Campaign, runCampaign, STEP_COUNT, told } from "./campaign.js";
-import { THE_GUARD } from "./variants/variant.js";
+import { THE_GUARD } from "./variants.js";
 
 const HISTORY_COUNT = sized(300, 10_000);
 

@@ -5,10 +5,9 @@
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
-import { runCampaign, STEP_COUNT, told } from "./campaign.js";
+import { play, runCampaign, STEP_COUNT, told } from "./campaign.js";
 import type { History } from "./history.js";
-import { play } from "./play.js";
-import { THE_GUARD } from "./variants/variant.js";
+import { THE_GUARD } from "./variants.js";
 
 const HISTORY_COUNT = Number(env["CALLNUMBER_HISTORIES"] ?? 100_000);
 const PROGRESS_EVERY = 10_000;
