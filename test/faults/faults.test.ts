@@ -6,7 +6,7 @@ import { describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
-import { PARTITION } from "./kinds/partition.js";
+import { PARTITION, SHORT_PARTITION } from "./kinds/partition.js";
 import { UsualLoad } from "./load.js";
 import { type FaultResult, lineOf, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
@@ -15,8 +15,9 @@ const INJECTIONS = sized(1, 2);
 const RUN_COUNT_MIN = sized(1_000, 20_000);
 /** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
 const PAUSE_MS = 30;
-/** Partitions have a test of their own. */
-const FAULTS = ALL_FAULTS.filter((fault) => !PARTITION.includes(fault) && (fault.isShort || IS_WHOLE));
+/** A partition takes as long as the bounds of real use; here it has short ones. */
+const ALL = [...ALL_FAULTS.filter((fault) => !PARTITION.includes(fault)), SHORT_PARTITION];
+const FAULTS = ALL.filter((fault) => fault.isShort || IS_WHOLE);
 
 describe("under every fault", () => {
   const seed = inject("seed");
