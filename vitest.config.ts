@@ -11,7 +11,7 @@ import { IS_WHOLE } from "./test/size-of-run.js";
 const seed = seedOfRun(process.env);
 
 /** These take longest: begun last, one of them would run alone while the other workers have nothing left to do. */
-const LONGEST = /\/test\/(faults|simulation|story)\//;
+const LONGEST = /\/test\/(faults|simulation)\//;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

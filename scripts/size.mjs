@@ -19,6 +19,7 @@ const LIMITS = [
 const CONSOLE_FIRST_BYTES_MAX = 30_000;
 const CONSOLE_BYTES_MAX = 52_000;
 const CONSOLE = join(ROOT, "packages", "coordinator", "dist", "console");
+
 let hasFailed = false;
 for (const { name, bytesMax } of LIMITS) {
   report(name, await gzippedBytesOf(name), bytesMax);

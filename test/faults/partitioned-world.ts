@@ -92,7 +92,7 @@ export class PartitionedWorld implements Scene {
 
   get problems(): readonly string[] {
     const failures = this.importers.flatMap(({ failure }) => failure ?? []);
-    return [...this.#problems, ...this.received.problems, ...this.check.told, ...failures];
+    return [...this.#problems, ...this.received.problems, ...this.check.findings, ...failures];
   }
 
   noteProblem(problem: string): void {

@@ -65,7 +65,7 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
       `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} repeats`,
     ].join("\n"),
   );
-  failures.push(...check.told);
+  failures.push(...check.findings);
   if (check.count < MILLIONS * 1_000_000) failures.push(`only ${check.count} call numbers were made`);
   if (controlCheck.repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
   expect(failures).toEqual([]);

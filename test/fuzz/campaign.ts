@@ -59,7 +59,8 @@ export async function fuzz(target: FuzzTarget, seed: number, goesOn: (number: nu
       await subject.check(input);
     } catch (error) {
       const broken = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      throw new Error(saved({ target: target.name, seed, number, inputHex: input.toString("hex"), broken }));
+      const finding = { target: target.name, seed, number, inputHex: input.toString("hex"), broken };
+      throw new Error(saved(finding), { cause: error });
     }
   }
   return number;

@@ -37,7 +37,13 @@ const ODD_TEXTS = [
   "../",
 ];
 const ODD_VALUES = [
-  ...["null", "true", "[]", "[null]", "{}", '"\\ud800"', '{"polluted":true}'],
+  "null",
+  "true",
+  "[]",
+  "[null]",
+  "{}",
+  '"\\ud800"',
+  '{"polluted":true}',
   ...ODD_NUMBERS,
   ...ODD_TEXTS.map((text) => JSON.stringify(text)),
 ];

@@ -70,7 +70,7 @@ async function findPrograms(): Promise<Programs | string> {
   const folder = [...path, ...releasesBelow("/")].find((one) => hasPrograms(one));
   if (folder !== undefined) return { folder, environment: { LC_ALL: "C" } };
   return unpackDebianPackages(["postgresql"], CACHE_FOLDER, ({ home, libraryPath }) => {
-    const [unpacked] = releasesBelow(home).filter(hasPrograms);
+    const unpacked = releasesBelow(home).find(hasPrograms);
     return unpacked && { folder: unpacked, environment: { LC_ALL: "C", LD_LIBRARY_PATH: libraryPath } };
   });
 }

@@ -80,8 +80,8 @@ export async function brokenBy(history: History, rules: Rules): Promise<Broken> 
   return { history, violation, story };
 }
 
-/** For whoever has to find out why: the story, and the history as JSON. */
-export function told({ history, violation, story }: Broken): string {
+/** Returns what happened in a history that breaks a promise, and the history as JSON. */
+export function reportOf({ history, violation, story }: Broken): string {
   return [
     `${violation.promise}: ${violation.words}`,
     "",
@@ -220,15 +220,13 @@ export class Seen {
     ];
   }
 
-  /** As a table, for people. */
+  /** For people. */
   toString(): string {
     return [
       `histories ${this.historyCount}, steps ${this.stepCount}, leases ${this.leaseCount}, runs ${this.runCount}`,
       `repeats of the control: INCR ${this.controlRepeatCount}, INCR with WAIT ${this.waitedControlRepeatCount}`,
-      "",
-      ...rowsOf("step", this.played),
-      "",
-      ...rowsOf("refusal", this.refusals),
+      `steps: ${countsIn(this.played)}`,
+      `refusals: ${countsIn(this.refusals)}`,
     ].join("\n");
   }
 }
@@ -237,12 +235,9 @@ function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>):
   for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
 }
 
-function rowsOf(heading: string, counts: ReadonlyMap<string, number>): readonly string[] {
-  const rows = [
-    [heading, "times"] as const,
-    ...[...counts].sort().map(([name, count]) => [name, String(count)] as const),
-  ];
-  const width = Math.max(...rows.map(([name]) => name.length));
-  const countWidth = Math.max(...rows.map(([, count]) => count.length));
-  return rows.map(([name, count]) => `${name.padEnd(width)}  ${count.padStart(countWidth)}`);
+function countsIn(counts: ReadonlyMap<string, number>): string {
+  return [...counts]
+    .sort()
+    .map(([name, count]) => `${name} ${count}`)
+    .join(", ");
 }

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
-import { play, runCampaign, STEP_COUNT, told } from "./campaign.js";
+import { play, reportOf, runCampaign, STEP_COUNT } from "./campaign.js";
 import type { History } from "./history.js";
 import { THE_GUARD } from "./variants.js";
 
@@ -35,7 +35,7 @@ test.runIf(REPLAY === undefined)(
     });
     const rate = (seen.historyCount * 1_000) / (performance.now() - startedMs);
     console.log(`${seen}\n\nseed ${seed}, ${rate.toFixed(0)} histories/s`);
-    expect.assert(broken === undefined, broken && told(broken));
+    expect.assert(broken === undefined, broken && reportOf(broken));
     expect(seen.gaps).toEqual([]);
   },
 );

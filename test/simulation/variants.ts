@@ -37,6 +37,8 @@ export interface Variant {
   readonly epochOf?: (epoch: string) => string;
   /** Nobody waits for the quorum, and every answer says that it was reached. */
   readonly pretendsQuorum?: boolean;
+  /** What the server is after the quorum is not looked at: every answer says that it is what it was. */
+  readonly pretendsSameServer?: boolean;
   /** What `move` sees of the store that it moves to; `oldStoreId` is the id of the one that it moves from. */
   readonly newPlaceOf?: (store: Store, oldStoreId: () => string) => Store;
   /** A server that has heard of a later claim never follows one that has not: for variants that would fall to that first. */
@@ -168,6 +170,76 @@ const NO_QUORUM: Variant = {
   pretendsQuorum: true,
 };
 
+/** The master is demoted, or claimed by another coordinator, while the quorum is waited for. */
+const NO_CHECK: Variant = {
+  name: "no-check",
+  fault: "role, epoch and generation of the server are not compared after the quorum",
+  breaks: "no run is leased twice",
+  focus: {
+    groups: ["failover", "lag", "routes"],
+    setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
+  },
+  pretendsSameServer: true,
+};
+
+/** A replica that was copied in full by another master, and comes back, acknowledges what its first master is about to lease. */
+const NO_FULL_SYNC: Variant = {
+  name: "no-full-sync",
+  fault: "a replica that comes back by a full resynchronization makes no new epoch",
+  breaks: "no run is leased twice",
+  focus: {
+    groups: ["failover", "lag", "routes"],
+    setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
+  },
+  epochOf(epoch) {
+    const [runId, replId, , syncPartial] = epoch.split(":");
+    return [runId, replId, syncPartial].join(":");
+  },
+};
+
+/** A store that has forgotten leases goes on from what the coordinator remembers. */
+const NO_JUMP: Variant = {
+  name: "no-jump",
+  fault: "after a rollback the counter is raised to what the coordinator remembers, and not onto the line",
+  breaks: "no run is leased twice",
+  focus: { groups: ["crashes", "hosts"], setting: { serverCount: 1, isOnLine: false, firstRun: 1 } },
+  decide(situation, command) {
+    const decision = decide(situation, command);
+    if (command.step !== "confirm" || isRefusal(decision)) return decision;
+    const mark = Math.max(Number(situation.keys.fields["c"]), command.floor);
+    return { ...decision, record: { ...decision.record, mark } };
+  },
+};
+
+/** Clocks may be ahead by eps at the last lease, and behind by eps at the jump. */
+const HALF_MARGIN: Variant = {
+  name: "half-margin",
+  fault: "a jump lands one eps beyond the clock instead of two",
+  breaks: "no run is leased twice",
+  focus: {
+    kinds: ["lease", "lease", "moment", "wait", "setServerClock", "setCoordinatorClock", "crash"],
+    setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, ageMs: 0, rate: 16, witness: "none" },
+  },
+  decide(situation, command) {
+    const decision = decide(situation, command);
+    if (command.step !== "confirm" || isRefusal(decision)) return decision;
+    const { record } = decision;
+    const before = Number(situation.keys.fields["c"]);
+    const margin = Math.floor((situation.bounds.epsMs * record.id.rate) / 1000);
+    return { ...decision, record: { ...record, mark: Math.max(before, record.mark - margin) } };
+  },
+};
+
+/** A record put back into the running server, older than the silence that is allowed, is believed. */
+const NO_GAP: Variant = {
+  name: "no-gap",
+  fault: "a record that was not written for long is believed",
+  breaks: "no run is leased twice",
+  focus: { groups: ["rollbacks", "silences"], setting: { isOnLine: false, witness: "none" } },
+  decide: (situation, command) =>
+    decide({ ...situation, bounds: { ...situation.bounds, gapMs: Number.MAX_SAFE_INTEGER } }, command),
+};
+
 /** The store is told nothing of what the coordinator remembers: a record put back into the running server is believed. */
 const NO_FLOOR: Variant = {
   name: "no-floor",
@@ -289,6 +361,11 @@ export const VARIANTS: readonly Variant[] = [
   NO_EPOCH,
   NO_PARTIAL_SYNC,
   NO_QUORUM,
+  NO_CHECK,
+  NO_FULL_SYNC,
+  NO_JUMP,
+  HALF_MARGIN,
+  NO_GAP,
   NO_FLOOR,
   ADVANCE_DENSE,
   ADVANCE_EARLY,
