@@ -49,8 +49,9 @@ const ODD_VALUES = [
 ];
 const KEYS = ["__proto__", "constructor", "prototype", "toString", "", "0", "x", "A", "nonce", "run"];
 const LETTERS = ["a", "-", "é", "😀", " ", "\\u0007"];
-const LENGTHS = [1, 15, 16, 32, 33, 43, 44, 63, 64, 65, 253, 254, 4_096, 100_000];
-const DEPTH = 5_000;
+const LENGTHS = [1, 15, 16, 32, 33, 43, 44, 63, 64, 65, 253, 254, 1_000, 5_000];
+/** Within the 4 KiB of a body. */
+const DEPTH = 1_500;
 
 /** Returns the value with up to three of its places changed, as JSON text; sometimes with its bytes changed, too. */
 export function mutatedJson(value: unknown, draw: Draw): Buffer {
