@@ -188,8 +188,8 @@ const NO_FULL_SYNC: Variant = {
   fault: "a replica that comes back by a full resynchronization makes no new epoch",
   breaks: "no run is leased twice",
   focus: {
-    groups: ["failover", "lag", "routes"],
-    setting: { serverCount: 3, hostCount: 2, isOnLine: true, firstRun: 1 },
+    kinds: ["lease", "lease", "lease", "moment", "wait", "failOver", "follow"],
+    setting: { serverCount: 3, hostCount: 2, isOnLine: false, ageMs: 0, rate: 1, firstRun: 1 },
   },
   epochOf(epoch) {
     const [runId, replId, , syncPartial] = epoch.split(":");
