@@ -73,7 +73,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
 }
 
 /** Plays a history alone and tells it. @throws Error when it breaks nothing. */
-export async function brokenBy(history: History, rules: Rules): Promise<Broken> {
+async function brokenBy(history: History, rules: Rules): Promise<Broken> {
   const story: string[] = [];
   const { violation } = await play(history, { ...rules, hear: (line) => story.push(line) });
   if (violation === undefined) throw new Error("broken invariant: the same history always ends in the same way");
@@ -184,7 +184,7 @@ const UNMET: Readonly<Partial<Record<ErrorCode, string>>> = {
 /** Histories in which even the rarest other refusal is met about twenty times. */
 const REFUSALS_MET_AFTER = 10_000;
 
-export class Seen {
+class Seen {
   historyCount = 0;
   stepCount = 0;
   leaseCount = 0;

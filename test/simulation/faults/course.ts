@@ -3,7 +3,7 @@ import { ERROR_RULES } from "@callnumber/protocol/wire";
 import type { World } from "../world.js";
 import type { Choices, Kind } from "./kinds.js";
 
-export const RUN_COUNTS = [1, 2, 8, 64];
+const RUN_COUNTS = [1, 2, 8, 64];
 
 export const COURSE = {
   lease: {

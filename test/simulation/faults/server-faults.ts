@@ -164,7 +164,7 @@ function restart(world: World, server: Server, { saved, master, remembersStream,
   group.rejoin(server, master);
 }
 
-export function wordsOf({ contents }: Saved): string {
+function wordsOf({ contents }: Saved): string {
   const { record } = contents;
   return record === undefined ? "no record" : `mark ${record["c"]}, generation ${record["g"]}`;
 }
