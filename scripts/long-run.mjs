@@ -1,7 +1,6 @@
 /**
  * Starts one of the long runs with its options: `node scripts/long-run.mjs FILE --option value …`. Each option reaches the run in the
- * environment; `--seed` is the seed that the run printed, `--replay` a file that it told to write or wrote. So does the width of the
- * terminal, of which the run's own process sees nothing.
+ * environment. `--seed` takes the seed that a run printed, `--replay` a file that it wrote.
  */
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
@@ -13,7 +12,6 @@ const VARIABLES = {
   minutes: "CALLNUMBER_MINUTES",
   millions: "CALLNUMBER_MILLIONS",
   histories: "CALLNUMBER_HISTORIES",
-  times: "CALLNUMBER_TIMES",
   replay: "CALLNUMBER_REPLAY",
   target: "CALLNUMBER_TARGET",
 };
@@ -33,8 +31,6 @@ for (const [name, value] of Object.entries(values)) {
   }
   env[VARIABLES[name]] = name === "replay" ? resolve(value) : value;
 }
-if (process.stderr.isTTY) env.CALLNUMBER_SIGNS_COLUMNS = String(process.stderr.columns);
-if (process.stdout.isTTY) env.CALLNUMBER_TABLE_COLUMNS = String(process.stdout.columns);
 const { status } = spawnSync("npx", ["vitest", "run", "--config", "vitest.long.config.ts", file], {
   stdio: "inherit",
   env,

@@ -19,23 +19,10 @@ const LIMITS = [
 const CONSOLE_FIRST_BYTES_MAX = 30_000;
 const CONSOLE_BYTES_MAX = 30_000;
 const CONSOLE = join(ROOT, "packages", "coordinator", "dist", "console");
-/** So many of the largest files are named when the limit is passed. */
-const SHOWN_COUNT = 5;
 
 let hasFailed = false;
 for (const { name, bytesMax } of LIMITS) {
-  const { gzipped, minified, files } = await sizeOf(name);
-  console.log(`${name}: ${grouped(gzipped)} of ${grouped(bytesMax)} bytes gzipped, ${grouped(minified)} minified`);
-  if (gzipped < bytesMax) continue;
-  hasFailed = true;
-  console.log(
-    [
-      `  It must stay below ${grouped(bytesMax)} bytes and has ${grouped(gzipped - bytesMax)} too many. Minified, before gzip, it holds:`,
-      ...files.slice(0, SHOWN_COUNT).map(({ path, bytes }) => `    ${grouped(bytes).padStart(7)}  ${path}`),
-      "  Look there for what could go, or for an import that brings in more than it should. Raise the limit in scripts/size.mjs only",
-      "  for what a reader or an importer gains by it, and change the figure in the documents with it.",
-    ].join("\n"),
-  );
+  report(name, await gzippedBytesOf(name), bytesMax);
 }
 weighConsole();
 if (hasFailed) process.exit(1);
@@ -55,13 +42,17 @@ function weighConsole() {
     ["the console's first script", sum(weights.filter(({ isFirst }) => isFirst)), CONSOLE_FIRST_BYTES_MAX],
     ["all scripts of the console", sum(weights), CONSOLE_BYTES_MAX],
   ]) {
-    console.log(`${what}: ${grouped(bytes)} of ${grouped(bytesMax)} bytes gzipped`);
-    if (bytes >= bytesMax) hasFailed = true;
+    report(what, bytes, bytesMax);
   }
 }
 
-/** Everything the module exports, as it is built: nothing is shaken out of it that somebody could want. */
-async function sizeOf(name) {
+function report(what, bytes, bytesMax) {
+  console.log(`${what}: ${bytes} of ${bytesMax} bytes gzipped`);
+  if (bytes >= bytesMax) hasFailed = true;
+}
+
+/** Of everything that the module exports, as it is built: nothing is shaken out of it that a program could want. */
+async function gzippedBytesOf(name) {
   const { outputFiles, metafile } = await build({
     stdin: { contents: `export * from ${JSON.stringify(name)};`, resolveDir: ROOT },
     bundle: true,
@@ -77,13 +68,7 @@ async function sizeOf(name) {
   });
   const [{ contents }] = outputFiles;
   const [{ inputs }] = Object.values(metafile.outputs);
-  const files = Object.entries(inputs)
-    .map(([path, { bytesInOutput }]) => ({ path: path.replaceAll("\\", "/"), bytes: bytesInOutput }))
-    .sort((a, b) => b.bytes - a.bytes);
-  if (!files.some(({ path }) => path.includes("dist/"))) throw new Error(`nothing of ${name} was found in its bundle`);
-  return { gzipped: gzipSync(contents, { level: 9 }).length, minified: contents.length, files };
-}
-
-function grouped(value) {
-  return value.toLocaleString("en-US");
+  if (!Object.keys(inputs).some((path) => /dist[\\/]/.test(path)))
+    throw new Error(`nothing of ${name} is in its bundle`);
+  return gzipSync(contents, { level: 9 }).length;
 }

@@ -1,6 +1,6 @@
 /** Runs programs that see one file under a second name: by a mount of the file alone, as containers make it, in a mount namespace of their own. */
 import { spawn, spawnSync } from "node:child_process";
-import type { SpawnProgram } from "./faults/node-program.js";
+import type { SpawnProgram } from "./faults/coordinator-process.js";
 
 export interface MountedFile {
   readonly file: string;

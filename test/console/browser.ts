@@ -20,7 +20,7 @@ export const CHROMIUM = PLACES.find((path) => existsSync(path));
 export const WITHOUT_CHROMIUM = "no Chromium at /usr/lib/chromium/chromium or on PATH: the console is not tested";
 
 /** `args`: words for it, beside those of every test. Whoever launches it closes it. */
-export async function launchChromium(...args: readonly string[]): Promise<Browser> {
+async function launchChromium(...args: readonly string[]): Promise<Browser> {
   const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
   return await chromium.launch({ executablePath: CHROMIUM as string, args: [...asRoot, ...args] });
 }

@@ -1,8 +1,9 @@
 /** What the image and the compose file give a process that was broken into: read as text, since no container engine may be at hand. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { folderForTest, REPOSITORY, serveProcess } from "../processes/command.js";
 import { newAuthority } from "../tls/certificates.js";
 import { writeTlsFiles } from "../tls/files.js";
@@ -83,4 +84,63 @@ function blockOf(name: string, indent: number): string {
   expect(first).toBeGreaterThan(0);
   const length = lines.slice(first + 1).findIndex((line) => /\S/.test(line) && line.search(/\S/) <= indent);
   return lines.slice(first + 1, length < 0 ? undefined : first + 1 + length).join("\n");
+}
+
+const COMPOSE_COMMANDS = [["docker", "compose"], ["docker-compose"]];
+const PASSWORDS = {
+  CALLNUMBER_REDIS_PASSWORD: "a-password-of-the-coordinator-0123456789",
+  CALLNUMBER_REDIS_OPERATOR_PASSWORD: "a-password-of-the-operator-0123456789",
+};
+
+const composeCommand = COMPOSE_COMMANDS.find(
+  ([program = "", ...words]) => spawnSync(program, [...words, "version"]).status === 0,
+);
+
+let emptyFile: string;
+
+/** Nothing is started: that needs a container engine. */
+describe("the compose file, read by compose itself,", () => {
+  beforeEach(async (context) => {
+    context.skip(composeCommand === undefined, "neither docker compose nor docker-compose is on PATH");
+    emptyFile = join(await folderForTest(), "empty.env");
+    await writeFile(emptyFile, "");
+  });
+
+  test("is understood, with and without the profile that makes the first namespace", () => {
+    expect(servicesOf(config([], PASSWORDS).stdout)).toEqual(expect.arrayContaining(["coordinator", "redis"]));
+    expect(servicesOf(config(["--profile", "init"], PASSWORDS).stdout)).toEqual(["coordinator", "init", "redis"]);
+  });
+
+  test("publishes one port, and on this host alone", () => {
+    const { stdout } = config(["--profile", "init"], PASSWORDS);
+    expect(stdout.match(/^ +ports:$/gm)).toHaveLength(1);
+    // The older compose writes one line, the newer one a field each.
+    expect(stdout).toMatch(/- 127\.0\.0\.1:7300:7300\/tcp\n|host_ip: 127\.0\.0\.1\n/);
+  });
+
+  test.each(Object.keys(PASSWORDS))("stops without %s, and says where to read on", (name) => {
+    for (const value of [undefined, ""]) {
+      const { status, stdout, stderr } = config([], { ...PASSWORDS, [name]: value });
+      expect(status).not.toBe(0);
+      expect(stdout).toBe("");
+      expect(stderr).toContain(name);
+      expect(stderr).toContain("the head of docker-compose.yml");
+    }
+  });
+});
+
+function config(flags: string[], passwords: Record<string, string | undefined>) {
+  const [program = "", ...words] = composeCommand ?? [];
+  // A .env of whoever runs the tests must not reach compose.
+  const files = ["--env-file", emptyFile, "--file", join(REPOSITORY, "docker-compose.yml")];
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("CALLNUMBER_"));
+  return spawnSync(program, [...words, ...files, ...flags, "config"], {
+    encoding: "utf8",
+    env: { ...Object.fromEntries(inherited), ...passwords },
+  });
+}
+
+function servicesOf(yaml: string): string[] {
+  const [, services = ""] = /^services:\n((?: .*\n)+)/m.exec(yaml) ?? [];
+  return [...services.matchAll(/^ {2}(\w+):$/gm)].map(([, name]) => name as string).sort();
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { callnumber, folderForTest, REPOSITORY, serve } from "../processes/command.js";
+import { command } from "../redis/redis-command.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 
 const DEPLOY_FOLDER = join(REPOSITORY, "deploy", "redis");
@@ -162,6 +163,21 @@ test("make-acl.sh writes no password down, only its sum", () => {
   const { stdout } = makeAcl(PASSWORDS);
   expect(stdout.split("\n").filter(Boolean)).toHaveLength(NAMES.length + 1);
   for (const password of Object.values(PASSWORDS)) expect(stdout).not.toContain(password);
+});
+
+test("what a script wrote in several steps is there after a kill", async (context) => {
+  const reason = ownServerUnavailable();
+  context.skip(reason !== undefined, reason);
+  const config = { appendonly: "yes", appendfsync: "always" };
+  const redis = await startRedisServer({ config });
+  const [key, other] = ["callnumber:{main}:record", "callnumber:{main}:ledger"];
+  const script = "redis.call('hset', KEYS[1], 'c', '7') redis.call('xadd', KEYS[2], '7-0', 'n', '1')";
+  const store = { url: redis.storeUrl };
+  await command(store, "EVAL", script, 2, key, other);
+  await redis.kill("SIGKILL");
+  await redis.start();
+  expect(await command(store, "HGET", key, "c")).toBe("7");
+  expect(await command(redis, "XLEN", other)).toBe(1);
 });
 
 function makeAcl(passwords: Record<string, string | undefined>) {

@@ -2,14 +2,20 @@
  * Groups whose servers have the users that we ship and no other way in: they follow, are watched, change sides and come back, and a
  * coordinator goes on leasing, all of them with the rights of make-acl.sh alone.
  */
-import { beforeEach, expect, test } from "vitest";
-import { expectNoRunTwice, RATE, startCrowd } from "../../packages/coordinator/test/leasing-crowd.js";
+
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { beforeEach, expect, inject, test } from "vitest";
+import { expectNoRunTwice, RATE, requestAfter, startCrowd } from "../../packages/coordinator/test/leasing-crowd.js";
 import { redisCoordinatorAt } from "../../packages/coordinator/test/redis-coordinator.js";
 import { startClusterRedis } from "../redis/cluster-redis.js";
-import { command, info, until } from "../redis/redis-command.js";
+import { environmentFor, type RedisBinary } from "../redis/redis-binary.js";
+import { command, info, linesByName, until } from "../redis/redis-command.js";
 import { startSentinelRedis } from "../redis/sentinel-redis.js";
-import { clusterStoreUrlAt, sentinelStoreUrlAt } from "../redis/shipped-users.js";
-import { ownServerUnavailable, type RedisServer } from "../redis/test-redis.js";
+import { CLUSTER, clusterStoreUrlAt, sentinelStoreUrlAt } from "../redis/shipped-users.js";
+import { ownServerUnavailable, type RedisServer, startRedisServer } from "../redis/test-redis.js";
 
 /** Of ten names each of three masters has some. */
 const NAMES = Array.from({ length: 10 }, (_, index) => `list-${index}`);
@@ -81,4 +87,51 @@ async function expectOnly(nodes: readonly RedisServer[], users: readonly string[
   }
   // What a replica hears from its master is run as nobody.
   expect([...seen].sort()).toEqual(["(superuser)", ...users, "tester"]);
+}
+
+const NODE_COUNT = 6;
+const holder = { name: "importer", host: "mail-1", pid: 4711, labels: {} };
+
+test("redis-cli makes a Cluster as the user cluster, which is refused nothing, and a coordinator leases from it", async ({
+  skip,
+}) => {
+  skip(!existsSync(redisCli()), "no redis-cli beside the redis-server");
+  const nodes = await Promise.all(Array.from({ length: NODE_COUNT }, emptyNode));
+  const hosts = nodes.map(({ host, port }) => `${host}:${port}`);
+  await asClusterUser("create", ...hosts, "--cluster-replicas", "1", "--cluster-yes");
+  for (const node of nodes) {
+    const state = async () => linesByName(await command(node, "CLUSTER", "INFO"))["cluster_state"];
+    await until("the Cluster is whole", state, (seen) => seen === "ok");
+    const sides = () => info(node);
+    await until(
+      "each master has its replica",
+      sides,
+      (seen) =>
+        "up" === (seen["master_link_status"] ?? "up") &&
+        seen["connected_slaves"] === (seen["role"] === "master" ? "1" : "0"),
+    );
+  }
+  const { coordinator } = await redisCoordinatorAt(clusterStoreUrlAt(hosts.join(",")));
+  await coordinator.initNamespace("main", { nodeCount: 2 });
+  expect(await coordinator.lease("main", { ...requestAfter(undefined), holder })).toMatchObject({ runCount: 1 });
+  for (const node of nodes) expect(await command(node, "ACL", "LOG")).toEqual([]);
+});
+
+function emptyNode(): Promise<RedisServer> {
+  const config = { "cluster-enabled": "yes", "repl-diskless-sync-delay": "0" };
+  return startRedisServer({ config, morePorts: ["cluster-port"] });
+}
+
+/** @throws Error with what it said, when it fails. */
+async function asClusterUser(...words: readonly string[]): Promise<void> {
+  const env = { ...environmentFor(binary().libraryPath), REDISCLI_AUTH: CLUSTER.password };
+  await promisify(execFile)(redisCli(), ["--user", CLUSTER.name, "--cluster", ...words], { env });
+}
+
+function redisCli(): string {
+  return join(dirname(binary().executable), "redis-cli");
+}
+
+function binary(): RedisBinary {
+  return inject("redis").binary as RedisBinary;
 }

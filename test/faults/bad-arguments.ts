@@ -2,14 +2,16 @@
  * Sends the store's own scripts with one number at a time made bad, as a broken caller would. Which numbers there are is seen by
  * watching what coordinators and verbs send, so that none is forgotten.
  */
-
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createInterface } from "node:readline";
 import { NO_CHECKPOINT_FILE } from "../../packages/coordinator/src/guard/checkpoint.js";
 import { NamespaceGuard } from "../../packages/coordinator/src/guard/namespace-guard.js";
 import { FORKED_SEAL } from "../../packages/coordinator/src/guard/record.js";
 import { type ScriptName, scriptNamed } from "../../packages/coordinator/src/stores/redis/scripts.js";
 import { initBackdated } from "../backdated.js";
-import { watchCommands } from "../redis/watch-commands.js";
+import { TESTER_LOGIN } from "../redis/shipped-users.js";
 import type { RedisWorld } from "./redis-world.js";
 import { recover } from "./verbs.js";
 import { BOUNDS, NAMESPACE } from "./world.js";
@@ -77,4 +79,33 @@ async function everyStep(world: RedisWorld): Promise<void> {
   });
   await recover(world);
   await world.startCoordinators();
+}
+
+/** Calls `hear` with the words of every command that a server is sent, as MONITOR shows it. Resolves when the server shows them. */
+async function watchCommands(
+  { host, port }: { readonly host: string; readonly port: number },
+  hear: (words: readonly string[]) => void,
+): Promise<{ end(): void }> {
+  const socket = connect(port, host);
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  const lines = createInterface({ input: socket });
+  const { username, password } = TESTER_LOGIN;
+  socket.write(`AUTH ${username} ${password}\r\nMONITOR\r\n`);
+  for (const _ of ["AUTH", "MONITOR"]) await once(lines, "line");
+  lines.on("line", (line) => hear(wordsIn(line)));
+  return { end: () => void socket.destroy() };
+}
+
+/** `+1795261825.657633 [0 127.0.0.1:55858] "incr" "control"`, with C's escapes. */
+function wordsIn(line: string): string[] {
+  return Array.from(line.matchAll(/"(?:[^"\\]|\\.)*"/g), ([quoted]) => unescaped(quoted));
+}
+
+function unescaped(quoted: string): string {
+  const asJson = quoted.replace(/\\(?:x([0-9a-f]{2})|a|.)/g, (escape, byte: string | undefined) => {
+    if (byte !== undefined) return `\\u00${byte}`;
+    return escape === "\\a" ? "\\u0007" : escape;
+  });
+  return JSON.parse(asJson) as string;
 }

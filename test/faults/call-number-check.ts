@@ -7,7 +7,7 @@ import { CALL_NUMBER_LENGTH, decodeCallNumber, SEQUENCE_COUNT } from "@callnumbe
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 
 /** The first few say what is wrong; a million of them say no more. */
-const TOLD_MAX = 5;
+const FINDINGS_MAX = 5;
 
 interface Bits {
   readonly ledgerId: number;
@@ -16,7 +16,7 @@ interface Bits {
 
 export class CallNumberCheck {
   readonly #places = new Map<string, Map<number, Uint8Array>>();
-  readonly #told: string[] = [];
+  readonly #findings: string[] = [];
   #count = 0;
   #repeatCount = 0;
   #malformedCount = 0;
@@ -41,8 +41,8 @@ export class CallNumberCheck {
   }
 
   /** The first few numbers that were wrong, in words. */
-  get told(): readonly string[] {
-    return this.#told;
+  get findings(): readonly string[] {
+    return this.#findings;
   }
 
   /**
@@ -75,18 +75,18 @@ export class CallNumberCheck {
         const before = last.ofSequences[sequence >> 3] as number;
         if ((before & bit) !== 0) {
           this.#repeatCount++;
-          this.#tell(`${callNumber} (run ${run}, sequence ${sequence}) was made again, by ${importer}`);
+          this.#note(`${callNumber} (run ${run}, sequence ${sequence}) was made again, by ${importer}`);
         }
         last.ofSequences[sequence >> 3] = before | bit;
       } catch (error) {
         this.#malformedCount++;
-        this.#tell(`${importer} wrote what is no call number: ${(error as Error).message}`);
+        this.#note(`${importer} wrote what is no call number: ${(error as Error).message}`);
       }
     }
   }
 
-  #tell(text: string): void {
-    if (this.#told.length < TOLD_MAX) this.#told.push(text);
+  #note(text: string): void {
+    if (this.#findings.length < FINDINGS_MAX) this.#findings.push(text);
   }
 }
 

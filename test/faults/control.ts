@@ -2,9 +2,13 @@
  * The control: a plain counter in the same store under the same faults. It must repeat numbers, or the faults were none: a run in
  * which it repeats nothing proves nothing.
  */
+import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { Redis } from "ioredis";
+import { TESTER_LOGIN } from "../redis/shipped-users.js";
 
-export interface Counter {
+interface Counter {
   /** The next number, from whatever keeps the counter now. */
   next(): Promise<number>;
   end(): void;
@@ -12,6 +16,9 @@ export interface Counter {
 
 /** As an importer: it tries again. */
 const RETRY_MS = 5;
+const KEY = "control";
+/** A loop of synchronous writes would leave no turn to others. */
+const SQLITE_EVERY_MS = 2;
 
 export class Control {
   readonly #counter: Counter;
@@ -55,4 +62,51 @@ export class Control {
       }
     }
   }
+}
+
+/** On Redis: INCR, at whichever of the servers takes it. */
+export function redisControl(addresses: readonly { readonly host: string; readonly port: number }[]): Control {
+  const connections = addresses.map(({ host, port }) => {
+    const times = { maxRetriesPerRequest: 0, commandTimeout: 1_000, retryStrategy: () => 20 };
+    const redis = new Redis({ host, port, ...TESTER_LOGIN, ...times });
+    redis.on("error", () => {});
+    return redis;
+  });
+  let turn = 0;
+  return new Control({
+    // As an importer that looks for the master: the next one after each failure.
+    next: async () => {
+      try {
+        return await (connections[turn % connections.length] as Redis).incr(KEY);
+      } catch (error) {
+        turn++;
+        throw error;
+      }
+    },
+    end: () => {
+      for (const redis of connections) redis.disconnect();
+    },
+  });
+}
+
+/**
+ * On an embedded store: a counter in SQLite, in a file next to the store's that shares its fate.
+ * @param path where the counter is now; it is opened anew for each number, as by a process that was killed and started again.
+ */
+export function sqliteControl(path: () => string): Control {
+  return new Control({
+    next: async () => {
+      await delay(SQLITE_EVERY_MS);
+      const isNew = !existsSync(path());
+      const database = new DatabaseSync(path());
+      try {
+        database.exec("PRAGMA journal_mode = WAL");
+        if (isNew) database.exec("CREATE TABLE counter (last INTEGER NOT NULL); INSERT INTO counter VALUES (0)");
+        return database.prepare("UPDATE counter SET last = last + 1 RETURNING last").get()["last"] as number;
+      } finally {
+        database.close();
+      }
+    },
+    end: () => {},
+  });
 }

@@ -1,12 +1,16 @@
 /** Starts, kills, freezes and restarts coordinator processes, and keeps what they logged. */
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
-import { type SpawnProgram, spawnHere } from "./node-program.js";
 
 const PROGRAM = fileURLToPath(new URL("./coordinator-process.mjs", import.meta.url));
+
+/** As `spawn`, perhaps on another host; `options` ask for a channel for messages. */
+export type SpawnProgram = (program: string, words: readonly string[], options: SpawnOptions) => ChildProcess;
+
+export const spawnHere: SpawnProgram = (program, words, options) => spawn(program, words, options);
 
 export interface CoordinatorSettings {
   readonly storeUrl: string;

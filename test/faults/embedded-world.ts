@@ -5,9 +5,8 @@ import { isMemoryBacked, thisMachine } from "../../packages/coordinator/src/stor
 import { SqliteStore } from "../../packages/coordinator/src/stores/sqlite/store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { initBackdated } from "../backdated.js";
-import type { CoordinatorProcess } from "./coordinator-process.js";
-import type { SpawnProgram } from "./node-program.js";
-import { sqliteControl } from "./sqlite-control.js";
+import { sqliteControl } from "./control.js";
+import type { CoordinatorProcess, SpawnProgram } from "./coordinator-process.js";
 import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
 
 export class EmbeddedWorld extends World {

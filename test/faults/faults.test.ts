@@ -2,22 +2,22 @@
  * The fault suite, on real servers, with real coordinator processes, beside the control: the short ones once in `npm test`, each kind twice
  * in `npm run test:all`. Two at a time, as most of a fault is waiting.
  */
-import { afterAll, describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { ownServerUnavailable } from "../redis/test-redis.js";
 import { IS_WHOLE, sized } from "../size-of-run.js";
 import { ALL_FAULTS } from "./all-faults.js";
-import { PARTITION } from "./kinds/partition.js";
+import { PARTITION, SHORT_PARTITION } from "./kinds/partition.js";
 import { UsualLoad } from "./load.js";
-import { type FaultResult, runFault } from "./run-fault.js";
+import { type FaultResult, lineOf, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
-import { tableOf } from "./table.js";
 
 const INJECTIONS = sized(1, 2);
 const RUN_COUNT_MIN = sized(1_000, 20_000);
 /** Always somebody asks, and other tests have their part of the machine. In the long form nobody pauses. */
 const PAUSE_MS = 30;
-/** Partitions have a test of their own. */
-const FAULTS = ALL_FAULTS.filter((fault) => !PARTITION.includes(fault) && (fault.isShort || IS_WHOLE));
+/** A partition takes as long as the bounds of real use; here it has short ones. */
+const ALL = [...ALL_FAULTS.filter((fault) => !PARTITION.includes(fault)), SHORT_PARTITION];
+const FAULTS = ALL.filter((fault) => fault.isShort || IS_WHOLE);
 
 describe("under every fault", () => {
   const seed = inject("seed");
@@ -37,6 +37,7 @@ describe("under every fault", () => {
       const load = new UsualLoad(PAUSE_MS);
       const result = await runFault(fault, { binary, injectionCount: INJECTIONS, random, load });
       results.push(result);
+      console.log(lineOf(result));
       expect(result.problems).toEqual([]);
       expect(result.missing).toEqual([]);
     },
@@ -47,9 +48,5 @@ describe("under every fault", () => {
     const sum = (of: (result: FaultResult) => number) => results.reduce((before, result) => before + of(result), 0);
     expect(sum(({ controlRepeatCount }) => controlRepeatCount)).toBeGreaterThan(0);
     expect(sum(({ runCount }) => runCount)).toBeGreaterThan(RUN_COUNT_MIN);
-  });
-
-  afterAll(() => {
-    if (results.length > 0) console.log(tableOf(results));
   });
 });

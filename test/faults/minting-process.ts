@@ -4,7 +4,7 @@ import { once } from "node:events";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { ClientOptions } from "@callnumber/client";
-import { type SpawnProgram, spawnHere } from "./node-program.js";
+import { type SpawnProgram, spawnHere } from "./coordinator-process.js";
 
 const PROGRAM = fileURLToPath(new URL("./minting-process.mjs", import.meta.url));
 

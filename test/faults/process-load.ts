@@ -40,11 +40,6 @@ export class ProcessLoad implements Load {
     return this.#importers.flatMap(({ failures }) => failures);
   }
 
-  /** How many processes there were. */
-  get processCount(): number {
-    return this.#importers.reduce((sum, { processCount }) => sum + processCount, 0);
-  }
-
   start(workplace: Workplace, storeId: string): void {
     const { importerCount, check, controlCheck } = this.#options;
     this.#checkControl = controlCheck.reader(storeId, "the control");
@@ -90,10 +85,6 @@ class ProcessImporter {
     this.#workplace = workplace;
     this.#index = index;
     this.#readerFor = readerFor;
-  }
-
-  get processCount(): number {
-    return this.#processCount;
   }
 
   start(): void {

@@ -1,4 +1,4 @@
-/** A world on real Redis servers: one, a master with replicas, or a Cluster. */
+/** A world on real Redis servers, one or a master with replicas, and the faults that happen there. */
 import { existsSync } from "node:fs";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,18 +7,20 @@ import { openStore } from "../../packages/coordinator/src/stores/open-store.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import { parseStoreUrl } from "../../packages/coordinator/src/stores/store-url.js";
 import { type BackdatedOptions, initBackdated } from "../backdated.js";
+import { clockShimUnavailable, createMovedClock, type MovedClock } from "../redis/moved-clock.js";
 import type { RedisBinary } from "../redis/redis-binary.js";
 import { type DisposableRedisServer, launchRedisServer, type Preload } from "../redis/redis-server.js";
 import { asOperator, storeUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";
-import { copyFolder } from "./copy-folder.js";
-import { redisControl } from "./redis-control.js";
-import { BOUNDS, begun, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
+import { createWatchedDisk, type WatchedDisk, watchedDiskUnavailable } from "../redis/watched-disk.js";
+import { redisControl } from "./control.js";
+import { type Fault, type FaultWords, faultOf } from "./fault.js";
+import { BOUNDS, begun, copyFolder, NAMESPACE, newFolder, World, type WorldOptions } from "./world.js";
 
 /** Among the keys that the coordinators' user may touch. */
 const KEY_PREFIX = "callnumber:f:";
 const DATA_FILES = ["dump.rdb", "appendonlydir"];
 
-export interface RedisWorldOptions extends WorldOptions {
+interface RedisWorldOptions extends WorldOptions {
   readonly binary: RedisBinary;
   /** Lines of redis.conf. */
   readonly config: Readonly<Record<string, string | string[]>>;
@@ -189,4 +191,52 @@ export class RedisWorld extends World {
         await cp(join(snapshot, name), join(server.directory, name), { recursive: true });
     }
   }
+}
+
+const AOF = { appendonly: "yes", appendfsync: "everysec" };
+
+type Settings = Pick<RedisWorldOptions, "config" | "nodeCount" | "coordinatorCount" | "hasWitness" | "runIn" | "store">;
+
+/** With a single server with an AOF, two coordinators and a witness, unless it says otherwise. */
+const SETTINGS: Settings = {
+  config: AOF,
+  nodeCount: 1,
+  coordinatorCount: 2,
+  hasWitness: true,
+  runIn: [],
+  store: {},
+};
+
+export type RedisFaultWords = FaultWords &
+  Partial<Settings> & { readonly inject: (world: RedisWorld) => Promise<void> };
+
+export function redisFault({ inject, ...given }: RedisFaultWords): Fault {
+  return faultOf(given, async (options) => {
+    const world = await RedisWorld.make({ ...SETTINGS, preloads: [], ...settingsIn(given), ...options });
+    return { world, inject: () => inject(world) };
+  });
+}
+
+/** With servers whose clock, or whose disk, is ours to move. */
+export function shimmedFault({
+  inject,
+  ...given
+}: Omit<RedisFaultWords, "inject"> & {
+  readonly inject: (
+    world: RedisWorld,
+    shims: { readonly disk: WatchedDisk; readonly clock: MovedClock },
+  ) => Promise<void>;
+}): Fault {
+  const unavailable = () => watchedDiskUnavailable() ?? clockShimUnavailable();
+  return faultOf({ ...given, unavailable }, async (options) => {
+    const shims = { disk: createWatchedDisk(), clock: createMovedClock() };
+    const preloads = [shims.disk.preload, shims.clock.preload];
+    const world = await RedisWorld.make({ ...SETTINGS, preloads, ...settingsIn(given), ...options });
+    return { world, inject: () => inject(world, shims) };
+  });
+}
+
+function settingsIn(given: Partial<Settings>): Settings {
+  const names = Object.keys(SETTINGS) as (keyof Settings)[];
+  return Object.fromEntries(names.map((name) => [name, given[name] ?? SETTINGS[name]])) as unknown as Settings;
 }

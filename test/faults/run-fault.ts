@@ -64,3 +64,17 @@ export async function runFault(
     await world.dispose();
   }
 }
+
+/** Returns what came of one fault, as a line for people. */
+export function lineOf(result: FaultResult): string {
+  const { fault, injectionCount, runCount, callNumberCount, problems, controlCount, controlRepeatCount } = result;
+  const healedAfterMs = Math.max(0, ...result.healedAfterMs);
+  const codes = [...result.codes.keys()].sort().join(", ");
+  return [
+    `${fault.number} ${fault.name}: injected ${injectionCount} times, ${runCount} runs and ${callNumberCount} call numbers`,
+    `${problems.length} problems`,
+    `the control repeated ${controlRepeatCount} of ${controlCount}`,
+    `leases again after ${(healedAfterMs / 1000).toFixed(2)} s`,
+    ...(codes === "" ? [] : [`refused with ${codes}`]),
+  ].join("; ");
+}

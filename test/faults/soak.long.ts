@@ -1,21 +1,18 @@
 /**
  * The soak: at least so many millions of call numbers, made by processes through crashes, restores and kills, on Redis and on the
- * embedded store, each of them checked. `npm run soak -- --millions 100`
+ * embedded store, each of them checked: `npm run soak -- --millions 100`.
  * Guarantees: G9 (docs/guarantees.md).
  */
 import { env } from "node:process";
 import { expect, inject, test } from "vitest";
-import { wrappedLines } from "../figures-table.js";
 import { ownServerUnavailable } from "../redis/test-redis.js";
-import { signsOfLife } from "../signs-of-life.js";
 import { CallNumberCheck } from "./call-number-check.js";
 import { COORDINATORS } from "./kinds/coordinators.js";
 import { CRASHES } from "./kinds/crashes.js";
 import { EMBEDDED } from "./kinds/embedded.js";
 import { ProcessLoad } from "./process-load.js";
-import { type FaultResult, runFault } from "./run-fault.js";
+import { lineOf, runFault } from "./run-fault.js";
 import { seededRandom } from "./seeded-random.js";
-import { mergedResults, tableOf } from "./table.js";
 
 const MILLIONS = Number(env["CALLNUMBER_MILLIONS"] ?? 100);
 const IMPORTERS = 3;
@@ -30,27 +27,18 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
   if (binary === undefined) return skip(ownServerUnavailable());
   const seed = inject("seed");
   const [check, controlCheck] = [new CallNumberCheck(), new CallNumberCheck()];
-  const signs = signsOfLife();
-  const results: FaultResult[] = [];
-  const left: string[] = [];
   const failures: string[] = [];
-  const begin = performance.now();
-  let [processCount, killCount] = [0, 0];
+  let killCount = 0;
   const faults = FAULTS.filter((fault) => {
     const reason = fault.unavailable();
-    if (reason !== undefined) left.push(`not injected: ${fault.number} ${fault.name}: ${reason}`);
+    if (reason !== undefined) console.log(`not injected: ${fault.number} ${fault.name}: ${reason}`);
     return reason === undefined;
   });
 
   for (const [index, fault] of faults.entries()) {
     const random = seededRandom(seed + index);
-    signs.show(() => {
-      const millions = (check.count / 1_000_000).toFixed(1);
-      const place = `fault ${index + 1} of ${faults.length}`;
-      return `${millions} of ${MILLIONS} million call numbers, ${check.repeatCount} again; ${place}: ${fault.name}`;
-    });
     const load = new ProcessLoad({ importerCount: IMPORTERS, check, controlCheck });
-    // Each fault in a store of its own: after the doubt there is no room left for millions.
+    // Each fault in a store of its own: after a recovery there is no room left for millions.
     const target = Math.ceil((MILLIONS * 1_000_000 * (index + 1)) / faults.length);
     const workBefore = async (world: { until(what: string, isSo: () => boolean): Promise<void> }) => {
       do {
@@ -62,31 +50,22 @@ test(`no call number is made twice among ${MILLIONS} millions, and the control r
     };
     try {
       const result = await runFault(fault, { binary, random, load, injectionCount: 1, workBefore });
-      results.push(result);
+      console.log(lineOf(result));
       for (const problem of result.problems) failures.push(`${fault.number} ${fault.name}: ${problem}`);
     } catch (error) {
       failures.push(`${fault.number} ${fault.name}: ${(error as Error).message}`);
     }
-    processCount += load.processCount;
   }
 
-  const embeddedCount = results.filter(({ fault }) => EMBEDDED.includes(fault)).length;
-  const seconds = (performance.now() - begin) / 1000;
-  signs.end();
-  console.log(tableOf(mergedResults(results)));
-  for (const text of left) console.log(wrappedLines(text));
-  const figures = [
-    "",
-    `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs)`,
-    `made more than once: ${check.repeatCount}`,
-    `malformed: ${check.malformedCount}`,
-    `importer processes: ${processCount}, at most ${IMPORTERS} at a time; killed while they minted: ${killCount}`,
-    `faults injected: ${results.length}, each in a store of its own: ${results.length - embeddedCount} on Redis, ${embeddedCount} embedded`,
-    `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} of them again`,
-    `${seconds.toFixed(0)} s, ${Math.round(check.count / seconds)} call numbers a second (seed ${seed})`,
-  ];
-  console.log(wrappedLines(figures.join("\n")));
-  failures.push(...check.told);
+  console.log(
+    [
+      `call numbers made and checked one by one: ${check.count} (of ${check.runCount} runs), seed ${seed}`,
+      `made more than once: ${check.repeatCount}; malformed: ${check.malformedCount}`,
+      `importer processes killed while they minted: ${killCount}`,
+      `the control, a plain counter through the same check: ${controlCheck.count} call numbers, ${controlCheck.repeatCount} repeats`,
+    ].join("\n"),
+  );
+  failures.push(...check.findings);
   if (check.count < MILLIONS * 1_000_000) failures.push(`only ${check.count} call numbers were made`);
   if (controlCheck.repeatCount === 0) failures.push("INVALID: the control repeated nothing, so nothing was proved");
   expect(failures).toEqual([]);

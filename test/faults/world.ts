@@ -2,7 +2,7 @@
  * What one fault happens to, whatever the store: coordinator processes over HTTP, importers that never rest, and the control. All of
  * it is this fault's own: store, folder, namespace, witness.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,9 +11,8 @@ import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
 import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import type { Control } from "./control.js";
-import { CoordinatorProcess, type CoordinatorSettings } from "./coordinator-process.js";
+import { CoordinatorProcess, type CoordinatorSettings, type SpawnProgram } from "./coordinator-process.js";
 import { type Load, UsualLoad, type Workplace } from "./load.js";
-import type { SpawnProgram } from "./node-program.js";
 import { Received } from "./received.js";
 
 /** A tenth of the real ones, but for the touching: on a busy machine a coordinator must begin within the gap. */
@@ -230,4 +229,23 @@ function lineOf(storeId: string, version: number, timeMs: number): number {
   const id = parseStoreId(storeId);
   if (id === undefined) throw new Error(`not a store id: ${storeId}`);
   return ceilingAt(id, version, timeMs + BOUNDS.epsMs);
+}
+
+const COPY_TRIES_MAX = 100;
+
+/** Copies a folder in which others go on writing. A file that goes while it is read begins the copy anew. `isMeant` is asked of each name; default all. */
+export async function copyFolder(
+  from: string,
+  to: string,
+  isMeant: (name: string) => boolean = () => true,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await cp(from, to, { recursive: true, filter: isMeant });
+      return;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "ENOENT" || tries === COPY_TRIES_MAX) throw error;
+      await rm(to, { recursive: true, force: true });
+    }
+  }
 }

@@ -1,87 +1,86 @@
-/** Input after input for one target, each with a seed of its own, until one breaks what must hold. */
+/** Fuzzing: input after input for one target, each with a seed of its own, until one breaks what must hold. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { drawsOf } from "./draw.js";
-import type { FuzzTarget } from "./target.js";
+import { oneOf, seededRandom } from "../faults/seeded-random.js";
 
 /** Not part of the project: a finding may hold a piece of a real letter. */
-export const FINDINGS_FOLDER = fileURLToPath(new URL("../../fuzz-findings", import.meta.url));
+const FINDINGS_FOLDER = fileURLToPath(new URL("../../fuzz-findings", import.meta.url));
 
-/** What a file of a finding holds: enough to play it again, whatever becomes of the way inputs are drawn. */
+/** An input is bytes and nothing else, so that a finding is played again from its bytes alone. */
+export interface FuzzTarget {
+  /** As `--target` names it. */
+  readonly name: string;
+  /** How many inputs `npm run test:all` tries: a few seconds. */
+  readonly shortCount: number;
+  /** Sets up what the inputs are given to. It ends with the test. */
+  start(): Promise<FuzzSubject> | FuzzSubject;
+}
+
+interface FuzzSubject {
+  /** The same draws make the same input. */
+  input(draw: Draw): Buffer;
+  /** @throws whatever the input was found to break. Must hold for any bytes, as people may shorten a finding by hand. */
+  check(input: Buffer): Promise<void> | void;
+}
+
+/** Draws that come again with the same seed. */
+export interface Draw {
+  /** 0 to before `below`. */
+  below(below: number): number;
+  oneOf<T>(choices: readonly T[]): T;
+  /** True once in `times`, on average. */
+  onceIn(times: number): boolean;
+}
+
+export function drawsOf(seed: number): Draw {
+  const random = seededRandom(seed);
+  const below = (limit: number) => Math.floor(random() * limit);
+  return { below, oneOf: (choices) => oneOf(random, choices), onceIn: (times) => below(times) === 0 };
+}
+
+/** What the file of a finding holds: enough to play it again, whatever becomes of the way inputs are drawn. */
 export interface Finding {
   readonly target: string;
-  /** `CALLNUMBER_TEST_SEED` of the run; 0-based number of the input in it. */
   readonly seed: number;
+  /** 0-based number of the input in the run. */
   readonly number: number;
   readonly inputHex: string;
   readonly broken: string;
 }
 
-export interface Campaign {
-  readonly seed: number;
-  /** Whether to go on before the input with that number. */
-  readonly goesOn: (number: number) => boolean;
-}
-
-/** How many inputs were tried, and the first that broke something. */
-export async function runCampaign(
-  target: FuzzTarget,
-  { seed, goesOn }: Campaign,
-): Promise<{ readonly inputCount: number; readonly finding: Finding | undefined }> {
+/** Returns how many inputs were tried. @throws Error that says how to play the first finding again. */
+export async function fuzz(target: FuzzTarget, seed: number, goesOn: (number: number) => boolean): Promise<number> {
   const subject = await target.start();
   let number = 0;
-  let input: Buffer = Buffer.alloc(0);
-  const found = (error: unknown): Finding => {
-    return { target: target.name, seed, number, inputHex: input.toString("hex"), broken: wordsOf(error) };
-  };
-  try {
-    for (; goesOn(number); number++) {
-      input = subject.input(drawsOf(seedOfInput(seed, number)));
+  for (; goesOn(number); number++) {
+    const input = subject.input(drawsOf(seedOfInput(seed, number)));
+    try {
       await subject.check(input);
+    } catch (error) {
+      const broken = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      const finding = { target: target.name, seed, number, inputHex: input.toString("hex"), broken };
+      throw new Error(saved(finding), { cause: error });
     }
-  } catch (error) {
-    await subject.stop().catch(() => {});
-    return { inputCount: number + 1, finding: found(error) };
   }
-  try {
-    await subject.stop();
-  } catch (error) {
-    return { inputCount: number, finding: found(error) };
-  }
-  return { inputCount: number, finding: undefined };
+  return number;
 }
 
-/** Plays a finding again. @throws as its target's check. */
-export async function playAgain(target: FuzzTarget, { inputHex }: Pick<Finding, "inputHex">): Promise<void> {
-  const subject = await target.start();
-  try {
-    await subject.check(Buffer.from(inputHex, "hex"));
-  } finally {
-    await subject.stop();
-  }
-}
-
-/** Writes a finding into a file of the folder, and answers how to play it again: for people. */
-export function savedFinding(finding: Finding, folder: string): string {
-  mkdirSync(folder, { recursive: true });
+/** Writes a finding into a file. Returns how to play it again, for people. */
+function saved(finding: Finding): string {
+  mkdirSync(FINDINGS_FOLDER, { recursive: true });
   const { target, seed, number, broken } = finding;
-  const path = join(folder, `${target}-${seed}-${number}.json`);
+  const path = join(FINDINGS_FOLDER, `${target}-${seed}-${number}.json`);
   writeFileSync(path, `${JSON.stringify(finding, null, 2)}\n`);
   return [
-    `${target}: input ${number} of seed ${seed} was found to break what must hold:`,
+    `${target}: input ${number} of seed ${seed} breaks what must hold:`,
     broken,
     "",
     `Play it again: npm run fuzz -- --replay ${path}`,
-    `The whole run: npm run fuzz -- --target ${target} --seed ${seed}`,
   ].join("\n");
 }
 
-/** A large odd step: seeds of runs that stand beside each other share no inputs. */
+/** A large odd step: seeds of runs that are next to each other share no inputs. */
 function seedOfInput(seed: number, number: number): number {
   return (Math.imul(seed, 0x85ebca6b) + Math.imul(number, 0x9e3779b1)) >>> 0;
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,5 +1,5 @@
 /** Bytes made wrong: flipped, inserted, taken out, spliced, repeated, and words of the target's grammar put between. */
-import type { Draw } from "./draw.js";
+import type { Draw } from "./campaign.js";
 
 type Mutation = (bytes: Buffer, draw: Draw, words: readonly Buffer[]) => Buffer;
 

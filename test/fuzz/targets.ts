@@ -1,10 +1,9 @@
-/** What is fuzzed. */
-import type { FuzzTarget } from "./target.js";
-import { codec } from "./targets/codec.js";
-import { httpDoor } from "./targets/http-door.js";
-import { httpSurface } from "./targets/http-surface.js";
-import { mboxSplitter } from "./targets/mbox-splitter.js";
-import { storeUrl } from "./targets/store-url.js";
-import { wireSchemas } from "./targets/wire-schemas.js";
+/** What is fuzzed: whatever reads what others wrote. */
+import type { FuzzTarget } from "./campaign.js";
+import { codec } from "./codec.js";
+import { httpBody } from "./http-body.js";
+import { mboxSplitter } from "./mbox-splitter.js";
+import { storeUrl } from "./store-url.js";
+import { tokensFile } from "./tokens-file.js";
 
-export const TARGETS: readonly FuzzTarget[] = [codec, wireSchemas, mboxSplitter, httpSurface, httpDoor, storeUrl];
+export const TARGETS: readonly FuzzTarget[] = [codec, httpBody, tokensFile, storeUrl, mboxSplitter];

@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { signsOfLife } from "../signs-of-life.js";
 import { type LuaMutant, luaMutants } from "./lua-mutants.js";
 
 /** The quick ones first: most mutants go no further. */
@@ -18,17 +17,14 @@ test("every refusal and every write that is left out of a script is noticed", as
   const mutants = luaMutants();
   const left = [...mutants];
   const survivors: string[] = [];
-  const signs = signsOfLife();
   const worker = async () => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      signs.show(() => `${mutants.length - left.length} of ${mutants.length} mutants, ${survivors.length} survive`);
       if (await isNoticed(mutant)) continue;
       survivors.push(`${mutant.name}: ${mutant.before}`);
       console.log(`Survives: ${survivors.at(-1)}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  signs.end();
   console.log(`Lua: ${mutants.length - survivors.length} of ${mutants.length} mutants noticed`);
   expect(survivors.sort()).toEqual([]);
 });

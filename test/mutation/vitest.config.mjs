@@ -13,8 +13,8 @@ export default defineConfig({
     env: { CALLNUMBER_TEST_MUTATION: "1" },
     pool: "threads",
     isolate: false,
-    globalSetup: ["test/folders-of-run.ts"],
-    setupFiles: ["test/seed.ts", "test/environment.ts"],
+    globalSetup: ["test/global-setup.ts"],
+    setupFiles: ["test/setup.ts"],
     // Beside a mutant, what does not come is its doing; below the limit of Stryker, after which a new process is made.
     testTimeout: 5_000,
     hookTimeout: 5_000,

@@ -14,8 +14,6 @@ const LOG_TAIL_CHARS = 2_000;
 
 export interface SqlServer {
   readonly version: string;
-  /** Which way it was found, for people. */
-  readonly origin: string;
   /**
    * Runs statements in a database, one after the other, until one fails. Resolves to the rows of all of them, each a list of its
    * columns as text; NULL is the word `NULL`.

@@ -2,8 +2,6 @@
  * A Redis Cluster: three masters that share the slots, and a replica for each.
  * What a node holds to be true of the others is its own view, so who asks says whom. Made, and looked at, by the user that we ship for that.
  */
-
-import { ownerIn, replicasIn, slotOf, viewOf, viewText } from "./cluster-view.js";
 import { command, info, linesByName, until } from "./redis-command.js";
 import { endAll, type LaunchNode } from "./replicated-redis.js";
 import { asClusterMaker } from "./shipped-users.js";
@@ -65,9 +63,19 @@ export async function startClusterRedis({
   const [first] = nodes as [RedisServer];
   return {
     nodes,
-    masterOf: async (slotOrKey, seenBy = first) =>
-      ownerIn(await viewOf(seenBy, nodes), await slotOf(slotOrKey, seenBy)),
-    replicasOf: async (master, seenBy = first) => replicasIn(await viewOf(seenBy, nodes), master),
+    async masterOf(slotOrKey, seenBy = first) {
+      const slot =
+        typeof slotOrKey === "number" ? slotOrKey : Number(await command(seenBy, "CLUSTER", "KEYSLOT", slotOrKey));
+      const view = await viewOf(seenBy, nodes);
+      const owner = view.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
+      if (!owner) throw new Error(`no node owns slot ${slot}`);
+      return owner.node;
+    },
+    async replicasOf(master, seenBy = first) {
+      const view = await viewOf(seenBy, nodes);
+      const id = view.find(({ node }) => node === master)?.id;
+      return view.filter(({ masterId, isDown }) => masterId === id && !isDown).map(({ node }) => node);
+    },
     failover,
     untilAgreed: (among = nodes) => untilAgreed(among, nodes),
     end: () => endAll(nodes),
@@ -138,4 +146,43 @@ async function healthOf(node: RedisServer): Promise<{ state: string | undefined;
   const { cluster_state: state } = linesByName(await command(asClusterMaker(node), "CLUSTER", "INFO"));
   const { master_link_status: link } = await info(asClusterMaker(node));
   return { state, link };
+}
+
+/** A node as another one sees it. */
+interface NodeSeen {
+  readonly node: RedisServer;
+  readonly id: string;
+  /** The id of the master that it follows; "-" for a master. */
+  readonly masterId: string;
+  /** The node that was asked holds it to be down, or hears so from the others. */
+  readonly isDown: boolean;
+  /** First and last slot of each range it owns. */
+  readonly slots: readonly (readonly [first: number, last: number])[];
+}
+
+/** Returns all of `nodes` that `asked` knows, from CLUSTER NODES. */
+async function viewOf(asked: RedisServer, nodes: readonly RedisServer[]): Promise<NodeSeen[]> {
+  const text = String(await command(asClusterMaker(asked), "CLUSTER", "NODES"));
+  return text.split("\n").flatMap((line) => {
+    const [id = "", address = "", flags = "", masterId = "", , , , , ...ranges] = line.split(" ");
+    const [, host, port] = /^(.*):(\d+)@/.exec(address) ?? [];
+    // A node that no client has connected to yet does not know its own address.
+    const node = nodes.find((one) => `${one.port}` === port && one.host === (host || asked.host));
+    // A range in brackets is a slot that is being moved to another node.
+    const slots = ranges.filter((range) => !range.startsWith("[")).map(slotRange);
+    return node ? [{ node, id, masterId, isDown: /(^|,)fail/.test(flags), slots }] : [];
+  });
+}
+
+/** Returns the same text for the same view, whichever node was asked. */
+function viewText(view: readonly NodeSeen[]): string {
+  return view
+    .map(({ id, masterId, isDown, slots }) => `${id} ${masterId} ${isDown} ${slots.join(" ")}`)
+    .sort()
+    .join("\n");
+}
+
+function slotRange(text: string): [number, number] {
+  const [first = Number.NaN, last = first] = text.split("-").map(Number);
+  return [first, last];
 }

@@ -2,16 +2,18 @@
  * Finds a real Redis for the tests, by the first way that works, and keeps the reason why each earlier one did not.
  * In order: REDIS_URL, a container engine, a server on PATH, Debian's package unpacked without root.
  */
+import { existsSync } from "node:fs";
 import { Redis } from "ioredis";
-import { type RedisBinary, redisBinaryOnPath } from "./redis-binary.js";
-import { startRedisContainer } from "./redis-container.js";
-import { unpackDebianRedis } from "./unpack-debian-redis.js";
+import { type RedisBinary, redisBinaryOnPath, unpackDebianRedis } from "./redis-binary.js";
+
+const IMAGE = "redis:8-alpine";
+const REDIS_PORT = 6379;
+const ENGINE_SOCKET = "/var/run/docker.sock";
 
 export interface RedisFound {
-  /** A server that is up already, or why there is none. Without one, the whole run shares a server started from `binary`. */
+  /** A server that is up already. Without one, the whole run shares a server started from `binary`. */
   running: RunningRedis | undefined;
-  whyNotRunning: string[];
-  /** What tests start servers of their own from, or why there is nothing. It can be there beside a running server. */
+  /** What tests start servers of their own from. It can be there in addition to a running server. */
   binary: RedisBinary | undefined;
   whyNoBinary: string[];
 }
@@ -23,13 +25,13 @@ export interface RunningRedis {
   stop(): Promise<void>;
 }
 
-/** @throws Error that lists every way tried and why it failed; also when REDIS_URL is set and does not answer: who sets it means it. */
+/** @throws Error that lists every way tried and why it failed; also when REDIS_URL is set and does not answer: whoever sets it means it. */
 export async function findRedis(environment: NodeJS.ProcessEnv, cacheFolder: string): Promise<RedisFound> {
   const runningWays = [() => redisAtUrl(environment.REDIS_URL), () => redisInContainer(environment.DOCKER_HOST)];
   const binaryWays = [() => redisBinaryOnPath(environment.PATH ?? ""), () => unpackDebianRedis(cacheFolder)];
   const [running, whyNotRunning] = await firstThatWorks(runningWays);
   const [binary, whyNoBinary] = await firstThatWorks(binaryWays);
-  if (running || binary) return { running, whyNotRunning, binary, whyNoBinary };
+  if (running || binary) return { running, binary, whyNoBinary };
   throw new Error(
     [
       "The tests run against a real Redis, and none was found:",
@@ -39,7 +41,7 @@ export async function findRedis(environment: NodeJS.ProcessEnv, cacheFolder: str
   );
 }
 
-/** What the first way that works answers, and the reasons of the ways before it. */
+/** Returns what the first way that works finds, and the reasons of the ways before it. */
 async function firstThatWorks<Found extends object>(
   ways: (() => Promise<Found | string> | Found | string)[],
 ): Promise<[Found | undefined, string[]]> {
@@ -64,11 +66,18 @@ async function redisAtUrl(url: string | undefined): Promise<RunningRedis | strin
   }
 }
 
+/** Loading testcontainers takes seconds, and most machines have no container engine: so that is found out first. */
 async function redisInContainer(dockerHost: string | undefined): Promise<RunningRedis | string> {
-  const container = await startRedisContainer(dockerHost);
-  if (typeof container === "string") return container;
-  const { url, image, stop } = container;
-  return { url, version: await versionAt(url), origin: `a container of ${image}`, stop };
+  if (!dockerHost && !existsSync(ENGINE_SOCKET)) return `no container engine at ${ENGINE_SOCKET}`;
+  try {
+    const { GenericContainer } = await import("testcontainers");
+    const container = await new GenericContainer(IMAGE).withExposedPorts(REDIS_PORT).start();
+    const url = `redis://${container.getHost()}:${container.getMappedPort(REDIS_PORT)}`;
+    const stop = async () => void (await container.stop());
+    return { url, version: await versionAt(url), origin: `a container of ${IMAGE}`, stop };
+  } catch (error) {
+    return `the container engine could not start ${IMAGE}: ${(error as Error).message}`;
+  }
 }
 
 async function versionAt(url: string): Promise<string> {

@@ -1,7 +1,4 @@
-/**
- * Once before all tests: finds a Redis, says which and how, and starts the one server that the whole run shares.
- * What tests may know of it goes through `provide`; they read it with `test-redis.ts`.
- */
+/** Runs once before all tests: finds a Redis, says which and how, and starts the one server that the whole run shares. */
 import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 import { findRedis, type RedisFound, type RunningRedis } from "./find-redis.js";
@@ -12,29 +9,17 @@ const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/redis", im
 
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const found = await findRedis(process.env, CACHE_FOLDER);
-  const { binary, whyNotRunning, whyNoBinary } = found;
+  const { binary, whyNoBinary } = found;
   const shared = found.running ?? (await launchShared(found));
-  const waysBefore = found.running ? whyNotRunning : [...whyNotRunning, ...whyNoBinary];
-  const how = [shared.origin, ...waysBefore].join("; ");
   const ownServerUnavailable = binary ? undefined : `no Redis of its own can be started: ${whyNoBinary.join("; ")}`;
-
-  console.log(`Redis ${shared.version} for the tests: ${how}.`);
-  if (found.running)
-    console.log(ownServerUnavailable ?? `Servers of their own: Redis ${binary?.version}, ${binary?.origin}.`);
-
-  project.provide("redis", {
-    url: shared.url,
-    storeUrl: asStoreUser(shared.url),
-    version: shared.version,
-    how,
-    binary,
-    ownServerUnavailable,
-  });
+  console.log(`Redis ${shared.version} for the tests: ${shared.origin}.`);
+  if (ownServerUnavailable !== undefined) console.log(ownServerUnavailable);
+  project.provide("redis", { url: shared.url, storeUrl: asStoreUser(shared.url), binary, ownServerUnavailable });
   return () => shared.stop();
 }
 
 async function launchShared({ binary }: RedisFound): Promise<RunningRedis> {
-  if (!binary) throw new Error("findRedis answers a running server or a program, or throws");
+  if (!binary) throw new Error("findRedis returns a running server or a program, or throws");
   const server = await launchRedisServer(binary);
   return { url: server.url, version: binary.version, origin: binary.origin, stop: () => server.dispose() };
 }

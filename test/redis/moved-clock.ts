@@ -3,10 +3,9 @@
  * Everything in the server sees it move, as if someone had set the machine's time; the monotonic clock goes on.
  */
 import { join } from "node:path";
-import { compiledShim } from "./preload-shim.js";
+import { compiledShim, folderForLibrary, writeMicros } from "./preload-shim.js";
 import { command, type Reachable, until } from "./redis-command.js";
 import type { Preload } from "./redis-server.js";
-import { folderForLibrary, writeMicros } from "./shared-number.js";
 
 const SOURCE = "moved-clock.c";
 const MICROS_PER_MS = 1_000;

@@ -1,14 +1,28 @@
 /**
- * Compiles a small C library that is loaded into a server before its own (LD_PRELOAD) and changes what the system tells it.
- * Knows nothing of what the library does. Compiled once for each text of the source, into node_modules/.cache.
+ * A small C library that is loaded into a server before its own (LD_PRELOAD) and changes what the system tells it. Compiled once for each
+ * text of the source, into node_modules/.cache. A number in a file tells a running server what the library shall do.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 
 const CACHE_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/shims", import.meta.url));
+const MICROS_PER_MS = 1_000;
 const COMPILERS = ["cc", "gcc", "clang"];
 
 /**
@@ -38,3 +52,24 @@ export function compiledShim(source: string): { library: string } | { unavailabl
   renameSync(scratch, library);
   return { library };
 }
+
+/** A folder that is removed at the end of the test file. */
+export function folderForLibrary(): string {
+  const folder = mkdtempSync(join(tmpdir(), "callnumber-preload-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** Writes `ms` as eight bytes of microseconds, in this machine's byte order, over what stands in the file. */
+export function writeMicros(path: string, ms: number): void {
+  const number = new BigInt64Array([BigInt(Math.round(ms * MICROS_PER_MS))]);
+  // Not made anew where it is there: servers have this very file before them. And one write: they read one number.
+  const file = openSync(path, constants.O_RDWR | constants.O_CREAT);
+  writeSync(file, number, 0, number.byteLength, 0);
+  closeSync(file);
+}
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});

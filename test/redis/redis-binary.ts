@@ -1,21 +1,19 @@
-/**
- * A redis-server program that can be started here, whichever way it came to this machine.
- * Knows nothing of where to look besides PATH, and starts no server.
- */
+/** A redis-server program that can be started here: from PATH, else from Debian's packages, unpacked without root. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { unpackDebianPackages } from "../debian/unpacked-packages.js";
 
 export interface RedisBinary {
   executable: string;
-  /** Folders for LD_LIBRARY_PATH, where the program was unpacked and not installed. */
+  /** Directories for LD_LIBRARY_PATH, where the program was unpacked and not installed. */
   libraryPath: string | undefined;
   version: string;
-  /** Where it came from, in words. */
+  /** Where it came from, for people. */
   origin: string;
 }
 
-/** The first `redis-server` or `valkey-server` on `path` that runs, or why there is none. */
+/** Returns the first `redis-server` or `valkey-server` on `path` that runs, or why there is none. */
 export function redisBinaryOnPath(path: string): RedisBinary | string {
   for (const name of ["redis-server", "valkey-server"]) {
     for (const folder of path.split(delimiter).filter(Boolean)) {
@@ -29,20 +27,29 @@ export function redisBinaryOnPath(path: string): RedisBinary | string {
   return "no redis-server or valkey-server on PATH";
 }
 
-/** What the program says of itself, or undefined when it does not run here. */
-export function versionOf(executable: string, libraryPath: string | undefined): string | undefined {
-  try {
-    const answer = execFileSync(executable, ["--version"], {
-      encoding: "utf8",
-      env: environmentFor(libraryPath),
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    return /\bv=(\S+)/.exec(answer)?.[1];
-  } catch {
-    return undefined;
-  }
+/** Returns the unpacked Redis of an earlier run, else a freshly unpacked one, else why there is none. */
+export function unpackDebianRedis(cacheFolder: string): Promise<RedisBinary | string> {
+  return unpackDebianPackages(["redis-server"], cacheFolder, ({ home, libraryPath, origin }) => {
+    const executable = join(home, "usr", "bin", "redis-server");
+    const version = versionOf(executable, libraryPath);
+    return version === undefined ? undefined : { executable, libraryPath, version, origin };
+  });
 }
 
 export function environmentFor(libraryPath: string | undefined): NodeJS.ProcessEnv {
   return libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+}
+
+/** Returns undefined when the program does not run here. */
+function versionOf(executable: string, libraryPath: string | undefined): string | undefined {
+  try {
+    const output = execFileSync(executable, ["--version"], {
+      encoding: "utf8",
+      env: environmentFor(libraryPath),
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return /\bv=(\S+)/.exec(output)?.[1];
+  } catch {
+    return undefined;
+  }
 }

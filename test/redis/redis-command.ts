@@ -33,7 +33,7 @@ export async function command(server: Reachable, ...words: Words): Promise<RespV
  * Sends several commands at once on one connection, and resolves to their answers.
  * @throws as `command`, for the first that is refused. Those behind it have been run all the same.
  */
-export async function commands(server: Reachable, ...list: readonly Words[]): Promise<RespValue[]> {
+async function commands(server: Reachable, ...list: readonly Words[]): Promise<RespValue[]> {
   const login = credentials(server.url);
   const all = login ? [["AUTH", ...login], ...list] : list;
   const answers = await converse(server, all);

@@ -18,8 +18,6 @@ declare module "vitest" {
     redis: {
       url: string;
       storeUrl: string;
-      version: string;
-      how: string;
       binary: RedisBinary | undefined;
       ownServerUnavailable: string | undefined;
     };
@@ -35,17 +33,14 @@ export interface SharedRedis {
   storeUrl: string;
   /** The same place, for whoever moves or recovers the store. */
   operatorUrl: string;
-  version: string;
-  /** Which way it was found, for people. */
-  how: string;
 }
 
 /** The Redis of the whole run. It may be someone's own and is never flushed: use keys with a prefix that no other test has. */
 export function sharedRedis(): SharedRedis {
-  const { url, storeUrl, version, how } = inject("redis");
+  const { url, storeUrl } = inject("redis");
   const place = new URL(storeUrl);
   place.searchParams.set("prefix", `callnumber:test-${randomUUID()}:`);
-  return { url, storeUrl: place.href, operatorUrl: asOperator(place.href), version, how };
+  return { url, storeUrl: place.href, operatorUrl: asOperator(place.href) };
 }
 
 /** Why `startRedisServer` cannot work here, for `ctx.skip(reason)`; undefined when it can. */

@@ -2,12 +2,16 @@
  * Many histories from one seed, one after the other: what was seen in them, and the first that broke a promise, made as short as fast-check
  * can make it. The same seed plays the same histories, in `npm test` as in `npm run simulate`.
  */
+
+import { ERROR_RULES, type ErrorCode } from "@callnumber/protocol/wire";
 import fc from "fast-check";
+import { ELSEWHERE } from "../faults/refusal-codes.js";
+import { askForLease } from "./faults/course.js";
+import { Choices, KINDS, type Step } from "./faults/kinds.js";
+import { heal } from "./healing.js";
 import { type Focus, type History, histories } from "./history.js";
-import { play } from "./play.js";
-import { Seen } from "./seen.js";
-import type { PromiseName, Violation } from "./tally.js";
-import type { Rules } from "./world.js";
+import type { PromiseName, Tally, Violation } from "./importer.js";
+import { type Rules, World } from "./world.js";
 
 export const STEP_COUNT = 200;
 
@@ -69,15 +73,15 @@ export async function runCampaign(options: CampaignOptions): Promise<Campaign> {
 }
 
 /** Plays a history alone and tells it. @throws Error when it breaks nothing. */
-export async function brokenBy(history: History, rules: Rules): Promise<Broken> {
+async function brokenBy(history: History, rules: Rules): Promise<Broken> {
   const story: string[] = [];
   const { violation } = await play(history, { ...rules, hear: (line) => story.push(line) });
   if (violation === undefined) throw new Error("broken invariant: the same history always ends in the same way");
   return { history, violation, story };
 }
 
-/** For whoever has to find out why: the story, and the history as JSON. */
-export function told({ history, violation, story }: Broken): string {
+/** Returns what happened in a history that breaks a promise, and the history as JSON. */
+export function reportOf({ history, violation, story }: Broken): string {
   return [
     `${violation.promise}: ${violation.words}`,
     "",
@@ -107,4 +111,133 @@ function othersTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
+}
+
+export interface Played {
+  readonly world: World;
+  readonly violation: Violation | undefined;
+  /** How many steps were played: fewer than there are when a promise broke before. */
+  readonly stepCount: number;
+}
+
+/** The first levels of flow let everything arrive; the others so few messages. */
+const FLOWS = [Infinity, Infinity, Infinity, Infinity, Infinity, 0, 2, 8];
+
+export async function play({ setting, steps }: History, rules: Rules): Promise<Played> {
+  const world = new World(setting, rules);
+  await world.begin();
+  let stepCount = 0;
+  const commands = steps.map((step) => new PlayedStep(step, () => stepCount++));
+  await fc.asyncModelRun(() => ({ model: world.tally, real: world }), commands);
+  if (world.tally.violation === undefined) await heal(world);
+  return { world, violation: world.tally.violation, stepCount };
+}
+
+class PlayedStep implements fc.AsyncCommand<Tally, World> {
+  constructor(
+    readonly step: Step,
+    readonly count: () => void,
+  ) {}
+
+  /** After a broken promise nothing more is to be learnt. */
+  check({ violation }: Readonly<Tally>): boolean {
+    return violation === undefined;
+  }
+
+  async run(_: Tally, world: World): Promise<void> {
+    const { kind, a, b, flow } = this.step;
+    this.count();
+    // What can't be now is a request for a lease instead: a history has as many steps as it says.
+    const isPlayed = await KINDS[kind].play(world, new Choices(a), new Choices(b));
+    if (!isPlayed) askForLease(world, new Choices(a), new Choices(b));
+    const played = isPlayed ? kind : "lease";
+    world.played.set(played, (world.played.get(played) ?? 0) + 1);
+    await world.settle(FLOWS[flow]);
+  }
+
+  toString(): string {
+    return JSON.stringify(this.step);
+  }
+}
+
+/** Refusals that importers can't meet in a simulated world, or hardly ever; all others must have been met. */
+const UNMET: Readonly<Partial<Record<ErrorCode, string>>> = {
+  ...ELSEWHERE,
+  claim_raced: "settled by the guard itself, in all but one of many thousand histories",
+  store_silent: "settled by the guard itself, in all but one of many thousand histories",
+  store_went_back: "settled by the guard itself, in all but one of a thousand histories",
+  store_forked:
+    "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
+  namespace_already_initialised: "init is typed once",
+  coordinator_still_leases: "an answer to operators only",
+  store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
+  store_replaced: "one store (A4)",
+  store_unknown_schema: "one release",
+  store_epoch_unreadable: "INFO can always be read",
+  store_evicts: "of preflight",
+  store_copied: "of the embedded store",
+  store_locked: "of the embedded store",
+  store_missing: "of the embedded store",
+  witness_unusable: "of the command line",
+};
+
+/** Histories in which even the rarest other refusal is met about twenty times. */
+const REFUSALS_MET_AFTER = 10_000;
+
+class Seen {
+  historyCount = 0;
+  stepCount = 0;
+  leaseCount = 0;
+  runCount = 0;
+  /** How many numbers the control was given again: by INCR, and by INCR with WAIT. */
+  controlRepeatCount = 0;
+  waitedControlRepeatCount = 0;
+  readonly played = new Map<string, number>();
+  readonly refusals = new Map<string, number>();
+
+  add({ world, stepCount }: Played): void {
+    const { tally, played, refusals } = world;
+    this.historyCount++;
+    this.stepCount += stepCount;
+    this.leaseCount += tally.leases.length;
+    this.runCount += tally.runCount;
+    this.controlRepeatCount += tally.controlRepeats;
+    this.waitedControlRepeatCount += tally.waitedControlRepeats;
+    addAll(this.played, played);
+    addAll(this.refusals, refusals);
+  }
+
+  /** Why nothing is proved by what was seen; empty when it was enough. */
+  get gaps(): readonly string[] {
+    const isLong = this.historyCount >= REFUSALS_MET_AFTER;
+    const codes = Object.keys(ERROR_RULES).filter((code) => isLong && !(code in UNMET));
+    return [
+      ...Object.keys(KINDS).flatMap((kind) => (this.played.has(kind) ? [] : [`no ${kind} was played`])),
+      ...codes.flatMap((code) => (this.refusals.has(code) ? [] : [`nobody was refused with ${code}`])),
+      ...(this.leaseCount < this.historyCount ? ["there were fewer leases than histories"] : []),
+      ...(this.controlRepeatCount === 0 ? ["INVALID: the control, a plain INCR, repeated nothing"] : []),
+      ...(this.waitedControlRepeatCount === 0 ? ["INVALID: the control, INCR with WAIT, repeated nothing"] : []),
+    ];
+  }
+
+  /** For people. */
+  toString(): string {
+    return [
+      `histories ${this.historyCount}, steps ${this.stepCount}, leases ${this.leaseCount}, runs ${this.runCount}`,
+      `repeats of the control: INCR ${this.controlRepeatCount}, INCR with WAIT ${this.waitedControlRepeatCount}`,
+      `steps: ${countsIn(this.played)}`,
+      `refusals: ${countsIn(this.refusals)}`,
+    ].join("\n");
+  }
+}
+
+function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
+}
+
+function countsIn(counts: ReadonlyMap<string, number>): string {
+  return [...counts]
+    .sort()
+    .map(([name, count]) => `${name} ${count}`)
+    .join(", ");
 }

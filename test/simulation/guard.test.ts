@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { sized } from "../size-of-run.js";
-import { type Campaign, runCampaign, STEP_COUNT, told } from "./campaign.js";
-import { THE_GUARD } from "./variants/variant.js";
+import { type Campaign, reportOf, runCampaign, STEP_COUNT } from "./campaign.js";
+import { THE_GUARD } from "./variants.js";
 
 const HISTORY_COUNT = sized(300, 10_000);
 
@@ -23,7 +23,7 @@ describe(`in ${HISTORY_COUNT} simulated histories of ${STEP_COUNT} steps`, () =>
   });
 
   test("no run is leased twice, an importer's rise, none lies above the line, each refusal is documented, and leasing goes on", () => {
-    expect.assert(campaign.broken === undefined, campaign.broken && told(campaign.broken));
+    expect.assert(campaign.broken === undefined, campaign.broken && reportOf(campaign.broken));
     expect(campaign.seen.historyCount).toBe(HISTORY_COUNT);
     expect(campaign.seen.stepCount).toBe(HISTORY_COUNT * STEP_COUNT);
   });

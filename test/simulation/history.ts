@@ -48,7 +48,7 @@ export function histories(stepCount: number, focus: Focus = {}): fc.Arbitrary<Hi
   return new HistoryArbitrary(stepCount, focus);
 }
 
-/** fast-check's own commands come in any number; here a number is promised, so only the shrinking of values is theirs. */
+/** fast-check's own commands come in any number; here a number is promised. */
 class HistoryArbitrary extends fc.Arbitrary<History> {
   readonly #stepCount: number;
   readonly #focus: Focus;
@@ -68,15 +68,12 @@ class HistoryArbitrary extends fc.Arbitrary<History> {
     return true;
   }
 
-  shrink(value: History, context: unknown): fc.Stream<fc.Value<History>> {
-    return fc.stream(shorter(value)).join(SMALLER.shrink(value, context));
+  shrink(value: History): fc.Stream<fc.Value<History>> {
+    return fc.stream(shorter(value));
   }
 }
 
-/**
- * The same history without some of its steps in a row: half of them, a quarter, down to each single one. Before any value is made smaller:
- * in a long history that takes all the tries there are, and most of its steps have nothing to do with the fault.
- */
+/** Yields the same history without some of its steps in a row: half of them, a quarter, down to each single one. */
 function* shorter({ setting, steps }: History): IterableIterator<fc.Value<History>> {
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let end = steps.length; end > 0; end -= size) {
@@ -134,26 +131,3 @@ function drawn(draw: Draw, stepCount: number, focus: Focus): History {
   }));
   return { setting, steps };
 }
-
-/** What a failing history may become. */
-const SMALLER: fc.Arbitrary<History> = fc.record({
-  setting: fc.record({
-    serverCount: fc.integer({ min: 1, max: 3 }),
-    hostCount: fc.integer({ min: 1, max: 3 }),
-    importerCount: fc.integer({ min: 1, max: 4 }),
-    rate: fc.integer({ min: 1, max: 16 }),
-    firstRun: fc.integer({ min: 1, max: RUN_MAX }),
-    ageMs: fc.nat(AGE_MAX_MS),
-    isOnLine: fc.boolean(),
-    witness: fc.constantFrom<Setting["witness"][]>("none", "own", "shared"),
-    order: fc.nat(PARAMETER_MAX),
-  }),
-  steps: fc.array(
-    fc.record({
-      kind: fc.constantFrom(...KIND_NAMES),
-      a: fc.nat(PARAMETER_MAX),
-      b: fc.nat(PARAMETER_MAX),
-      flow: fc.nat(FLOW_MAX),
-    }),
-  ),
-});

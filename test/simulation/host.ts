@@ -2,9 +2,9 @@
  * A host where a coordinator runs: its clock, what it remembers on disk, and the process itself, which may be killed and started again
  * at any await. The coordinator is the product's own.
  */
+import { type Time } from "./network.js";
 import { type Checkpoint, type CheckpointFile, CORRUPT, Coordinator, mergeCheckpoints } from "./product.js";
 import type { SimulatedStore } from "./simulated-store.js";
-import type { Time } from "./time.js";
 
 /** The witness folder of one machine; its files outlive the processes. */
 export interface WitnessFolder {

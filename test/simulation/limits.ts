@@ -8,9 +8,9 @@
  * resumed twice (R5).
  */
 import type { Host } from "./host.js";
+import { type Time } from "./network.js";
 import { type Checkpoint, isRefusal, ledgerIdOf, PHASES, readRecord, type StepCommand } from "./product.js";
 import type { Contents, Server } from "./server.js";
-import type { Time } from "./time.js";
 
 export const LIMITS = {
   "clocks-wrong-together":

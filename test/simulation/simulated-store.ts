@@ -3,7 +3,7 @@
  * Requests and answers may be lost, late or doubled, as the history says; when the process is killed, nothing reaches it any more.
  */
 import type { Answer, Call, Calls } from "./calls.js";
-import type { Network, Place } from "./network.js";
+import type { Network, Place, Time } from "./network.js";
 import {
   CoordinatorError,
   type NamespaceRecord,
@@ -16,7 +16,6 @@ import {
 } from "./product.js";
 import type { Group } from "./replication.js";
 import type { Server } from "./server.js";
-import type { Time } from "./time.js";
 
 /** What happens to the next call on a connection. */
 export const MISHAPS = [

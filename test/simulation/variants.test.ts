@@ -3,8 +3,7 @@ import { describe, expect, inject, test } from "vitest";
 import { sized } from "../size-of-run.js";
 import { runCampaign } from "./campaign.js";
 import { LIMITS, type LimitName } from "./limits.js";
-import { VARIANTS } from "./variants/all.js";
-import { THE_GUARD, type Variant } from "./variants/variant.js";
+import { THE_GUARD, VARIANTS, type Variant } from "./variants.js";
 
 /** In the part of all histories that a variant names, most are caught within some hundred. */
 const HISTORY_COUNT_MAX = 5_000;

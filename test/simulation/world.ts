@@ -6,11 +6,10 @@ import fc from "fast-check";
 import { Calls } from "./calls.js";
 import type { Setting } from "./history.js";
 import { Host, type WitnessFolder } from "./host.js";
-import { Importer } from "./importer.js";
+import { Importer, Tally } from "./importer.js";
 import { type LimitName, Limits } from "./limits.js";
-import { HOST_PLACE, Network, OPERATOR_PLACE } from "./network.js";
-import { NewPlace } from "./new-place.js";
-import { Operator } from "./operator.js";
+import { BEGIN_MS, HOST_PLACE, Network, OPERATOR_PLACE, Time } from "./network.js";
+import { NewPlace, Operator } from "./operator.js";
 import {
   ceilingAt,
   DEFAULT_BOUNDS,
@@ -23,9 +22,7 @@ import {
 import { Group } from "./replication.js";
 import type { Saved, Server } from "./server.js";
 import { SimulatedStore } from "./simulated-store.js";
-import { Tally } from "./tally.js";
-import { BEGIN_MS, Time } from "./time.js";
-import type { Variant } from "./variants/variant.js";
+import type { Variant } from "./variants.js";
 
 export const NAMESPACE = "main";
 /** Time is free here: the bounds are those of the product. */

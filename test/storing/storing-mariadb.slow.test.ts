@@ -4,9 +4,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startMariadb } from "../mariadb/test-mariadb.js";
 import { REPOSITORY } from "../processes/command.js";
-import { ALL_MESSAGES, emptyArchives, testThatCaseCounts } from "./archive-of-tests.js";
-import { DocumentExamples } from "./document-examples.js";
-import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
+import {
+  ALL_MESSAGES,
+  DocumentExamples,
+  NO_CALL_NUMBERS,
+  SAME_BUT_FOR_CASE,
+  STORED,
+  testArchive,
+} from "./archive-examples.js";
 
 const examples = new DocumentExamples("mariadb");
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
@@ -15,9 +20,7 @@ const RISKY = `CREATE TABLE messages_at_risk (call_number CHAR(8) NOT NULL PRIMA
   CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
   INSERT INTO messages_at_risk VALUES ('${FIRST}', 'the first message');`;
 
-const run = emptyArchives(startMariadb, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
-
-testThatCaseCounts(run, examples);
+const run = testArchive(examples, startMariadb, "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
 
 test("the table takes nothing that is no call number", async () => {
   await run(examples.sql("table"));
@@ -122,10 +125,6 @@ test("the functions answer what the document shows, and keep call numbers as num
   expect(await run(`SET sql_mode = ''; ${two}; ${misspelt}`)).toEqual([["0"]]);
   const check = "CREATE TABLE checked (call_number CHAR(8) CHECK (call_number_is_valid(call_number)))";
   await expect(run(check)).rejects.toThrow(/ERROR 1901 /);
-});
-
-test("every example of the document was run", () => {
-  expect(examples.unused).toEqual([]);
 });
 
 /** As hexadecimal: nothing on the way to the server can take a character of it for anything else. */

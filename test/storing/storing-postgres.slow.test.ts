@@ -1,17 +1,20 @@
 /** The examples of docs/storing-call-numbers.md on a real PostgreSQL, and what it says of the statements that it warns of. */
 import { expect, test } from "vitest";
 import { startPostgres } from "../postgres/test-postgres.js";
-import { ALL_MESSAGES, emptyArchives, testThatCaseCounts } from "./archive-of-tests.js";
-import { DocumentExamples } from "./document-examples.js";
-import { NO_CALL_NUMBERS, SAME_BUT_FOR_CASE, STORED } from "./numbers-of-tests.js";
+import {
+  ALL_MESSAGES,
+  DocumentExamples,
+  NO_CALL_NUMBERS,
+  SAME_BUT_FOR_CASE,
+  STORED,
+  testArchive,
+} from "./archive-examples.js";
 
 const examples = new DocumentExamples("postgres");
 const [FIRST, OTHER] = SAME_BUT_FOR_CASE;
 const DUPLICATE = /23505/;
 
-const run = emptyArchives(startPostgres);
-
-testThatCaseCounts(run, examples);
+const run = testArchive(examples, startPostgres);
 
 test("the table takes nothing that is no call number", async () => {
   await run(examples.sql("table"));
@@ -66,8 +69,4 @@ test("as numbers they are kept in 47 bits, once each", async () => {
   await expect(insert("8860652339216")).rejects.toThrow(DUPLICATE);
   for (const number of ["-1", "140737488355328"]) await expect(insert(number)).rejects.toThrow(/23514/);
   await expect(insert("NULL")).rejects.toThrow(/23502/);
-});
-
-test("every example of the document was run", () => {
-  expect(examples.unused).toEqual([]);
 });

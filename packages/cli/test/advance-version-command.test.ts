@@ -71,7 +71,7 @@ test("at the end of a run space importers stop, and go on in the next version on
   const inVersion1 = () => importers.map(({ leases }) => leases().filter(({ version }) => version === 1));
   await until(() => inVersion1().every((leases) => leases.length >= RUNS_AFTERWARDS));
   for (const { importer } of importers) await importer.stop();
-  expect({ repeats: check.repeatCount, malformed: check.malformedCount, told: check.told }).toEqual({
+  expect({ repeats: check.repeatCount, malformed: check.malformedCount, told: check.findings }).toEqual({
     repeats: 0,
     malformed: 0,
     told: [],

@@ -6,9 +6,8 @@ import type { Redis } from "ioredis";
 import { startFaultyProxy } from "../../redis/faulty-proxy.js";
 import { badArguments } from "../bad-arguments.js";
 import type { Fault } from "../fault.js";
-import { oneOf } from "../one-of.js";
-import { redisFault } from "../redis-fault.js";
-import { shuffled } from "../shuffled.js";
+import { redisFault } from "../redis-world.js";
+import { oneOf } from "../seeded-random.js";
 
 export const ANSWERS: readonly Fault[] = [
   redisFault({
@@ -31,7 +30,7 @@ export const ANSWERS: readonly Fault[] = [
       const proxy = await startFaultyProxy(world.server);
       const coordinator = await world.addCoordinatorAt(proxy);
       try {
-        for (const fault of shuffled(world.random, ["hold", "cut"] as const)) {
+        for (const fault of oneOf(world.random, [["hold", "cut"] as const, ["cut", "hold"] as const])) {
           const ordered = proxy.strikeNext(fault, /^(?:evalsha|wait)/i);
           await ordered.struck;
           await world.work();

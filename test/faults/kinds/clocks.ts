@@ -5,8 +5,8 @@
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { BURST_RUNS } from "../../../packages/coordinator/src/guard/bounds.js";
 import type { Fault } from "../fault.js";
-import { oneOf } from "../one-of.js";
-import { redisFault, shimmedFault } from "../redis-fault.js";
+import { redisFault, shimmedFault } from "../redis-world.js";
+import { oneOf } from "../seeded-random.js";
 import { advance, mustRefuse, recover } from "../verbs.js";
 
 const HOUR_MS = 3_600_000;

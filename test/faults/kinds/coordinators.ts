@@ -6,8 +6,7 @@ import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Fault } from "../fault.js";
-import { redisFault } from "../redis-fault.js";
-import type { RedisWorld } from "../redis-world.js";
+import { type RedisWorld, redisFault } from "../redis-world.js";
 import { recover } from "../verbs.js";
 import { BOUNDS } from "../world.js";
 

@@ -6,9 +6,8 @@ import { spawnSync } from "node:child_process";
 import { readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { losePower } from "../../redis/power-loss.js";
 import type { Fault } from "../fault.js";
-import { redisFault, shimmedFault } from "../redis-fault.js";
+import { redisFault, shimmedFault } from "../redis-world.js";
 import { recover } from "../verbs.js";
 
 const RDB_ONLY = { save: "3600 1", appendonly: "no" };
@@ -41,7 +40,7 @@ export const CRASHES: readonly Fault[] = [
       const { server } = world;
       const isSynced = async () => (await disk.syncedBytes(await growingAof(server.directory))) > 0;
       await world.until("the AOF was synced", isSynced);
-      await losePower(server, disk);
+      await disk.losePower(server);
       await server.start();
     },
   }),

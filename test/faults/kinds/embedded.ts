@@ -2,16 +2,22 @@
  * Faults of the embedded store: its files copied, moved, restored, lost, opened twice, and a machine that loses its power.
  * Guarantees: G11 (docs/guarantees.md).
  */
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { mountUnavailable, spawnWithMounted } from "../../mounted-file.js";
-import { copyFolder } from "../copy-folder.js";
+import type { SpawnProgram } from "../coordinator-process.js";
 import { EmbeddedWorld } from "../embedded-world.js";
-import { spawnWithFailingCall, tracerUnavailable } from "../failing-calls.js";
 import { type Fault, type FaultWords, faultOf } from "../fault.js";
-import type { SpawnProgram } from "../node-program.js";
+import { oneOf } from "../seeded-random.js";
 import { recover } from "../verbs.js";
+import { copyFolder } from "../world.js";
 
+/** What strace makes fail. */
+const CALLS = ["openat", "pread64", "pwrite64", "fsync", "fdatasync", "ftruncate", "fcntl", "fstat", "mmap", "unlink"];
+const ERRORS = ["EIO", "ENOSPC", "EMFILE", "EACCES"];
+/** A start makes fewer than so many of the most frequent one. */
+const CALL_MAX = 60;
 const FILES = ["store.db", "store.db-wal", "control.db"];
 
 export const EMBEDDED: readonly Fault[] = [
@@ -221,4 +227,21 @@ async function restore(world: EmbeddedWorld, contents: Contents): Promise<void> 
     if (content === undefined) await rm(path, { force: true });
     else await writeFile(path, content);
   }
+}
+
+/** Why no program can run so on this machine; undefined when it can. */
+function tracerUnavailable(): string | undefined {
+  const { status, stderr, error } = spawnSync("strace", ["-o", "/dev/null", "true"]);
+  return status === 0 ? undefined : `strace: ${error?.message ?? String(stderr).trim()}`;
+}
+
+/** The k-th call of one kind on the files fails, and perhaps every later one. The program ends with its tracer. */
+function spawnWithFailingCall(files: readonly string[], random: () => number): SpawnProgram {
+  const [call, error] = [oneOf(random, CALLS), oneOf(random, ERRORS)];
+  const when = `${1 + Math.floor(random() * CALL_MAX)}${random() < 0.5 ? "" : "+"}`;
+  const inject = `inject=${call}:error=${error}:when=${when}`;
+  const paths = files.flatMap((file) => ["-P", file]);
+  const words = ["-f", "-o", "/dev/null", ...paths, "-e", `trace=${call}`, "-e", inject];
+  return (program, own, options) =>
+    spawn("strace", [...words, "setpriv", "--pdeathsig", "KILL", program, ...own], options);
 }

@@ -9,7 +9,7 @@ import { Worker } from "node:worker_threads";
 import { httpSource } from "@callnumber/client";
 import { RUN_MAX, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
 import type { Fault } from "../fault.js";
-import { redisFault } from "../redis-fault.js";
+import { redisFault } from "../redis-world.js";
 import { mustRefuse } from "../verbs.js";
 import { NAMESPACE } from "../world.js";
 

@@ -9,8 +9,7 @@ import { type Moved, moveNamespace } from "../../../packages/coordinator/src/ope
 import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
 import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
-import { redisFault } from "../redis-fault.js";
-import type { Address, RedisWorld } from "../redis-world.js";
+import { type Address, type RedisWorld, redisFault } from "../redis-world.js";
 import { checkpointFileOf, mustRefuse, recover, refusalOf } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 

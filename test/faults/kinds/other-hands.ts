@@ -13,10 +13,9 @@ import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
 import type { Fault } from "../fault.js";
 import { Importer } from "../importer.js";
-import { oneOf } from "../one-of.js";
 import { Received } from "../received.js";
-import { redisFault } from "../redis-fault.js";
-import type { RedisWorld } from "../redis-world.js";
+import { type RedisWorld, redisFault } from "../redis-world.js";
+import { oneOf } from "../seeded-random.js";
 import { recover } from "../verbs.js";
 import { BOUNDS, NAMESPACE } from "../world.js";
 

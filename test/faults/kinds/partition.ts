@@ -6,8 +6,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DEFAULT_BOUNDS } from "../../../packages/coordinator/src/guard/bounds.js";
 import { partitionUnavailable } from "../../redis/network-partition.js";
 import { type Fault, faultOf } from "../fault.js";
-import type { HostImporter, Since } from "../host-importer.js";
-import { MASTER_HOST, PartitionedWorld, type PartitionedWorldOptions } from "../partitioned-world.js";
+import {
+  type HostImporter,
+  MASTER_HOST,
+  PartitionedWorld,
+  type PartitionedWorldOptions,
+  type Since,
+} from "../partitioned-world.js";
 import { BOUNDS } from "../world.js";
 
 const MINORITY = 2;

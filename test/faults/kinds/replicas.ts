@@ -5,8 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DisposableRedisServer } from "../../redis/redis-server.js";
 import type { Fault } from "../fault.js";
-import { type RedisFaultWords, redisFault } from "../redis-fault.js";
-import type { RedisWorld } from "../redis-world.js";
+import { type RedisFaultWords, type RedisWorld, redisFault } from "../redis-world.js";
 
 /** A port on which nobody listens: whoever follows it lags. */
 const NOBODY = 1;

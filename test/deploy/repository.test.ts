@@ -1,0 +1,117 @@
+/**
+ * What must not get out of this directory or into it: secrets and stores stay out of git and of images, and nothing that is installed runs a
+ * script of its own, neither here nor where our packages are installed.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { REPOSITORY } from "../processes/command.js";
+
+const SECRET = [
+  ".env",
+  ".env.production",
+  "importer-1.token",
+  "me.token",
+  "tokens",
+  "tokens/tokens",
+  "tokens.lock",
+  "tls.key",
+  "deploy/tls.pem",
+  "store.db",
+  "store.db-wal",
+  "store.db-shm",
+  "store.db.lock",
+  "copy.db",
+  "copy.db.partial",
+];
+
+const git = (...words: string[]) => execFileSync("git", words, { cwd: REPOSITORY, encoding: "utf8" });
+const hasGit = spawnSync("git", ["rev-parse", "--git-dir"], { cwd: REPOSITORY }).status === 0;
+
+test.skipIf(!hasGit)("git ignores them, and nothing that it has", () => {
+  expect(
+    git("check-ignore", "--no-index", ...SECRET)
+      .trim()
+      .split("\n"),
+  ).toEqual(SECRET);
+  expect(git("ls-files", "--ignored", "--cached", "--exclude-standard")).toBe("");
+});
+
+test("images leave out the same", () => {
+  const patternsIn = (file: string) => {
+    const [, patterns = ""] = readFileSync(join(REPOSITORY, file), "utf8").split(/^# Secrets and state.*\n/m);
+    return patterns.trim().split("\n");
+  };
+  // The one means any folder where nothing is said, the other the first.
+  const asDocker = (pattern: string) => (pattern.startsWith("/") ? pattern.slice(1) : `**/${pattern}`);
+  expect(patternsIn(".gitignore").length).toBeGreaterThan(5);
+  expect(patternsIn(".dockerignore")).toEqual(patternsIn(".gitignore").map(asDocker));
+});
+
+const HOOKS = ["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare"];
+const STORE = join(REPOSITORY, "node_modules", ".pnpm");
+
+interface Manifest {
+  readonly name: string;
+  readonly scripts?: Readonly<Record<string, string>>;
+}
+
+test("our own packages have none", () => {
+  const folders = ["packages", "examples"].flatMap((kind) =>
+    readdirSync(join(REPOSITORY, kind)).map((name) => join(kind, name)),
+  );
+  const manifests = [".", ...folders].map((folder) => join(REPOSITORY, folder, "package.json")).filter(existsSync);
+  expect(manifests.length).toBeGreaterThan(4);
+  expect(manifests.filter((path) => hooksOf(manifestAt(path), HOOKS).length > 0)).toEqual([]);
+});
+
+test("npm is told to run none, and pnpm refuses each by name, and whatever is new", () => {
+  expect(readFileSync(join(REPOSITORY, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m);
+  const settings = readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8");
+  expect(settings).toMatch(/^strictDepBuilds: true$/m);
+  expect(settings).not.toMatch(/dangerouslyAllowAllBuilds|onlyBuiltDependencies/);
+  expect([...refused(settings).values()]).toEqual([...refused(settings)].map(() => "false"));
+});
+
+test("whatever is installed and has one is among those that are refused", () => {
+  const names = new Set(refused(readFileSync(join(REPOSITORY, "pnpm-workspace.yaml"), "utf8")).keys());
+  const withScripts = new Set(
+    installedManifests()
+      .map(manifestAt)
+      .filter((manifest) => hooksOf(manifest, ["preinstall", "install", "postinstall"]).length > 0)
+      .map(({ name }) => name),
+  );
+  // They are there: else this looks at the wrong folder.
+  expect(withScripts.size).toBeGreaterThan(0);
+  expect([...withScripts].filter((name) => !names.has(name))).toEqual([]);
+});
+
+/** By name, what the setting says. */
+function refused(settings: string): ReadonlyMap<string, string> {
+  const [, lines = ""] = /^allowBuilds:\n((?: .*\n)+)/m.exec(settings) ?? [];
+  const pairs = [...lines.matchAll(/^ +"?([^":]+)"?: (\w+)$/gm)].map(
+    ([, name = "", value = ""]) => [name, value] as const,
+  );
+  expect(pairs.length).toBeGreaterThan(0);
+  return new Map(pairs);
+}
+
+function installedManifests(): readonly string[] {
+  return readdirSync(STORE).flatMap((entry) => {
+    const folder = join(STORE, entry, "node_modules");
+    if (!existsSync(folder)) return [];
+    const names = readdirSync(folder).flatMap((name) =>
+      name.startsWith("@") ? readdirSync(join(folder, name)).map((rest) => join(name, rest)) : [name],
+    );
+    return names.map((name) => join(folder, name, "package.json")).filter(existsSync);
+  });
+}
+
+function manifestAt(path: string): Manifest {
+  return JSON.parse(readFileSync(path, "utf8")) as Manifest;
+}
+
+function hooksOf({ scripts = {} }: Manifest, hooks: readonly string[]): readonly string[] {
+  return hooks.filter((hook) => Object.hasOwn(scripts, hook));
+}
