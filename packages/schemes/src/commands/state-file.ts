@@ -94,8 +94,9 @@ function realPathOf(path: string): string {
 
 function lock(path: string): () => void {
   const name = `${path}.lock`;
+  let descriptor: number;
   try {
-    writeFileSync(name, `${pid}\n`, { flag: "wx", mode: FILE_MODE });
+    descriptor = openSync(name, "wx", FILE_MODE);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new StateFileError(
@@ -104,10 +105,20 @@ function lock(path: string): () => void {
     );
   }
   let isHeld = true;
-  return () => {
+  const unlock = (): void => {
     if (isHeld) rmSync(name, { force: true });
     isHeld = false;
   };
+  try {
+    writeFileSync(descriptor, `${pid}\n`);
+  } catch (error) {
+    // The disk is full: an empty lock would reject every later process.
+    unlock();
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+  return unlock;
 }
 
 /** The other process may not have written its id yet, or have removed the file again. */
