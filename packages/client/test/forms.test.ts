@@ -8,8 +8,9 @@ import { ScriptedSource } from "./scripted-source.js";
 
 const clients: Client[] = [];
 
+/** No request times out: the runs of one would be a gap. */
 function newClient(source = new ScriptedSource(), options: Partial<ClientOptions> = {}): Client {
-  const client = createClient({ source, holder: { name: "forms" }, ...options });
+  const client = createClient({ source, holder: { name: "forms" }, requestTimeoutMs: 600_000, ...options });
   clients.push(client);
   return client;
 }
