@@ -211,25 +211,6 @@ const NO_JUMP: Variant = {
   },
 };
 
-/** Clocks may be ahead by eps at the last lease, and behind by eps at the jump. */
-const HALF_MARGIN: Variant = {
-  name: "half-margin",
-  fault: "a jump lands one eps beyond the clock instead of two",
-  breaks: "no run is leased twice",
-  focus: {
-    kinds: ["lease", "lease", "moment", "wait", "setServerClock", "setCoordinatorClock", "crash"],
-    setting: { serverCount: 1, hostCount: 1, isOnLine: true, firstRun: 1, ageMs: 0, rate: 16, witness: "none" },
-  },
-  decide(situation, command) {
-    const decision = decide(situation, command);
-    if (command.step !== "confirm" || isRefusal(decision)) return decision;
-    const { record } = decision;
-    const before = Number(situation.keys.fields["c"]);
-    const margin = Math.floor((situation.bounds.epsMs * record.id.rate) / 1000);
-    return { ...decision, record: { ...record, highWaterMark: Math.max(before, record.highWaterMark - margin) } };
-  },
-};
-
 /** A record put back into the running server, older than the silence that is allowed, is believed. */
 const NO_GAP: Variant = {
   name: "no-gap",
@@ -364,7 +345,6 @@ export const VARIANTS: readonly Variant[] = [
   NO_CHECK,
   NO_FULL_SYNC,
   NO_JUMP,
-  HALF_MARGIN,
   NO_GAP,
   NO_FLOOR,
   ADVANCE_DENSE,

@@ -1,3 +1,4 @@
+/** TLS of `serve`: its options, and the files that they name. */
 import {
   endInWords,
   type Log,
@@ -9,7 +10,6 @@ import {
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
 import { running } from "../command-io.js";
-/** TLS of `serve`: its options, and the files that they name. */
 
 export interface TlsOptions {
   readonly host: string;
