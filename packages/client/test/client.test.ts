@@ -2,37 +2,15 @@
 import { hostname } from "node:os";
 import { decodeCallNumber, RUN_MAX, SEQUENCE_COUNT, SEQUENCE_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { HOLDER_NAME_LENGTH_MAX, LABEL_COUNT_MAX, PID_MAX } from "@callnumber/protocol/wire";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Client, ClientError, createClient, TAKE_COUNT_MAX } from "../src/index.js";
 import type { ClientHooks, ClientOptions } from "../src/options.js";
+import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
 import { receiptFor, refusal, ScriptedSource } from "./scripted-source.js";
 
-const clients: Client[] = [];
 /** Only ends a hang. */
 const PATIENT = { timeout: 300_000, interval: 10 };
-
-function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
-  const client = createClient({ source, holder: { name: "test" }, ...options });
-  clients.push(client);
-  return client;
-}
-
-/** Time passes for the client when the test says so. */
-const holdTimers = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-const never = () => new Promise(() => {});
-
-/** No pause before a retry, where the coordinator asks for none. */
-beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
-afterEach(async () => {
-  vi.restoreAllMocks();
-  const closings = clients.splice(0).map((client) => client.close());
-  if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(1_000);
-  vi.useRealTimers();
-  await Promise.all(closings);
-});
-
-const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
-const runsOf = (callNumbers: readonly string[]) => [...new Set(callNumbers.map((text) => decodeCallNumber(text).run))];
+const clientOn = clientsForTest();
 
 describe("making numbers", () => {
   test("every form gives numbers of the run in hand, in sequence, each once", async () => {

@@ -1,35 +1,12 @@
 /** How the client retries: which errors, after which delay, and what its callers learn meanwhile. */
-import { decodeCallNumber, SEQUENCE_COUNT } from "@callnumber/protocol/codec";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Client, ClientError, createClient } from "../src/index.js";
-import type { ClientOptions } from "../src/options.js";
+import { SEQUENCE_COUNT } from "@callnumber/protocol/codec";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { ClientError } from "../src/index.js";
 import { retryDelayMs } from "../src/requests.js";
+import { clientsForTest, code, holdTimers, never, runsOf } from "./clients-for-test.js";
 import { type Answer, refusal, ScriptedSource } from "./scripted-source.js";
 
-const clients: Client[] = [];
-
-function clientOn(source: ScriptedSource, options: Partial<ClientOptions> = {}): Client {
-  const client = createClient({ source, holder: { name: "test" }, ...options });
-  clients.push(client);
-  return client;
-}
-
-/** Time passes for the client when the test says so. */
-const holdTimers = () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-const never = () => new Promise(() => {});
-
-/** No pause before a retry, where the coordinator asks for none. */
-beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0));
-afterEach(async () => {
-  vi.restoreAllMocks();
-  const closings = clients.splice(0).map((client) => client.close());
-  if (vi.isFakeTimers()) await vi.advanceTimersByTimeAsync(1_000);
-  vi.useRealTimers();
-  await Promise.all(closings);
-});
-
-const code = (expected: string) => expect.objectContaining({ name: "ClientError", code: expected });
-const runsOf = (callNumbers: readonly string[]) => [...new Set(callNumbers.map((text) => decodeCallNumber(text).run))];
+const clientOn = clientsForTest();
 
 describe("when the coordinator refuses or is away", () => {
   test("tries again after a passing refusal, with a new nonce, not before Retry-After", async () => {
