@@ -46,7 +46,7 @@ export {
 } from "./tokens/token.js";
 export { readIfThere, readKeptTokensFile, type TokensFile } from "./tokens/tokens-file.js";
 
-/** Writes a backup of an embedded store into a new file, as `backupSqliteFile` of sqlite-backup.ts. Loads SQLite when it is called. */
+/** Writes a backup of an embedded store into a new file, as `stores/sqlite/backup.ts` does. Loads SQLite when it is called. */
 export async function backupSqliteFile(storePath: string, to: string): Promise<SqliteBackup> {
   const backup = await import("./stores/sqlite/backup.js");
   return backup.backupSqliteFile(storePath, to);

@@ -1,6 +1,6 @@
 /**
- * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or reverses text, no
- * tokens, and a bounded length. Text that is safe already stays as it is. Pure.
+ * Makes text that clients or stores chose safe for logs, terminals and responses: nothing that acts on a terminal, hides or
+ * reverses text, and a bounded length. Text that is safe already stays as it is. Pure.
  */
 
 const SHOWN_LENGTH_MAX = 512;

@@ -81,7 +81,7 @@ export interface LeaseWindow {
 }
 
 /**
- * Returns the newest leases, back to `fromMs`, but not more than `LOOK_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
+ * Returns the newest leases, back to `fromMs`, but not more than `WINDOW_LEASES_MAX`. No caller reads more than a week back, and no younger lease is
  * ever trimmed (`RETENTION_DAYS_MIN`).
  */
 export async function recentLeases(ledger: CapacityLedger, namespace: string, fromMs: number): Promise<LeaseWindow> {

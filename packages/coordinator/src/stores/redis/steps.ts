@@ -4,11 +4,10 @@
  * all in one round trip. Nothing here is sent twice.
  * Guarantees: G4 (docs/guarantees.md).
  */
-import { randomBytes } from "node:crypto";
 import { setImmediate as endOfTurn } from "node:timers/promises";
-import type { Bounds } from "../../guard/bounds.js";
-import { quorumOf } from "../../guard/bounds.js";
+import { type Bounds, quorumOf } from "../../guard/bounds.js";
 import { isRefusal, refused } from "../../guard/refusals.js";
+import { freshNonce } from "../../guard/verify-outcome.js";
 import type { CheckAnswer, Outcome, StepCommand } from "../store.js";
 import { type RedisCommand, RedisConnection } from "./connection.js";
 import { unexpectedReply } from "./errors.js";
@@ -160,10 +159,6 @@ export class RedisSteps {
 /** A script that refuses a call as a whole returns the nonce of the first step. */
 function contextOf([{ namespace, command }]: Call): { readonly namespace: string; readonly nonce: string } {
   return { namespace, nonce: command.nonce };
-}
-
-function freshNonce(): string {
-  return randomBytes(12).toString("base64url");
 }
 
 /** Undefined for what is no reply of lua/check.lua. A generation that can't be read is "-": NaN here, and equal to none. */
