@@ -153,7 +153,7 @@ test("doctor shows when the certificate of the coordinator ends, and that it is 
   const { url } = await serve("memory:", "--tls-certificate", certificate, "--tls-key", key);
   const { code, stdout } = await callnumberProcess(doctorAt(url), { env: { NODE_EXTRA_CA_CERTS: ca } });
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^ {2}unwise: the TLS certificate ends in 5 days, on 20/m);
+  expect(stdout).toMatch(/^ {2}unwise: The TLS certificate expires in 5 days, on 20/m);
   expect(stdout).toContain(`TLS certificate: until ${new Date(untilMs).toISOString()}`);
   expect(stdout).not.toContain("PRIVATE KEY");
   const unbelieved = await callnumber(doctorAt(url, "--store", store));

@@ -7,7 +7,7 @@ import { SILENT_LOG } from "@callnumber/coordinator";
 import { expect, onTestFinished, test } from "vitest";
 import { newAuthority } from "../../../test/tls/certificates.js";
 import { writeTlsFiles } from "../../../test/tls/files.js";
-import { followTlsFiles, readTls } from "../src/serve/tls.js";
+import { readTls, reloadTlsOnHangUp } from "../src/serve/tls.js";
 import { beInCommand } from "./in-command.js";
 
 test("is listened to also while a server with TLS stops: it must not cut the stop short", () => {
@@ -16,7 +16,7 @@ test("is listened to also while a server with TLS stops: it must not cut the sto
   const files = writeTlsFiles(folder, newAuthority().issue());
   const signals = new EventEmitter();
   beInCommand(signals);
-  const unfollow = followTlsFiles(readTls(files), () => {}, SILENT_LOG);
-  unfollow();
+  const endReload = reloadTlsOnHangUp(readTls(files), () => {}, SILENT_LOG);
+  endReload();
   expect(signals.listenerCount("SIGHUP")).toBe(1);
 });

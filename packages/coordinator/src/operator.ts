@@ -8,7 +8,7 @@ export { TOUCH_EVERY_MS } from "./guard/bounds.js";
 export { CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
 export { ROLES, type Role } from "./http/auth.js";
-export { endInWords, nearEnd } from "./http/tls-reload.js";
+export { describeExpiry, nearExpiry } from "./http/tls.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
 export { LEASES_AT_ONCE_DEFAULT } from "./limits/concurrency-limits.js";
 export { HOLDER_ALLOWANCE, TOKEN_ALLOWANCE } from "./limits/lease-limits.js";

@@ -2,11 +2,11 @@
 import { isLoopback, realPathOf } from "@callnumber/coordinator/machine";
 import {
   checkpointsOf,
+  describeExpiry,
   describeStore,
-  endInWords,
   type Finding,
   NO_NAMESPACE,
-  nearEnd,
+  nearExpiry,
   openStore,
   parseStoreUrl,
   placeOf,
@@ -165,10 +165,10 @@ async function guardFindings(options: Options, known: readonly Finding[]): Promi
 /** Warns of a certificate that expires within 14 days, or has expired. */
 function certificateFindings({ coordinator, isServed }: Examination): readonly Finding[] {
   const endsAtMs = "settings" in coordinator && isServed ? coordinator.settings.certificateEndsAtMs : null;
-  const end = endsAtMs === null ? undefined : nearEnd(endsAtMs, Date.now());
-  if (end === undefined) return [];
-  const remedy = "put a new certificate and its key in their place; a coordinator that runs sees them within seconds";
-  return [{ what: endInWords(end), remedy }];
+  const expiry = endsAtMs === null ? undefined : nearExpiry(endsAtMs, Date.now());
+  if (expiry === undefined) return [];
+  const remedy = "put a new certificate and its key in their place, then send SIGHUP to the coordinator";
+  return [{ what: describeExpiry(expiry), remedy }];
 }
 
 function asJson({ store, coordinator, isServed, isSeenByCoordinator }: Examination): object {

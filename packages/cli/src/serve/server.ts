@@ -25,7 +25,7 @@ import { formatNewNamespace } from "../commands/init.js";
 import { untilHungUp, untilStopped } from "../signals.js";
 import { type AccessOptions, accessOf, type LimitOptions, limitsOf, rejectOpenAccess } from "./access.js";
 import { type LogOptions, openLog } from "./log.js";
-import { exposureOf, followTlsFiles, readTls, type TlsOptions, tlsPathsOf } from "./tls.js";
+import { exposureOf, readTls, reloadTlsOnHangUp, type TlsOptions, tlsPathsOf } from "./tls.js";
 
 export interface ServeOptions extends AccessOptions, LimitOptions, LogOptions, TlsOptions {
   readonly store: string;
@@ -127,7 +127,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     say(`listening on ${url}, stop with Ctrl-C`);
     say(`the console: ${new URL(OPERATOR_ROUTES.console, url)}`);
     events.info({ url, store: describeStore(address), release: RELEASE }, "start");
-    const unfollowTls = tls && followTlsFiles(tls, (material) => server.useTls(material), events);
+    const endTlsReload = tls && reloadTlsOnHangUp(tls, (material) => server.useTls(material), events);
     coordinator.startHeartbeat();
     const { ledgerDir } = options;
     const files = ledgerDir === undefined ? undefined : new LedgerFiles(ledgerDir);
@@ -136,7 +136,7 @@ export async function serve(options: ServeOptions, { mustServeNamespace, setting
     const reason = await Promise.race([untilStopped(), hungUp]);
     say(`${reason}: finishing what is under way`);
     await server.stop();
-    unfollowTls?.();
+    endTlsReload?.();
     await trimmer.stop();
     log.endStreams();
     await coordinator.stopHeartbeat();

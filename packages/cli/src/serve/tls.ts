@@ -1,12 +1,11 @@
 /** TLS of `serve`: its options, and the files that they name. */
 import {
-  endInWords,
+  describeExpiry,
   type Log,
-  nearEnd,
+  nearExpiry,
   readTlsMaterial,
   type TlsMaterial,
   type TlsPaths,
-  TlsReload,
 } from "@callnumber/coordinator";
 import { isLoopback } from "@callnumber/coordinator/machine";
 import { running } from "../command-io.js";
@@ -41,15 +40,15 @@ export function tlsPathsOf(options: TlsOptions): TlsPaths | undefined {
  * for plain HTTP.
  */
 export function exposureOf({ host }: TlsOptions, material: TlsMaterial | undefined): readonly string[] {
-  const end = material && nearEnd(material.endsAtMs, Date.now());
-  const ending = end === undefined ? [] : [endInWords(end)];
-  if (isLoopback(host)) return ending;
+  const expiry = material && nearExpiry(material.endsAtMs, Date.now());
+  const warnings = expiry === undefined ? [] : [describeExpiry(expiry)];
+  if (isLoopback(host)) return warnings;
   return [
     ...(isEveryAddress(host) ? [`--host ${host}: every address of this machine is listened to`] : []),
     ...(material === undefined
       ? ["nothing is encrypted: whoever is on the way reads tokens and answers (--listen-without-tls)"]
       : []),
-    ...ending,
+    ...warnings,
   ];
 }
 
@@ -68,10 +67,37 @@ export function readTls(paths: TlsPaths): Tls {
   return { paths, material: readTlsMaterial(paths, Date.now()) };
 }
 
-/** Passes new files to `use` from now on. Returns what ends that. */
-export function followTlsFiles(tls: Tls, use: (material: TlsMaterial) => void, log: Log): () => void {
-  const reload = new TlsReload({ ...tls, use, log });
-  running().onSignal("SIGHUP", () => reload.reload());
-  reload.start();
-  return () => reload.stop();
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Reads the files again on SIGHUP and passes them to `use`; files that can't be used leave the old ones in use. Logs a certificate
+ * that expires soon, once a day. Returns what ends that.
+ */
+export function reloadTlsOnHangUp(
+  { paths, material }: Tls,
+  use: (material: TlsMaterial) => void,
+  log: Log,
+): () => void {
+  let used = material;
+  const warn = () => {
+    const expiry = nearExpiry(used.endsAtMs, Date.now());
+    if (expiry === undefined) return;
+    const { isExpired, ...fields } = expiry;
+    if (isExpired) log.error(fields, "certificate_expired");
+    else log.warn(fields, "certificate_expiring");
+  };
+  running().onSignal("SIGHUP", () => {
+    const endsAt = () => new Date(used.endsAtMs).toISOString();
+    try {
+      used = readTlsMaterial(paths, Date.now());
+      use(used);
+      log.info({ endsAt: endsAt() }, "certificate_reloaded");
+    } catch (error) {
+      log.error({ reason: (error as Error).message, endsAt: endsAt() }, "certificate_reload_failed");
+    }
+    warn();
+  });
+  warn();
+  const timer = setInterval(warn, DAY_MS).unref();
+  return () => clearInterval(timer);
 }

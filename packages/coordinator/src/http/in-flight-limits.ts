@@ -1,5 +1,4 @@
 /** A request takes a slot of its kind before its route runs, and frees it when its response is closed. */
-import { isIPv6 } from "node:net";
 import type { FastifyRequest } from "fastify";
 import type { ConcurrencyLimits } from "../limits/concurrency-limits.js";
 import type { TypedApp } from "./app.js";
@@ -42,22 +41,8 @@ export function limitConcurrency(app: TypedApp, limits: ConcurrencyLimits): void
   });
 }
 
-/** Whose slots a request takes: those of its token, or else those of the network that it comes from. */
+/** Whose slots a request takes: those of its token, or else those of its address. */
 export function clientKey({ principal, ip }: Pick<FastifyRequest, "principal" | "ip">): string {
   // A closed connection has no address.
-  return (principal as Principal | null)?.tokenId ?? networkOf(ip ?? "");
-}
-
-const IPV4_WITHIN_IPV6 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
-const GROUPS_OF_ADDRESS = 8;
-const GROUPS_OF_NETWORK = 4;
-
-/** One customer has the 2^64 addresses of an IPv6 network at least, so the network counts as one client. An IPv4 address stays as it is. */
-function networkOf(address: string): string {
-  const [, ipv4] = IPV4_WITHIN_IPV6.exec(address) ?? [];
-  if (ipv4 !== undefined) return ipv4;
-  if (!isIPv6(address)) return address;
-  const [front = [], back = []] = address.split("::").map((part) => part.split(":").filter((group) => group !== ""));
-  const zeros = Array.from({ length: GROUPS_OF_ADDRESS - front.length - back.length }, () => "0");
-  return `${[...front, ...zeros, ...back].slice(0, GROUPS_OF_NETWORK).join(":")}::/64`;
+  return (principal as Principal | null)?.tokenId ?? ip ?? "";
 }

@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ErrorCode } from "@callnumber/protocol/wire";
 import type { Log } from "../log.js";
 import { errorResponse, SAME_ORIGIN_HEADERS } from "./error-response.js";
-import { contextOf, type TlsMaterial } from "./tls-files.js";
+import { contextOf, type TlsMaterial } from "./tls.js";
 
 const HTTP_OPTIONS = {
   /** Bytes of request line and headers together. */

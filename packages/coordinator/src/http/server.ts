@@ -31,7 +31,7 @@ import { healthRoutes, metricsRoute, openApiRoute, type StartedWith, settingsRou
 import { leaseRoutes } from "./routes/leases.js";
 import { namespacesRoutes } from "./routes/namespaces.js";
 import { runsRoutes } from "./routes/runs.js";
-import type { TlsMaterial } from "./tls-files.js";
+import type { TlsMaterial } from "./tls.js";
 
 export interface ServerOptions {
   readonly coordinator: Coordinator;
