@@ -111,8 +111,8 @@ async function work(user: string): Promise<void> {
 
 /** As a coordinator does, once the lease is in a file. */
 async function trimOldest(store: Store, namespace: string, storeId: string): Promise<void> {
-  await store.setRetention(namespace, 90);
-  const { through: trimmedThrough } = await store.readRetention(namespace);
+  await store.changeSettings(namespace, { retentionDays: 90 });
+  const { through: trimmedThrough } = (await store.readSettings(namespace)).retention;
   const [oldest] = await store.leases(namespace, { from: trimmedThrough + 1, direction: "oldest_first", limit: 1 });
   const { firstRun: through = 0, leasedAtMs = 0, progress } = oldest ?? {};
   const leases = [{ lastLedgerId: through, reportedAtMs: progress?.reportedAtMs ?? null }];

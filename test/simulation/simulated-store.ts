@@ -7,9 +7,9 @@ import type { Network, Place, Time } from "./network.js";
 import {
   CoordinatorError,
   type NamespaceRecord,
+  type NamespaceSettings,
   namespaceRecordIn,
   type Outcome,
-  type Retention,
   refused,
   type StepCommand,
   type Store,
@@ -142,13 +142,9 @@ export class SimulatedStore implements Store {
 
   async report(): Promise<void> {}
 
-  async findLease(): Promise<undefined> {}
-
   async leases(): Promise<readonly []> {
     return [];
   }
-
-  async firstLeaseSince(): Promise<undefined> {}
 
   async preflight(): Promise<readonly []> {
     return [];
@@ -156,17 +152,11 @@ export class SimulatedStore implements Store {
 
   async importLeases(): Promise<void> {}
 
-  async describeNamespace(): Promise<void> {}
-
-  async readDescription(): Promise<Record<string, string>> {
-    return {};
+  async readSettings(): Promise<NamespaceSettings> {
+    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
   }
 
-  async readRetention(): Promise<Retention> {
-    return { days: 0, through: 0, leasedAtMs: 0 };
-  }
-
-  async setRetention(): Promise<void> {}
+  async changeSettings(): Promise<void> {}
 
   async trimLedger(): Promise<never> {
     throw new Error("a simulated store keeps no ledger");

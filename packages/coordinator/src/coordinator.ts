@@ -34,6 +34,7 @@ import { runStateIn } from "./inspect/verdicts.js";
 import {
   type ExportStep,
   exportedSteps,
+  findLease,
   type LedgerFilter,
   type LedgerQuery,
   ledgerPage,
@@ -243,7 +244,7 @@ export class Coordinator {
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
-    const lease = await this.#store.findLease(namespace, ledgerId);
+    const lease = await findLease(this.#store, namespace, ledgerId);
     if (lease === undefined) throw await withoutLease(this.#store, namespace, ledgerId);
     const { version, run } = runOfLedgerId(ledgerId);
     return { namespace, version, run, ...runStateIn(lease, run), lease };
@@ -284,7 +285,8 @@ export class Coordinator {
   /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_initialised`. */
   async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
     assertNamespace(namespace);
-    await this.#store.describeNamespace(namespace, labels);
+    await this.#store.readNamespace(namespace);
+    await this.#store.changeSettings(namespace, { labels });
     this.#log.info({ namespace, labels }, "labels");
     const described = await this.#describe(namespace);
     if (described === undefined) throw notInitialised(namespace);

@@ -18,9 +18,9 @@ export type {
   Finding,
   LedgerTrim,
   NamespaceRecord,
+  NamespaceSettings,
   Outcome,
   ReportCommand,
-  Retention,
   StepCommand,
   Store,
 } from "./stores/store.js";

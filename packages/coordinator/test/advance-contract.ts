@@ -8,6 +8,7 @@ import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { BURST_RUNS, EPS_MS } from "../src/guard/bounds.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { parseStoreId } from "../src/store-id.js";
 import type { Store } from "../src/stores/store.js";
 import { NAMESPACE, storeIdFrom } from "./commands-for-test.js";
@@ -37,9 +38,9 @@ export function describeAdvance(open: Open): void {
       expect(await read()).toMatchObject({ version: 1, highWaterMark: 0, generation: 1, phase: OPEN });
       const floor = ledgerIdOf(0, RUN_MAX);
       expect(await lease({ floor, held: floor, runCount: 3 })).toMatchObject({ version: 1, firstRun: 1, runCount: 3 });
-      expect(await store.findLease(NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
-      expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
-      expect(await store.findLease(NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();
+      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 3))).toMatchObject({ version: 1, firstRun: 1 });
+      expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ version: 0, firstRun: RUN_MAX - 1 });
+      expect(await findLease(store, NAMESPACE, ledgerIdOf(1, 0))).toBeUndefined();
     });
 
     test("lists the leases of both versions as one ledger that rises", async () => {

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { EventHub } from "../src/events/events.js";
 import { createServer, type Server } from "../src/http/server.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { SILENT_LOG } from "../src/log.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import type { LeaseQuery } from "../src/stores/store.js";
@@ -96,7 +97,7 @@ describe("an export", () => {
     const [headings = [], ...rows] = rowsOf(await answer.text());
     expect(rows).toHaveLength(1);
     const cells = Object.fromEntries(headings.map((heading, index) => [heading, rows[0]?.[index]]));
-    const { leasedAtMs, progress } = (await store.findLease(NAMESPACE, 1)) as LedgerEntry;
+    const { leasedAtMs, progress } = (await findLease(store, NAMESPACE, 1)) as LedgerEntry;
     expect(cells).toEqual({
       version: "0",
       firstRun: "1",

@@ -116,7 +116,7 @@ describe("labels", () => {
       status: 400,
       body: { code: "invalid_request" },
     });
-    expect(await store.readDescription("main")).toEqual({});
+    expect((await store.readSettings("main")).labels).toEqual({});
   });
 
   test("are for namespaces that were made", async () => {

@@ -9,6 +9,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { Coordinator } from "../src/coordinator.js";
 import { CoordinatorError } from "../src/errors.js";
 import { canExist as isPossible } from "../src/inspect/verdicts.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { MemoryStore } from "../src/stores/memory.js";
 import { type Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE } from "./commands-for-test.js";
@@ -200,13 +201,16 @@ describe("whether a number can exist", () => {
 
   test("is told by its lease where the record has forgotten that the version advanced", async () => {
     const { nonce } = await lease(importer, 3);
-    const found = await store.findLease(NAMESPACE, 90);
-    store.findLease = async () => found && { ...found, version: 1, firstRun: 5 };
+    const found = await findLease(store, NAMESPACE, 90);
+    const answersWith = (lease: typeof found) => {
+      store.leases = async () => (lease === undefined ? [] : [lease]);
+    };
+    answersWith(found && { ...found, version: 1, firstRun: 5 });
     expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({
       verdict: "unreported",
       lease: { nonce },
     });
-    store.findLease = async () => undefined;
+    answersWith(undefined);
     expect(await coordinator.inspect(NAMESPACE, number(5, 0, 1))).toMatchObject({ verdict: "other_version" });
     expect(await canExist(number(5, 0, 1))).toBe(false);
   });
@@ -215,7 +219,7 @@ describe("whether a number can exist", () => {
     await lease(importer, 3);
     const before = store.readNamespace.bind(store);
     store.readNamespace = async (namespace) => ({ ...(await before(namespace)), highWaterMark: 90 });
-    store.findLease = async () => undefined;
+    store.leases = async () => [];
     expect(await canExist(number(92, 0))).toBe(true);
     expect(await canExist(number(93, 0))).toBe(false);
   });

@@ -12,28 +12,23 @@ export function describeLabels(opened: Opened, { remembers }: StoreTraits): void
     test("are none before any are given, and afterwards those that were given last", async () => {
       const { store } = await opened();
       await withNamespace(store);
-      expect(await store.readDescription(NAMESPACE)).toEqual({});
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual({});
       const labels = { team: "mail", archive: 'Ä "quoted" {brace} 書, a=b' };
-      await store.describeNamespace(NAMESPACE, labels);
-      expect(await store.readDescription(NAMESPACE)).toEqual(labels);
-      await store.describeNamespace(NAMESPACE, { archive: "lists" });
-      expect(await store.readDescription(NAMESPACE)).toEqual({ archive: "lists" });
-      await store.describeNamespace(NAMESPACE, {});
-      expect(await store.readDescription(NAMESPACE)).toEqual({});
+      await store.changeSettings(NAMESPACE, { labels });
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual(labels);
+      await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
+      await store.changeSettings(NAMESPACE, { labels: {} });
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual({});
     });
 
-    test("belong to one namespace, and only to one that was made", async () => {
+    test("belong to one namespace, and make none", async () => {
       const { store } = await opened();
       await withNamespace(store);
       await withNamespace(store, { namespace: "other", storeId: storeIdFrom(1) });
-      await store.describeNamespace("other", { archive: "lists" });
-      expect(await store.readDescription(NAMESPACE)).toEqual({});
-      for (const ask of [
-        () => store.describeNamespace("unmade", { archive: "lists" }),
-        () => store.readDescription("unmade"),
-      ]) {
-        await expect(ask()).rejects.toMatchObject({ code: "namespace_not_initialised" });
-      }
+      await store.changeSettings("other", { labels: { archive: "lists" } });
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual({});
+      await store.changeSettings("unmade", { labels: { archive: "lists" } });
       expect(await store.listNamespaces()).toEqual([NAMESPACE, "other"]);
     });
 
@@ -42,18 +37,18 @@ export function describeLabels(opened: Opened, { remembers }: StoreTraits): void
       const { lease, read, jump } = await withNamespace(store);
       await lease({ runCount: 3 });
       const before = await read();
-      await store.describeNamespace(NAMESPACE, { archive: "lists" });
+      await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
       expect(await read()).toEqual(before);
       expect((await lease()).firstRun).toBe(4);
       await jump();
-      expect(await store.readDescription(NAMESPACE)).toEqual({ archive: "lists" });
+      expect((await store.readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
     });
 
     test.runIf(remembers)("outlive the process", async () => {
       const { store, reopen } = await opened();
       await withNamespace(store);
-      await store.describeNamespace(NAMESPACE, { archive: "lists" });
-      expect(await (await reopen()).readDescription(NAMESPACE)).toEqual({ archive: "lists" });
+      await store.changeSettings(NAMESPACE, { labels: { archive: "lists" } });
+      expect((await (await reopen()).readSettings(NAMESPACE)).labels).toEqual({ archive: "lists" });
     });
   });
 }

@@ -59,14 +59,11 @@ export function ledgerOf(leases: readonly LedgerEntry[]): CapacityLedger & { rea
   const asked = { count: 0 };
   return {
     asked,
-    async leases(_, { from: newestId = Number.POSITIVE_INFINITY, limit }) {
+    async leases(_, { from: newestId = Number.POSITIVE_INFINITY, sinceMs, limit }) {
       asked.count++;
+      if (sinceMs !== undefined) return leases.filter(({ leasedAtMs }) => leasedAtMs >= sinceMs).slice(0, limit);
       const from = newestFirst.findIndex((lease) => lastLedgerIdOf(lease) <= newestId);
       return from === -1 ? [] : newestFirst.slice(from, from + limit);
-    },
-    async firstLeaseSince(_, timeMs) {
-      asked.count++;
-      return leases.find(({ leasedAtMs }) => leasedAtMs >= timeMs);
     },
   };
 }

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
 import { exportedSteps, type LedgerFilter, ledgerPage } from "../src/ledger/read-ledger.js";
-import { type LeaseQuery, type LedgerReader, type Retention } from "../src/stores/store.js";
+import { type LeaseQuery, type LedgerReader, type NamespaceSettings } from "../src/stores/store.js";
 import { holder, NAMESPACE } from "./commands-for-test.js";
 import { randomLedger } from "./random-ledgers.js";
 
@@ -16,23 +16,16 @@ class ListedLedger implements LedgerReader {
   lookedAtOnce = 0;
   constructor(readonly all: readonly LedgerEntry[]) {}
 
-  async findLease(): Promise<never> {
-    throw new Error("pages and exports look for no single run");
-  }
-
-  async leases(_: string, { from, direction, limit }: LeaseQuery) {
+  async leases(_: string, { from, sinceMs, direction, limit }: LeaseQuery) {
+    if (sinceMs !== undefined) return this.all.filter((lease) => lease.leasedAtMs >= sinceMs).slice(0, limit);
     if (direction === "oldest_first")
       return this.#looked(this.all.filter((lease) => lastLedgerIdOf(lease) >= (from ?? 0)).slice(0, limit));
     const below = this.all.filter((lease) => lastLedgerIdOf(lease) <= (from ?? Number.POSITIVE_INFINITY));
     return this.#looked(below.slice(-limit).reverse());
   }
 
-  async firstLeaseSince(_: string, timeMs: number) {
-    return this.all.find((lease) => lease.leasedAtMs >= timeMs);
-  }
-
-  async readRetention(): Promise<Retention> {
-    return { days: 0, through: 0, leasedAtMs: 0 };
+  async readSettings(): Promise<NamespaceSettings> {
+    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
   }
 
   #looked<T>(found: readonly T[]): readonly T[] {

@@ -9,6 +9,7 @@ import { sized } from "../../../test/size-of-run.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { LEDGER_TRIM_LEASES_MAX, type Store } from "../src/stores/store.js";
@@ -59,34 +60,34 @@ describe.each(STORES)("the %s store", (_, open) => {
 
   test("keeps all leases, unless it is told for how many days", async () => {
     const { store } = await leased(3);
-    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
-    await store.setRetention(NAMESPACE, 90);
-    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
-    await store.setRetention(NAMESPACE, 0);
-    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
-    expect(await store.readRetention("other")).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    await store.changeSettings(NAMESPACE, { retentionDays: 90 });
+    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 0, leasedAtMs: 0 });
+    await store.changeSettings(NAMESPACE, { retentionDays: 0 });
+    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
+    expect((await store.readSettings("other")).retention).toEqual({ days: 0, through: 0, leasedAtMs: 0 });
   });
 
   test("trims the oldest leases, and knows up to where", async () => {
     const { store, leases, isTrimmed } = await leased(8);
-    await store.setRetention(NAMESPACE, 90);
+    await store.changeSettings(NAMESPACE, { retentionDays: 90 });
     await isTrimmed(10);
-    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 10, leasedAtMs: 10 });
+    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 10, leasedAtMs: 10 });
     expect(await ledgerOf(store)).toEqual(leases.slice(5));
-    for (const run of [1, 3, 5, 10]) expect(await store.findLease(NAMESPACE, run)).toBeUndefined();
-    expect(await store.findLease(NAMESPACE, 11)).toEqual(leases[5]);
+    for (const run of [1, 3, 5, 10]) expect(await findLease(store, NAMESPACE, run)).toBeUndefined();
+    expect(await findLease(store, NAMESPACE, 11)).toEqual(leases[5]);
     await isTrimmed(12);
-    expect(await store.readRetention(NAMESPACE)).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
+    expect((await store.readSettings(NAMESPACE)).retention).toEqual({ days: 90, through: 12, leasedAtMs: 12 });
   });
 
   test("trims the reports, too, and keeps those on the leases next to them", async () => {
     const { store, isTrimmed } = await leased(8);
     await store.report(NAMESPACE, 8, reportCommand({ lastSequence: 4 }));
     await isTrimmed(6);
-    expect((await store.findLease(NAMESPACE, 8))?.progress).toMatchObject({ run: 8, lastSequence: 4 });
+    expect((await findLease(store, NAMESPACE, 8))?.progress).toMatchObject({ run: 8, lastSequence: 4 });
     await expect(store.report(NAMESPACE, 6, reportCommand())).rejects.toMatchObject({ code: "run_not_leased" });
     await store.report(NAMESPACE, 8, reportCommand({ lastSequence: 9 }));
-    expect((await store.findLease(NAMESPACE, 8))?.progress).toMatchObject({ lastSequence: 9 });
+    expect((await findLease(store, NAMESPACE, 8))?.progress).toMatchObject({ lastSequence: 9 });
   });
 
   test("trims nothing when a lease was reported on meanwhile", async () => {
@@ -107,7 +108,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     const before = await ledgerOf(store);
     for (const known of [0, 5]) expect(await trim(known, 6)).toBe(false);
     expect(await ledgerOf(store)).toEqual(before);
-    expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 4 });
+    expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 4 });
   });
 
   test.each([[[2, 6]], [[4, 6]], [[2, 4]], [[]], [[2, 3, 6]]])(
@@ -116,7 +117,7 @@ describe.each(STORES)("the %s store", (_, open) => {
       const { store, leases, trim } = await leased(8);
       expect(await trim(0, 6, ids)).toBe(false);
       expect(await ledgerOf(store)).toEqual(leases);
-      expect(await store.readRetention(NAMESPACE)).toMatchObject({ through: 0 });
+      expect((await store.readSettings(NAMESPACE)).retention).toMatchObject({ through: 0 });
     },
   );
 
@@ -144,7 +145,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     const { store, storeId } = await leased(4);
     const asked = { storeId, trimmedThrough: 5, through: 6, leasedAtMs: 0, leases: [] };
     expect(await store.trimLedger("other", asked)).toBe(false);
-    expect(await store.readRetention("other")).toMatchObject({ through: 0 });
+    expect((await store.readSettings("other")).retention).toMatchObject({ through: 0 });
   });
 
   test("trims nothing of another store, and nothing that is sealed", async () => {
@@ -173,14 +174,14 @@ describe.each(STORES)("the %s store", (_, open) => {
     const trim = { storeId: storeIdFrom(1), trimmedThrough: 0, through: 6, leasedAtMs: 7, leases: [] };
     for (const name of [NAMESPACE, "empty"]) {
       if (name === NAMESPACE) await store.importLeases(name, leases.slice(3));
-      await store.setRetention(name, 90);
+      await store.changeSettings(name, { retentionDays: 90 });
       expect(await store.trimLedger(name, trim)).toBe(true);
-      expect(await store.readRetention(name)).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+      expect((await store.readSettings(name)).retention).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
     }
     expect(await ledgerOf(store)).toEqual(leases.slice(3));
     expect(await store.listNamespaces()).toEqual([]);
     await store.step("empty", commandsFor(storeIdFrom(1)).init());
-    expect(await store.readRetention("empty")).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
+    expect((await store.readSettings("empty")).retention).toEqual({ days: 90, through: 6, leasedAtMs: 7 });
   });
 
   test("finds the first lease of a time or later among those that are left", async () => {
@@ -190,7 +191,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     expect(left.map(lastLedgerIdOf)).toEqual([14, 16]);
     for (const { leasedAtMs } of leases) {
       const expected = left.find((lease) => lease.leasedAtMs >= leasedAtMs);
-      expect(await store.firstLeaseSince(NAMESPACE, leasedAtMs)).toEqual(expected);
+      expect(await firstLeaseSince(store, NAMESPACE, leasedAtMs)).toEqual(expected);
     }
   });
 
@@ -283,7 +284,7 @@ function named(leases: readonly LedgerEntry[], ids: readonly number[]) {
 }
 
 async function trimAllButNewest(store: Store, name: string, storeId: string): Promise<void> {
-  const { through: trimmedThrough } = await store.readRetention(name);
+  const { through: trimmedThrough } = (await store.readSettings(name)).retention;
   const allButNewest = (await store.leases(name, { direction: "oldest_first", limit: 500, withoutRecord: true })).slice(
     0,
     -1,

@@ -112,16 +112,16 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     const { to, source, target } = await pair(makeSource, makeTarget);
     const directory = await folderForTest();
     const whole = await ledgerOf(source);
-    await source.setRetention(NAMESPACE, RETENTION_DAYS);
+    await source.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
     await trimmed(source, directory);
-    const retention = await source.readRetention(NAMESPACE);
+    const retention = (await source.readSettings(NAMESPACE)).retention;
     expect(retention).toEqual({
       days: RETENTION_DAYS,
       through: lastLedgerIdOf(whole.at(-2) as LedgerEntry),
       leasedAtMs: whole.at(-2)?.leasedAtMs,
     });
     await moveNamespace(moving(source, to, target));
-    expect(await target.readRetention(NAMESPACE)).toEqual(retention);
+    expect((await target.readSettings(NAMESPACE)).retention).toEqual(retention);
     expect(await ledgerOf(target)).toEqual(whole.slice(-1));
     const current = coordinatorOf(target);
     await expect(current.run(NAMESPACE, 1)).rejects.toMatchObject({ code: "lease_trimmed" });

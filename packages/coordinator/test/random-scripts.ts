@@ -7,6 +7,7 @@ import type { CoordinatorError } from "../src/errors.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { type LeaseQuery, type StepCommand, type Store } from "../src/stores/store.js";
 import { type Commands, commandsFor, reportCommand, storeIdFrom } from "./commands-for-test.js";
 
@@ -117,7 +118,7 @@ const play = {
     name: `report ${name} ${ledgerId} by ${who}: ${lastSequence} ${state}`,
     on: (store) => store.report(name, ledgerId, reportCommand({ nonce: nonceOf(who), lastSequence, state })),
   }),
-  find: (name: Name, id: number): Play => ({ name: `find ${name} ${id}`, on: (store) => store.findLease(name, id) }),
+  find: (name: Name, id: number): Play => ({ name: `find ${name} ${id}`, on: (store) => findLease(store, name, id) }),
   list: (name: Name, from: number, limit: number, direction: LeaseQuery["direction"]): Play => ({
     name: `list ${name} ${from} ${limit} ${direction}`,
     on: (store) => store.leases(name, { from, direction, limit }),
@@ -127,7 +128,7 @@ const play = {
     name: `trim ${JSON.stringify(asked)}`,
     async on(store, ids) {
       const { name, isForeign, leaseCount, missing, isReportMissed, stale } = asked;
-      const { through } = await store.readRetention(name);
+      const { through } = (await store.readSettings(name)).retention;
       const oldest = await store.leases(name, { direction: "oldest_first", limit: leaseCount, withoutRecord: true });
       const last = oldest.at(-1);
       const leases = oldest.map((lease) => ({
@@ -146,9 +147,9 @@ const play = {
   }),
   keep: (name: Name, days: number): Play => ({
     name: `keep ${name} for ${days} days`,
-    on: (store) => store.setRetention(name, days),
+    on: (store) => store.changeSettings(name, { retentionDays: days }),
   }),
-  retention: (name: Name): Play => ({ name: `retention of ${name}`, on: (store) => store.readRetention(name) }),
+  retention: (name: Name): Play => ({ name: `retention of ${name}`, on: (store) => store.readSettings(name) }),
   read: (name: Name): Play => ({ name: `read ${name}`, on: (store) => store.readNamespace(name) }),
 };
 

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { asOperator } from "../../../test/redis/shipped-users.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { checksumOf } from "../src/guard/record.js";
+import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import type { StepCommand, Store } from "../src/stores/store.js";
 import { NAMESPACE, reportCommand, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, newStoreAt, storeAt } from "./redis-for-test.js";
@@ -92,9 +93,9 @@ describe("keys that another hand has touched", () => {
       const refusal = await codeOf(store.readNamespace(NAMESPACE));
       const expected = /^the (?:ledger|holders) /.test(what) ? "store_corrupt" : refusal;
       const reads = [
-        store.findLease(NAMESPACE, 1),
+        findLease(store, NAMESPACE, 1),
         store.leases(NAMESPACE, { from: 9, direction: "newest_first", limit: 1 }),
-        store.firstLeaseSince(NAMESPACE, 0),
+        firstLeaseSince(store, NAMESPACE, 0),
       ];
       expect(await Promise.all(reads.map(codeOf))).toEqual([expected, expected, expected]);
     },
@@ -151,20 +152,20 @@ describe("keys that another hand has touched", () => {
     await redis.lpush(key("reports"), "x");
     const corrupt = { code: "store_corrupt" };
     await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
-    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(corrupt);
+    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(corrupt);
     await redis.del(key("reports"));
     await redis.hset(key("reports"), "0", "cut");
     await expect(store.report(NAMESPACE, 1, reportCommand())).rejects.toMatchObject(corrupt);
-    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(corrupt);
+    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(corrupt);
   });
 
   test("an entry of the ledger that lacks a field, or its holder, is refused", async () => {
     const corrupt = { code: "store_corrupt" };
     await redis.xadd(key("ledger"), "6-0", "n", "1", "t", "1", "h", "1");
-    await expect(store.findLease(NAMESPACE, 6)).rejects.toMatchObject(corrupt);
+    await expect(findLease(store, NAMESPACE, 6)).rejects.toMatchObject(corrupt);
     await redis.xadd(key("ledger"), "7-0", "n", "1", "t", "1", "h", "9", "x", "nonce");
-    await expect(store.findLease(NAMESPACE, 7)).rejects.toMatchObject(corrupt);
-    expect(await store.findLease(NAMESPACE, 5)).toMatchObject({ firstRun: 1, runCount: 5 });
+    await expect(findLease(store, NAMESPACE, 7)).rejects.toMatchObject(corrupt);
+    expect(await findLease(store, NAMESPACE, 5)).toMatchObject({ firstRun: 1, runCount: 5 });
   });
 
   // Misuse is a bug of ours: it must be loud, and change nothing. What is no number at all: redis-scripts.test.ts.
@@ -202,7 +203,7 @@ describe("keys that another hand has touched", () => {
     for (let count = 0; count < 10; count++) await inHand.lease();
     await inHand.lease({ holder: { name: "other", host: "h", pid: 1, labels: {} } });
     expect(await redis.hlen(key("holders"))).toBe(4);
-    expect((await store.findLease(NAMESPACE, 16))?.holder.name).toBe("other");
+    expect((await findLease(store, NAMESPACE, 16))?.holder.name).toBe("other");
   });
 
   async function codeOf(work: Promise<unknown>): Promise<string | undefined> {

@@ -3,6 +3,7 @@
  * Guarantees: G1, G4 (docs/guarantees.md).
  */
 import { describe, expect, test } from "vitest";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer, untilDone } from "./redis-for-test.js";
 import { leaseFrom } from "./store-in-hand.js";
@@ -52,7 +53,7 @@ describe("leases of the same moment", () => {
     const outcomes = await Promise.allSettled([lease(), lease(), lease({ runCount: 3 })]);
     for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "store_unavailable" } });
     expect((await read()).highWaterMark).toBe(7);
-    expect(await store.findLease(NAMESPACE, 3)).toBeUndefined();
+    expect(await findLease(store, NAMESPACE, 3)).toBeUndefined();
     expect((await untilDone(lease)).firstRun).toBe(8);
   });
 

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type FaultyProxy, startFaultyProxy } from "../../../test/redis/faulty-proxy.js";
 import { storeUrlAt } from "../../../test/redis/shipped-users.js";
 import { Coordinator } from "../src/coordinator.js";
+import { firstLeaseSince } from "../src/ledger/read-ledger.js";
 import type { Store } from "../src/stores/store.js";
 import { LEASE_NONCE, NAMESPACE, reportCommand } from "./commands-for-test.js";
 import { clientAt, newStoreAt, ownServer, storeAt, until } from "./redis-for-test.js";
@@ -33,7 +34,7 @@ describe("before the first answer all is asked that is asked at all", () => {
   const reads: [string, number, () => Promise<unknown>, unknown][] = [
     ["one run", 1, () => coordinator.run(NAMESPACE, 3), { run: 3, lease: { firstRun: 2, runCount: 3 } }],
     ["a page", 1, () => coordinator.runs(NAMESPACE, { limit: 2 }), { leases: [{ firstRun: 2 }, { firstRun: 1 }] }],
-    ["a lease by time", 1, () => store.firstLeaseSince(NAMESPACE, 0), { firstRun: 1 }],
+    ["a lease by time", 1, () => firstLeaseSince(store, NAMESPACE, 0), { firstRun: 1 }],
     ["a call number", 2, () => coordinator.inspect(NAMESPACE, callNumber), { verdict: "unreported", run: 3 }],
     [
       "a call number of the future",

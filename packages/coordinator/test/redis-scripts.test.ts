@@ -31,8 +31,7 @@ const STEPS: Partial<Record<ScriptName, readonly Parameter[]>> = {
   lease: [free("nonce-1 0 0 1 0 nonce-0123456789 {}")],
 };
 const READING: Partial<Record<ScriptName, readonly Parameter[]>> = {
-  "lease-since": [namespace, 1],
-  "leases-from": [namespace, 10, 1, { text: "newest_first", wrong: "newest" }],
+  leases: [namespace, 1, { text: "newest_first", wrong: "newest" }, 10],
 };
 const WRITING: Partial<Record<ScriptName, readonly Parameter[]>> = {
   report: [namespace, 1, free("nonce"), 1, 0],
@@ -152,7 +151,7 @@ async function putText(key: string): Promise<void> {
 }
 
 const NAMES_OF_STEPS = ["lease", "touch", "claim", "confirm", "seal", "advance"] as const;
-const NAMES_OF_READING = ["lease-since", "leases-from"] as const;
+const NAMES_OF_READING = ["leases"] as const;
 const OF_A_NAMESPACE = [...NAMES_OF_STEPS, "read", "report", ...NAMES_OF_READING] as const;
 const OF_A_RECORD = [...OF_A_NAMESPACE, "trim"] as const;
 
@@ -195,7 +194,7 @@ const HANDS: readonly Hand[] = [
   [
     "an entry of the ledger is none of ours",
     /^CORRUPT \S+ entry/,
-    ["leases-from", "report"],
+    ["leases", "report"],
     async () => {
       await redis.del(keys.ledger);
       await redis.xadd(keys.ledger, "5-0", "a", "1", "t", String(Date.now()), "h", "1", "x", "nonce");

@@ -10,6 +10,7 @@ import { type ClusterRedis, startClusterRedis } from "../../../test/redis/cluste
 import { command, info, until } from "../../../test/redis/redis-command.js";
 import { clusterStoreUrlAt, TESTER_LOGIN } from "../../../test/redis/shipped-users.js";
 import { ownServerUnavailable, type RedisServer, startRedisServer } from "../../../test/redis/test-redis.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { slotOf } from "../src/stores/redis/discovery.js";
 import { expectNoRunTwice, RATE, startCrowd } from "./leasing-crowd.js";
 import { redisCoordinatorAt, redisStoreAt } from "./redis-coordinator.js";
@@ -69,7 +70,7 @@ test("keeps the namespaces of one store on all masters, and lists them all", asy
   expect(owners.size).toBe(3);
   expect(await store.listNamespaces()).toEqual([...NAMES].sort());
   const lease = crowd.leases[0];
-  expect(await store.findLease(lease?.namespace ?? "", lease?.firstRun ?? 0)).toMatchObject({
+  expect(await findLease(store, lease?.namespace ?? "", lease?.firstRun ?? 0)).toMatchObject({
     runCount: lease?.runCount,
   });
 });

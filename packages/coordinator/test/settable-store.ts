@@ -9,8 +9,8 @@ import { isRefusal, notInitialised, refused } from "../src/guard/refusals.js";
 import {
   type Finding,
   type NamespaceRecord,
+  type NamespaceSettings,
   type Outcome,
-  type Retention,
   type StepCommand,
   type Store,
 } from "../src/stores/store.js";
@@ -96,16 +96,12 @@ export class SettableStore implements Store {
   }
 
   report = keepsNoLedger;
-  findLease = keepsNoLedger;
   leases = keepsNoLedger;
-  firstLeaseSince = keepsNoLedger;
   importLeases = keepsNoLedger;
-  describeNamespace = keepsNoLedger;
-  readDescription = keepsNoLedger;
-  async readRetention(): Promise<Retention> {
-    return { days: 0, through: 0, leasedAtMs: 0 };
+  async readSettings(): Promise<NamespaceSettings> {
+    return { labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
   }
-  setRetention = keepsNoLedger;
+  changeSettings = keepsNoLedger;
   trimLedger = keepsNoLedger;
   async preflight(): Promise<readonly Finding[]> {
     return [];

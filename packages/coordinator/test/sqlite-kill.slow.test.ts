@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, test } from "vitest";
 import { ceilingAt } from "../src/guard/ceiling.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { copyFiles, type Life, live, type MadeStore, markerOf, markOnDisk, newStore } from "./embedded-place.js";
@@ -105,9 +106,9 @@ describe("a marker that can't be written", () => {
 async function expectLedgerOf({ path, open }: MadeStore, answered: ReadonlySet<number>): Promise<void> {
   const store = open();
   const mark = await markOnDisk(path);
-  for (const run of answered) expect(await store.findLease(NAMESPACE, run)).toMatchObject({ firstRun: run });
+  for (const run of answered) expect(await findLease(store, NAMESPACE, run)).toMatchObject({ firstRun: run });
   expect(Math.max(...answered, 0)).toBeLessThanOrEqual(mark);
-  expect(await store.findLease(NAMESPACE, mark + 1)).toBeUndefined();
+  expect(await findLease(store, NAMESPACE, mark + 1)).toBeUndefined();
   await store.close();
 }
 

@@ -270,8 +270,8 @@ describe("a copy that an operator accepts", () => {
       () => store.step(NAMESPACE, commands.touch()),
       () => store.report(NAMESPACE, 5, reportCommand()),
       () => store.importLeases(NAMESPACE, []),
-      () => store.describeNamespace(NAMESPACE, {}),
-      () => store.setRetention(NAMESPACE, 90),
+      () => store.changeSettings(NAMESPACE, { labels: {} }),
+      () => store.changeSettings(NAMESPACE, { retentionDays: 90 }),
       () => store.trimLedger(NAMESPACE, trim),
     ]) {
       await expect(change()).rejects.toMatchObject(isCopied);
@@ -279,12 +279,12 @@ describe("a copy that an operator accepts", () => {
     const [finding] = await store.preflight();
     expect(finding).toMatchObject({ ...isCopied, remedy: expect.stringContaining("`callnumber recover ") });
     const outcomes = await Promise.allSettled([
-      store.describeNamespace(NAMESPACE, {}),
+      store.changeSettings(NAMESPACE, { labels: {} }),
       store.step(NAMESPACE, commands.recover()),
-      store.describeNamespace(NAMESPACE, {}),
+      store.changeSettings(NAMESPACE, { labels: {} }),
     ]);
     expect(outcomes).toMatchObject([{ reason: isCopied }, { status: "fulfilled" }, { status: "fulfilled" }]);
-    await store.describeNamespace(NAMESPACE, { step: "1" });
+    await store.changeSettings(NAMESPACE, { labels: { step: "1" } });
     expect(codesOf(await store.preflight())).not.toContain("store_copied");
     await store.close();
     expect(opened(false).restarts.get(NAMESPACE)).not.toBe("no_mark");
@@ -297,9 +297,9 @@ describe("a copy that an operator accepts", () => {
     });
     await Promise.allSettled([
       store.step(NAMESPACE, commands.recover()),
-      store.describeNamespace(NAMESPACE, { step: 1n as never }),
+      store.changeSettings(NAMESPACE, { labels: { step: 1n as never } }),
     ]);
-    await expect(store.describeNamespace(NAMESPACE, {})).rejects.toMatchObject(isCopied);
+    await expect(store.changeSettings(NAMESPACE, { labels: {} })).rejects.toMatchObject(isCopied);
     await store.close();
     expect(() => opened(false)).toThrow(refusal("store_copied", path));
   });

@@ -11,6 +11,7 @@ import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS 
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
+import { findLease } from "../src/ledger/read-ledger.js";
 import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import type { StepCommand, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
@@ -168,7 +169,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(mark).toBeGreaterThanOrEqual(line(beforeMs + 2 * EPS_MS));
       expect(mark).toBeLessThanOrEqual(line(Date.now() + 2 * EPS_MS));
       expect(await read()).toMatchObject({ highWaterMark: mark, phase: PHASE.open, generation: 1 });
-      for (const skipped of [65, mark]) expect(await store.findLease(NAMESPACE, skipped)).toBeUndefined();
+      for (const skipped of [65, mark]) expect(await findLease(store, NAMESPACE, skipped)).toBeUndefined();
     });
 
     test("after a jump the next run is refused with the time to wait, and then leased, right above the mark", async () => {
@@ -255,7 +256,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       expect(await read()).toMatchObject({ phase: PHASE.claimed, receiptKey: before.receiptKey, nodeCount: 1 });
       await refusesAndKeeps(store, commands.lease(), { code: "store_claimed", generation: after.generation });
       expect(await jump()).toBeGreaterThanOrEqual(after.highWaterMark);
-      expect(await store.findLease(NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
+      expect(await findLease(store, NAMESPACE, 3)).toMatchObject({ firstRun: 1, runCount: 3 });
     });
 
     test("makes a record anew that is gone, from the id and the floor that somebody kept", async () => {

@@ -7,6 +7,7 @@ import { ledgerEntrySchema } from "@callnumber/protocol/schemas";
 import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Bounds, EPS_MS } from "../src/guard/bounds.js";
+import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import type { LeaseQuery, Store } from "../src/stores/store.js";
 import { describeAdvance } from "./advance-contract.js";
 import {
@@ -113,9 +114,9 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           () => store.step("other", commands.seal("moved")),
           () => store.step("other", commands.advance(0)),
           () => store.report("other", 1, reportCommand()),
-          () => store.findLease("other", 1),
+          () => findLease(store, "other", 1),
           () => store.leases("other", { direction: "newest_first", limit: 10 }),
-          () => store.firstLeaseSince("other", 0),
+          () => firstLeaseSince(store, "other", 0),
         ];
         for (const operation of operations) {
           await expect(operation()).rejects.toMatchObject({
@@ -131,7 +132,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await lease({ runCount: 3 });
         expect((await other.lease()).firstRun).toBe(7);
         expect((await lease()).firstRun).toBe(4);
-        expect(await store.findLease("a", 3)).toBeUndefined();
+        expect(await findLease(store, "a", 3)).toBeUndefined();
         expect(await store.listNamespaces()).toEqual(["a", "main"]);
       });
 
@@ -248,7 +249,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           { reason: { code: "run_space_exhausted" } },
         ]);
         expect((await read()).highWaterMark).toBe(RUN_MAX);
-        expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 2, runCount: 3 });
+        expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 2, runCount: 3 });
       });
 
       test("asked for at the same moment stop at the clock line, whoever comes after the last run below it", async () => {
@@ -277,7 +278,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           await expect(lease({ runCount })).rejects.toMatchObject({ code: "run_space_exhausted" });
         }
         expect((await read()).highWaterMark).toBe(RUN_MAX);
-        expect(await store.findLease(NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
+        expect(await findLease(store, NAMESPACE, RUN_MAX)).toMatchObject({ firstRun: RUN_MAX - 1, runCount: 2 });
       });
 
       test("that fit the run space to the last run are not cut", async () => {
@@ -333,9 +334,9 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
           nonce: LEASE_NONCE,
           progress: null,
         };
-        for (const run of [10, 11, 12]) expect(await store.findLease(NAMESPACE, run)).toEqual(expected);
-        expect(await store.findLease(NAMESPACE, 13)).toMatchObject({ firstRun: 13, holder });
-        for (const run of [0, 9, 14, RUN_MAX]) expect(await store.findLease(NAMESPACE, run)).toBeUndefined();
+        for (const run of [10, 11, 12]) expect(await findLease(store, NAMESPACE, run)).toEqual(expected);
+        expect(await findLease(store, NAMESPACE, 13)).toMatchObject({ firstRun: 13, holder });
+        for (const run of [0, 9, 14, RUN_MAX]) expect(await findLease(store, NAMESPACE, run)).toBeUndefined();
       });
 
       test("is listed from a ledger id on, in either direction, up to a limit", async () => {
@@ -368,7 +369,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
 
       test("finds the first lease of a time or later", async () => {
         const { store, lease } = await storeFrom();
-        expect(await store.firstLeaseSince(NAMESPACE, 0)).toBeUndefined();
+        expect(await firstLeaseSince(store, NAMESPACE, 0)).toBeUndefined();
         const times: number[] = [];
         for (let count = 0; count < 40; count++) {
           times.push((await lease({ runCount: (count % 3) + 1 })).leasedAtMs);
@@ -377,7 +378,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const newestFirst = await store.leases(NAMESPACE, { direction: "newest_first", limit: 100 });
         for (const timeMs of [0, ...times, ...times.map((time) => time + 1), times.at(-1)! + 60_000]) {
           const expected = newestFirst.findLast(({ leasedAtMs }) => leasedAtMs >= timeMs);
-          expect(await store.firstLeaseSince(NAMESPACE, timeMs)).toEqual(expected);
+          expect(await firstLeaseSince(store, NAMESPACE, timeMs)).toEqual(expected);
         }
       });
     });
@@ -388,7 +389,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await inHand.lease({ runCount: 4 });
         return inHand;
       }
-      const progressOf = async (store: Store) => (await store.findLease(NAMESPACE, 1))?.progress;
+      const progressOf = async (store: Store) => (await findLease(store, NAMESPACE, 1))?.progress;
 
       test("tell how far a lease got", async () => {
         const { store } = await withLease();
@@ -445,7 +446,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await lease({ runCount: 4 });
         await store.report(NAMESPACE, 8, burnt);
         await store.report(NAMESPACE, 6, reportCommand({ lastSequence: 3 }));
-        expect((await store.findLease(NAMESPACE, 6))?.progress).toMatchObject({
+        expect((await findLease(store, NAMESPACE, 6))?.progress).toMatchObject({
           run: 6,
           lastSequence: 3,
           state: "open",
@@ -494,10 +495,10 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await lease({ runCount: 3 });
         await store.report(NAMESPACE, 6, reportCommand({ state: "closed" }));
         const record = await store.readNamespace(NAMESPACE);
-        const entry = await store.findLease(NAMESPACE, 6);
+        const entry = await findLease(store, NAMESPACE, 6);
         const again = await reopen();
         expect(await again.readNamespace(NAMESPACE)).toEqual(record);
-        expect(await again.findLease(NAMESPACE, 6)).toEqual(entry);
+        expect(await findLease(again, NAMESPACE, 6)).toEqual(entry);
         expect(await leasedAbove(inHand(again, { storeId }), 7)).toBe(true);
       });
     }

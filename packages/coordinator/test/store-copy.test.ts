@@ -6,6 +6,7 @@ import { afterEach, describe, expect, inject, test } from "vitest";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { sized } from "../../../test/size-of-run.js";
 import { lastLedgerIdOf } from "../src/ledger/lease-identity.js";
+import { findLease, firstLeaseSince } from "../src/ledger/read-ledger.js";
 import { keysOf } from "../src/stores/redis/scripts.js";
 import { RedisStore } from "../src/stores/redis/store.js";
 import { type Store } from "../src/stores/store.js";
@@ -93,7 +94,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     const refused = { code: "namespace_not_initialised" };
     await expect(lease(store, storeId)).rejects.toMatchObject(refused);
     await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject(refused);
-    await expect(store.findLease(NAMESPACE, 1)).rejects.toMatchObject(refused);
+    await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(refused);
     expect(await store.listNamespaces()).toEqual([]);
     await expect(init(store, storeId)).rejects.toMatchObject({ code: "store_corrupt" });
     expect(await wholeLedger(store)).toEqual(leases);
@@ -104,15 +105,15 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     await store.importLeases(NAMESPACE, leases);
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     expect(await store.listNamespaces()).toEqual([NAMESPACE]);
-    expect(await store.findLease(NAMESPACE, 71)).toEqual(third);
-    expect(await store.findLease(NAMESPACE, 5)).toBeUndefined();
-    expect(await store.firstLeaseSince(NAMESPACE, second.leasedAtMs)).toEqual(second);
+    expect(await findLease(store, NAMESPACE, 71)).toEqual(third);
+    expect(await findLease(store, NAMESPACE, 5)).toBeUndefined();
+    expect(await firstLeaseSince(store, NAMESPACE, second.leasedAtMs)).toEqual(second);
     const report = { lastSequence: 20, state: "closed" } as const;
     await expect(store.report(NAMESPACE, 4, { ...report, nonce: first.nonce })).rejects.toMatchObject({
       code: "not_the_holder",
     });
     await store.report(NAMESPACE, 4, { ...report, nonce: second.nonce });
-    expect((await store.findLease(NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
+    expect((await findLease(store, NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
   });
 
   test("goes on where it was cut short, however often and from wherever it is begun again", async () => {
@@ -131,7 +132,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     await recover(store, recentStoreId(), { floor: lastLedgerIdOf(third) });
     await store.report(NAMESPACE, 1, { nonce: first.nonce, lastSequence: 5, state: "open" });
     await store.importLeases(NAMESPACE, leases);
-    expect((await store.findLease(NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 5 });
+    expect((await findLease(store, NAMESPACE, 1))?.progress).toMatchObject({ lastSequence: 5 });
   });
 
   const others: readonly [what: string, lease: LedgerEntry][] = [

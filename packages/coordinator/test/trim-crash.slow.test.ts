@@ -86,7 +86,7 @@ async function begun(makePlace: MakePlace): Promise<Trimming> {
     await lease();
     if (count % 3 === 0) await store.report(NAMESPACE, count, reportCommand({ lastSequence: count }));
   }
-  await store.setRetention(NAMESPACE, RETENTION_DAYS);
+  await store.changeSettings(NAMESPACE, { retentionDays: RETENTION_DAYS });
   const whole = await ledgerOf(store);
   await store.close();
   return { place, directory, whole };

@@ -89,7 +89,7 @@ async function init(options: Options, command: Command): Promise<void> {
       checkpointFileOf: checkpoints.checkpointFileOf,
     });
     const record = await coordinator.initNamespace(namespace, { firstRun, rate, nodeCount: nodes });
-    if (Object.keys(labels).length > 0) await store.describeNamespace(namespace, labels);
+    if (Object.keys(labels).length > 0) await store.changeSettings(namespace, { labels });
     // The key of the lease proofs is secret.
     const { receiptKey: _, ...rest } = record;
     if (options.json) printJson({ store: describeStore(address), ...rest, labels });

@@ -5,6 +5,7 @@
 import { CallNumberError } from "@callnumber/protocol/codec";
 import { type CallNumberHint, type InspectAnswer, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
+import { findLease } from "../ledger/read-ledger.js";
 import { isTrimmed } from "../retention/trimmed-leases.js";
 import type { NamespaceRecord, RecordedLedger } from "../stores/store.js";
 import { type Correction, correctionsOf } from "./corrections.js";
@@ -44,7 +45,7 @@ export async function inspectCallNumber(
   }
   const numbered = { ...subject, ...fields };
   const ledgerId = ledgerIdOf(fields.version, fields.run);
-  const find = () => ledger.findLease(namespace, ledgerId);
+  const find = () => findLease(ledger, namespace, ledgerId);
   // Sent together: one round trip to a remote store.
   const [record, found] = await Promise.all([ledger.readNamespace(namespace), find()]);
   if (found === undefined && fields.version > record.version) {
@@ -57,7 +58,7 @@ export async function inspectCallNumber(
     return inspectLeased(numbered, lease, withNeighbours ? await neighboursOf(ledger, namespace, lease) : null);
   }
   // Read only now: a lease that was trimmed while it was looked for is known to be by then.
-  const retention = isAboveMark ? undefined : await ledger.readRetention(namespace);
+  const retention = isAboveMark ? undefined : (await ledger.readSettings(namespace)).retention;
   if (retention !== undefined && isTrimmed(retention, record, ledgerId)) return inspectTrimmed(numbered, retention);
   return inspectNeverLeased(numbered, record, await hintsFor(record));
 }
@@ -87,7 +88,7 @@ async function hintsOf(
 ): Promise<readonly CallNumberHint[]> {
   const range = { firstLedgerId: record.firstRun, lastLedgerId: markOf(record) };
   const corrections = correctionsOf(text, range, HINT_COUNT_MAX);
-  const leases = await Promise.all(corrections.map(({ ledgerId }) => ledger.findLease(record.namespace, ledgerId)));
+  const leases = await Promise.all(corrections.map(({ ledgerId }) => findLease(ledger, record.namespace, ledgerId)));
   const hints = corrections.flatMap((correction, index) => {
     const lease = leases[index];
     return lease === undefined ? [] : [hintOf(correction, lease, record.namespace)];

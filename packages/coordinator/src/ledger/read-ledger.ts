@@ -14,13 +14,35 @@ import {
 } from "@callnumber/protocol/wire";
 import { trimmedIn } from "../retention/trimmed-leases.js";
 import type { LedgerReader, Retention } from "../stores/store.js";
-import { lastLedgerIdOf } from "./lease-identity.js";
+import { lastLedgerIdOf, leaseHoldsRun } from "./lease-identity.js";
 
 /** The most entries that are read for one page. */
 const SCAN_MAX = 10_000;
 /** Entries in one read: lease requests wait meanwhile. */
 const SCAN_STEP = 100;
 const ABOVE_ALL_LEDGER_IDS = 2 ** (CALL_NUMBER_BITS - SEQUENCE_BITS);
+
+type LeaseReader = Pick<LedgerReader, "leases">;
+
+/** Returns the lease that holds a run; undefined when none in the store does. */
+export async function findLease(
+  ledger: LeaseReader,
+  namespace: string,
+  ledgerId: number,
+): Promise<LedgerEntry | undefined> {
+  const [lease] = await ledger.leases(namespace, { from: ledgerId, direction: "oldest_first", limit: 1 });
+  return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
+}
+
+/** Returns the oldest lease granted at a time or later; undefined when there is none. */
+export async function firstLeaseSince(
+  ledger: LeaseReader,
+  namespace: string,
+  sinceMs: number,
+): Promise<LedgerEntry | undefined> {
+  const [lease] = await ledger.leases(namespace, { sinceMs, direction: "oldest_first", limit: 1 });
+  return lease;
+}
 
 export interface LedgerQuery extends LedgerFilter {
   /** 1 to 500. */
@@ -50,7 +72,7 @@ export async function ledgerPage(ledger: LedgerReader, namespace: string, query:
       if (leases.length === query.limit) return { leases, nextCursor: String(below), trimmed: null };
     }
     if (found.length < limit) {
-      const trimmed = trimmedWithin(query, await ledger.readRetention(namespace));
+      const trimmed = trimmedWithin(query, (await ledger.readSettings(namespace)).retention);
       return { leases, nextCursor: null, trimmed };
     }
     looked += found.length;
@@ -125,7 +147,7 @@ function isBeyond({ leasedToMs, toRun }: LedgerFilter, entry: LedgerEntry): bool
 
 /** Returns the ledger id of the first lease at a time or later; undefined when there is none. */
 async function ledgerIdSince(ledger: LedgerReader, namespace: string, timeMs: number): Promise<number | undefined> {
-  const first = await ledger.firstLeaseSince(namespace, timeMs);
+  const first = await firstLeaseSince(ledger, namespace, timeMs);
   return first && lastLedgerIdOf(first);
 }
 

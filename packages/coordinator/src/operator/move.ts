@@ -25,7 +25,7 @@ import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../
 import { doStep } from "../guard/verify-outcome.js";
 import { nextStoreId, parseStoreId } from "../store-id.js";
 import type { NamespaceRecord, RecoverStep, Store } from "../stores/store.js";
-import { compareLedgers, copyLedger, copyRetention, type LedgerComparison } from "./ledger-copy.js";
+import { compareLedgers, copyLedger, copySettings, type LedgerComparison } from "./ledger-copy.js";
 
 /** The store that the namespace moves to. */
 interface MoveTarget {
@@ -187,11 +187,10 @@ export async function moveNamespace(options: MoveOptions): Promise<Moved> {
     await assertTargetIsFit(options, storeId);
     await sealSource(options, storeId);
     await copyLedger(ledgersOf(options), ledger.copiedUpTo);
-    await copyRetention(ledgersOf(options), storeId);
+    await copySettings(ledgersOf(options), storeId);
     leaseCount = await verifyCopy(options);
     await makeRecord(options, storeId);
   }
-  await copyLabels(options);
   return { namespace, storeId, leaseCount, record: await target.store.readNamespace(namespace) };
 }
 
@@ -246,17 +245,4 @@ function recovery({ nodeCount }: MoveOptions, storeId: string, floor: number): O
     nodeCount,
     receiptKey: randomBytes(32).toString("hex"),
   };
-}
-
-/** Last, as labels need a record; labels that the new store was given since stay. */
-async function copyLabels({ store, target, namespace }: MoveOptions): Promise<void> {
-  if (Object.keys(await target.store.readDescription(namespace)).length > 0) return;
-  const labels = await store.readDescription(namespace).catch(withoutLabels);
-  if (Object.keys(labels).length > 0) await target.store.describeNamespace(namespace, labels);
-}
-
-/** Edited labels that can't be read do not stop a move. */
-function withoutLabels(error: unknown): Readonly<Record<string, string>> {
-  if (error instanceof CoordinatorError && error.code === "store_corrupt") return {};
-  throw error;
 }

@@ -97,7 +97,7 @@ export class LedgerTrimmer {
     const nowMs = now();
     // There is a heartbeat every few seconds: farther from it, one of the clocks is wrong, and by a wrong clock leases in use seem old.
     if (phase !== PHASES.open || Math.abs(nowMs - changedAtMs) > GAP_MS) return undefined;
-    const { days, ...known } = await store.readRetention(namespace);
+    const { days, ...known } = (await store.readSettings(namespace)).retention;
     if (days === 0) return undefined;
     if (files === undefined) return this.#warn(namespace, days);
     const due = await this.#due(namespace, nowMs - days * DAY_MS);

@@ -5,6 +5,7 @@
 import { type Alarm, type CapacityAnswer, HISTORY_STEP_COUNT, type HistoryAnswer } from "@callnumber/protocol/operator";
 import { type ErrorCode, type LedgerEntry, ledgerIdOf } from "@callnumber/protocol/wire";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
+import { firstLeaseSince } from "../ledger/read-ledger.js";
 import type { Log } from "../log.js";
 import type { NamespaceRecord } from "../stores/store.js";
 import { ALARM_WINDOW_MS, AlarmsWatch, alarmsOf, type ObservedStartLoop } from "./alarms.js";
@@ -137,7 +138,7 @@ export async function historyOf(
   const [newest] = leases;
   if (newest === undefined || completeFromMs <= fromMs) return { namespace, fromMs, stepMs, runs };
   const end = { version: newest.version, firstRun: newest.firstRun + newest.runCount };
-  const startOf = async (step: number) => (await ledger.firstLeaseSince(namespace, beginMs(step))) ?? end;
+  const startOf = async (step: number) => (await firstLeaseSince(ledger, namespace, beginMs(step))) ?? end;
   let start = await startOf(0);
   for (let step = 0; beginMs(step) < completeFromMs; step++) {
     const next = await startOf(step + 1);

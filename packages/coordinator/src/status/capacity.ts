@@ -71,7 +71,7 @@ export const WINDOW_LEASES_MAX = 10_000;
 /** Leases in one read. */
 const READ_STEP = 100;
 
-export type CapacityLedger = Pick<LedgerReader, "leases" | "firstLeaseSince">;
+export type CapacityLedger = Pick<LedgerReader, "leases">;
 
 export interface LeaseWindow {
   /** Newest first; none older than requested. */

@@ -77,6 +77,10 @@ interface DescribeOptions {
   readonly nowMs: number;
 }
 
+/** Nothing else depends on labels: some that can't be read hide nothing else. */
+const LABELS_CHANGED =
+  'its labels were changed by another program. Set new ones: POST {"labels":{}} to /v1/namespaces/NAMESPACE/labels';
+
 /**
  * Describes a namespace for the list of all; one whose record can't be read by the state of its guard. Undefined for a name that has neither
  * a record nor a checkpoint.
@@ -88,29 +92,15 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
   try {
     guard = await guards.of(namespace);
     const record = await guard.readRecord();
-    const { labels, fault } = await labelsOf(store, namespace);
+    const { labels } = await store.readSettings(namespace);
     const state = (guard.state.state === "open" ? preflight.stateOf(namespace) : undefined) ?? guard.state;
-    const explanation = fault === undefined ? state.explanation : `${state.explanation}; but ${fault}`;
-    return { namespace, labels, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
+    const explanation = labels === undefined ? `${state.explanation}; but ${LABELS_CHANGED}` : state.explanation;
+    return { namespace, labels: labels ?? {}, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
     if (error.code === "namespace_not_initialised") return undefined;
     const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
     return { namespace, labels: {}, record: null, guard: state };
-  }
-}
-
-/** Labels decide nothing: some that can't be read hide nothing else. */
-async function labelsOf(
-  store: Store,
-  namespace: string,
-): Promise<{ readonly labels: NamespaceDescription["labels"]; readonly fault: string | undefined }> {
-  try {
-    return { labels: await store.readDescription(namespace), fault: undefined };
-  } catch (error) {
-    if (error instanceof CoordinatorError && error.code === "store_corrupt")
-      return { labels: {}, fault: error.message };
-    throw error;
   }
 }
 

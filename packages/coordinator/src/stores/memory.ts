@@ -16,10 +16,11 @@ import type {
   LeaseStep,
   LedgerTrim,
   NamespaceRecord,
+  NamespaceSettings,
   Outcome,
   RecordAfter,
   ReportCommand,
-  Retention,
+  SettingsChange,
   StepCommand,
   Store,
 } from "./store.js";
@@ -34,8 +35,8 @@ interface KeptNamespace {
   fields: StoredFields | undefined;
   /** By rising ledger id. */
   readonly ledger: KeptLease[];
-  labels?: Holder["labels"];
-  readonly retention: Retention;
+  readonly labels: Holder["labels"];
+  readonly retention: NamespaceSettings["retention"];
 }
 
 export interface MemoryStoreOptions {
@@ -103,27 +104,20 @@ export class MemoryStore implements Store {
     lease.entry = { ...lease.entry, progress };
   }
 
-  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    return leaseHolding(this.#kept(namespace).ledger, ledgerId)?.entry;
-  }
-
   async leases(
     namespace: string,
-    { from, direction, limit, withoutRecord = false }: LeaseQuery,
+    { from, sinceMs, direction, limit, withoutRecord = false }: LeaseQuery,
   ): Promise<readonly LedgerEntry[]> {
     const { ledger } = withoutRecord ? (this.#namespaces.get(namespace) ?? nothingKept()) : this.#kept(namespace);
     if (direction === "oldest_first") {
-      const begin = from === undefined ? 0 : firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId >= from);
+      const begin = firstIndex(ledger, ({ lastLedgerId, entry }) =>
+        sinceMs === undefined ? lastLedgerId >= (from ?? 0) : entry.leasedAtMs >= sinceMs,
+      );
       return ledger.slice(begin, begin + limit).map(({ entry }) => entry);
     }
     const end = from === undefined ? ledger.length : firstIndex(ledger, ({ lastLedgerId }) => lastLedgerId > from);
     const newest = ledger.slice(Math.max(end - limit, 0), end);
     return newest.reverse().map(({ entry }) => entry);
-  }
-
-  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const { ledger } = this.#kept(namespace);
-    return ledger[firstIndex(ledger, ({ entry }) => entry.leasedAtMs >= timeMs)]?.entry;
   }
 
   async preflight(): Promise<readonly Finding[]> {
@@ -151,13 +145,15 @@ export class MemoryStore implements Store {
     if (ledger.length > 0) this.#namespaces.set(namespace, kept);
   }
 
-  async readRetention(namespace: string): Promise<Retention> {
-    return (this.#namespaces.get(namespace) ?? nothingKept()).retention;
+  async readSettings(namespace: string): Promise<NamespaceSettings> {
+    const { labels, retention } = this.#namespaces.get(namespace) ?? nothingKept();
+    return { labels, retention };
   }
 
-  async setRetention(namespace: string, days: number): Promise<void> {
+  async changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
     const kept = this.#namespaces.get(namespace) ?? nothingKept();
-    this.#namespaces.set(namespace, { ...kept, retention: { ...kept.retention, days } });
+    const retention = { ...kept.retention, ...(retentionDays !== undefined && { days: retentionDays }) };
+    this.#namespaces.set(namespace, { ...kept, labels: labels ?? kept.labels, retention });
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {
@@ -180,14 +176,6 @@ export class MemoryStore implements Store {
     return true;
   }
 
-  async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
-    this.#namespaces.set(namespace, { ...this.#kept(namespace), labels });
-  }
-
-  async readDescription(namespace: string): Promise<Holder["labels"]> {
-    return this.#kept(namespace).labels ?? {};
-  }
-
   async close(): Promise<void> {}
 
   #kept(namespace: string): KeptNamespace & { fields: StoredFields } {
@@ -203,7 +191,7 @@ function leaseHolding(ledger: readonly KeptLease[], ledgerId: number): KeptLease
 }
 
 function nothingKept(): KeptNamespace {
-  return { fields: undefined, ledger: [], retention: { days: 0, through: 0, leasedAtMs: 0 } };
+  return { fields: undefined, ledger: [], labels: {}, retention: { days: 0, through: 0, leasedAtMs: 0 } };
 }
 
 function leasedEntry(

@@ -150,7 +150,7 @@ export interface Outcome {
   readonly movedAside?: readonly string[];
 }
 
-/** How long the leases of a namespace stay in the store, and which were trimmed. The guard does not read it. */
+/** How long the leases of a namespace stay in the store, and which were trimmed. */
 export interface Retention {
   /** 0: all leases stay. */
   readonly days: number;
@@ -158,6 +158,19 @@ export interface Retention {
   readonly through: number;
   /** When the newest trimmed lease was leased; 0 for none. */
   readonly leasedAtMs: number;
+}
+
+/** What operators set for a namespace. No step reads it. */
+export interface NamespaceSettings {
+  /** Undefined when another program has changed them. */
+  readonly labels: Holder["labels"] | undefined;
+  readonly retention: Retention;
+}
+
+export interface SettingsChange {
+  readonly labels?: Holder["labels"];
+  /** 0 keeps all leases. */
+  readonly retentionDays?: number;
 }
 
 /** The most leases that one step trims: lease requests wait meanwhile. */
@@ -187,6 +200,8 @@ export interface LedgerTrim {
 export interface LeaseQuery {
   /** No lease before this ledger id, in the direction. Default: the oldest or the newest lease. */
   readonly from?: number | undefined;
+  /** Leased at this time or later: in place of `from`, and oldest first. */
+  readonly sinceMs?: number | undefined;
   readonly direction: "oldest_first" | "newest_first";
   /** At least 1. */
   readonly limit: number;
@@ -225,14 +240,8 @@ export interface Store {
    */
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void>;
 
-  /** The lease that holds a run, or undefined when none does. */
-  findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined>;
-
   /** The leases of a query, in its direction. @throws CoordinatorError as `readNamespace`, unless `withoutRecord`. */
   leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]>;
-
-  /** The oldest lease granted at `timeMs` or later, or undefined. */
-  firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined>;
 
   /**
    * Inspects the servers of the store, as far as the user's rights reach: could they lose or repeat what they hold? Changes nothing.
@@ -249,23 +258,11 @@ export interface Store {
    */
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
 
-  /**
-   * Replaces the labels of a namespace, which no step reads.
-   * @throws CoordinatorError `namespace_not_initialised`, `store_unavailable`.
-   */
-  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void>;
+  /** Needs no record. @throws CoordinatorError `store_corrupt` when the retention can't be read, `store_unavailable`. */
+  readSettings(namespace: string): Promise<NamespaceSettings>;
 
-  /**
-   * The labels of a namespace.
-   * @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unavailable`.
-   */
-  readDescription(namespace: string): Promise<Holder["labels"]>;
-
-  /** Needs no record. @throws CoordinatorError `store_corrupt`, `store_unavailable`. */
-  readRetention(namespace: string): Promise<Retention>;
-
-  /** Sets for how many days leases stay; 0 keeps all. Needs no record. @throws CoordinatorError `store_unavailable`. */
-  setRetention(namespace: string, days: number): Promise<void>;
+  /** Changes what is given: replaces all labels, or sets for how many days leases stay. Needs no record. @throws CoordinatorError `store_unavailable`. */
+  changeSettings(namespace: string, change: SettingsChange): Promise<void>;
 
   /**
    * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
@@ -280,7 +277,7 @@ export interface Store {
 }
 
 /** The reading part of a store, for a ledger. */
-export type LedgerReader = Pick<Store, "findLease" | "leases" | "firstLeaseSince" | "readRetention">;
+export type LedgerReader = Pick<Store, "leases" | "readSettings">;
 
 /** With the record of the leases. */
 export type RecordedLedger = LedgerReader & Pick<Store, "readNamespace">;

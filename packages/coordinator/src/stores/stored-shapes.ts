@@ -3,7 +3,6 @@
  * they keep as text. Pure.
  */
 import { type Holder, type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
-import { CoordinatorError } from "../errors.js";
 import { type NamespaceState, type ObservedFields, readRecord } from "../guard/record.js";
 import { isRefusal, refused } from "../guard/refusals.js";
 import type { LedgerRange } from "../ledger/lease-identity.js";
@@ -67,26 +66,16 @@ export function labelsText(labels: Labels): string {
   return JSON.stringify(Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-/** @throws CoordinatorError `store_corrupt` when another program has written the text. */
-export function labelsIn(text: string, namespace: string): Labels {
-  const labels = parsed(text);
-  const isOurs =
-    typeof labels === "object" &&
-    labels !== null &&
-    !Array.isArray(labels) &&
-    Object.values(labels).every((value) => typeof value === "string");
-  if (isOurs) return labels as Labels;
-  throw new CoordinatorError(
-    "store_corrupt",
-    `the labels of namespace "${namespace}" were changed by another program. Nothing else depends on them. Set new ones: ` +
-      `POST {"labels":{}} to /v1/namespaces/${namespace}/labels`,
-  );
-}
-
-function parsed(text: string): unknown {
+/** Undefined when another program has written the text. */
+export function labelsIn(text: string): Labels | undefined {
+  let labels: unknown;
   try {
-    return JSON.parse(text);
+    labels = JSON.parse(text);
   } catch {
     return undefined;
   }
+  const isObject = typeof labels === "object" && labels !== null && !Array.isArray(labels);
+  return isObject && Object.values(labels as object).every((value) => typeof value === "string")
+    ? (labels as Labels)
+    : undefined;
 }

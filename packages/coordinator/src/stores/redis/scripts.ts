@@ -38,8 +38,7 @@ const SHARED_PARTS = {
   report: ["ledger"],
   import: ["ledger"],
   trim: ["ledger"],
-  "lease-since": ["ledger", "leases"],
-  "leases-from": ["ledger", "leases"],
+  leases: ["ledger"],
 } as const;
 export type ScriptName = (typeof STEP_SCRIPTS)[number] | keyof typeof SHARED_PARTS;
 

@@ -3,19 +3,19 @@
  * Everything that changes is one script (lua/); this file carries its arguments and answers.
  */
 import { RUN_COUNT, VERSION_COUNT } from "@callnumber/protocol/codec";
-import type { Holder, LedgerEntry } from "@callnumber/protocol/wire";
+import type { LedgerEntry } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
 import { type Bounds, DEFAULT_BOUNDS, quorumOf } from "../../guard/bounds.js";
-import { leaseHoldsRun } from "../../ledger/lease-identity.js";
 import {
   type Finding,
   LEDGER_TRIM_LEASES_MAX,
   type LeaseQuery,
   type LedgerTrim,
   type NamespaceRecord,
+  type NamespaceSettings,
   type Outcome,
   type ReportCommand,
-  type Retention,
+  type SettingsChange,
   type StepCommand,
   type Store,
 } from "../store.js";
@@ -131,23 +131,19 @@ export class RedisStore implements Store {
     await this.#run("report", namespace, ["record", "ledger", "reports"], parameters);
   }
 
-  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    const [lease] = await this.leases(namespace, { from: ledgerId, direction: "oldest_first", limit: 1 });
-    return lease !== undefined && leaseHoldsRun(lease, ledgerId) ? lease : undefined;
-  }
-
   async leases(
     namespace: string,
-    { from, direction, limit, withoutRecord = false }: LeaseQuery,
+    { from, sinceMs, direction, limit, withoutRecord = false }: LeaseQuery,
   ): Promise<readonly LedgerEntry[]> {
-    const first = from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX);
-    const parameters = [withoutRecord ? "" : namespace, Math.max(first, 0), limit, direction];
-    return await this.#run("leases-from", namespace, LEDGER_KEYS, parameters, leasesIn);
-  }
-
-  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    const [lease] = await this.#run("lease-since", namespace, LEDGER_KEYS, [namespace, timeMs], leasesIn);
-    return lease;
+    const first = Math.max(from ?? (direction === "oldest_first" ? 0 : LEDGER_ID_MAX), 0);
+    const where = sinceMs === undefined ? [direction, first] : ["since", sinceMs];
+    return await this.#run(
+      "leases",
+      namespace,
+      LEDGER_KEYS,
+      [withoutRecord ? "" : namespace, limit, ...where],
+      leasesIn,
+    );
   }
 
   /**
@@ -173,30 +169,22 @@ export class RedisStore implements Store {
     }
   }
 
-  async describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
-    // No script: labels that outlive a record are harmless.
-    await this.readNamespace(namespace);
-    const { labels: key } = this.#keys(namespace);
-    await this.#send(namespace, key, (redis) => redis.hset(key, LABELS_FIELD, labelsText(labels)));
-  }
-
-  async readDescription(namespace: string): Promise<Holder["labels"]> {
-    const { labels: key } = this.#keys(namespace);
-    const [text] = await Promise.all([
-      this.#send(namespace, key, (redis) => redis.hget(key, LABELS_FIELD)),
-      this.readNamespace(namespace),
+  async readSettings(namespace: string): Promise<NamespaceSettings> {
+    const keys = this.#keys(namespace);
+    const [labels, retention] = await Promise.all([
+      this.#send(namespace, keys.labels, (redis) => redis.hget(keys.labels, LABELS_FIELD)),
+      this.#send(namespace, keys.retention, (redis) => redis.hmget(keys.retention, ...RETENTION_FIELDS)),
     ]);
-    return labelsIn(text ?? "{}", namespace);
+    return { labels: labelsIn(labels ?? "{}"), retention: retentionIn(retention) };
   }
 
-  async readRetention(namespace: string): Promise<Retention> {
-    const { retention } = this.#keys(namespace);
-    return retentionIn(await this.#send(namespace, retention, (redis) => redis.hmget(retention, ...RETENTION_FIELDS)));
-  }
-
-  async setRetention(namespace: string, days: number): Promise<void> {
-    const { retention } = this.#keys(namespace);
-    await this.#send(namespace, retention, (redis) => redis.hset(retention, { days }));
+  async changeSettings(namespace: string, { labels, retentionDays: days }: SettingsChange): Promise<void> {
+    const keys = this.#keys(namespace);
+    if (labels !== undefined) {
+      await this.#send(namespace, keys.labels, (redis) => redis.hset(keys.labels, LABELS_FIELD, labelsText(labels)));
+    }
+    if (days !== undefined)
+      await this.#send(namespace, keys.retention, (redis) => redis.hset(keys.retention, { days }));
   }
 
   async trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {

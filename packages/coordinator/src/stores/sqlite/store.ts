@@ -4,7 +4,7 @@
  */
 
 import { commandLine } from "@callnumber/protocol/operator";
-import { type Holder, type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
+import { type LedgerEntry, ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
 import type { CoordinatorError } from "../../errors.js";
 import type { Restart } from "../../guard/adopt.js";
 import { type Bounds, DEFAULT_BOUNDS } from "../../guard/bounds.js";
@@ -21,9 +21,10 @@ import {
   type LeaseStep,
   type LedgerTrim,
   type NamespaceRecord,
+  type NamespaceSettings,
   type Outcome,
   type ReportCommand,
-  type Retention,
+  type SettingsChange,
   type StepCommand,
   type Store,
 } from "../store.js";
@@ -153,10 +154,6 @@ export class SqliteStore implements Store {
     });
   }
 
-  async findLease(namespace: string, ledgerId: number): Promise<LedgerEntry | undefined> {
-    return this.#transactions.read(() => this.#ledger.entryOf(this.#namespaces.of(namespace).id, ledgerId));
-  }
-
   async leases(namespace: string, query: LeaseQuery): Promise<readonly LedgerEntry[]> {
     return this.#transactions.read(() => {
       const { id } = query.withoutRecord
@@ -164,10 +161,6 @@ export class SqliteStore implements Store {
         : this.#namespaces.of(namespace);
       return id === undefined ? [] : this.#ledger.entries(id, query);
     });
-  }
-
-  async firstLeaseSince(namespace: string, timeMs: number): Promise<LedgerEntry | undefined> {
-    return this.#transactions.read(() => this.#ledger.firstSince(this.#namespaces.of(namespace).id, timeMs));
   }
 
   async preflight(): Promise<readonly Finding[]> {
@@ -197,23 +190,20 @@ export class SqliteStore implements Store {
     });
   }
 
-  describeNamespace(namespace: string, labels: Holder["labels"]): Promise<void> {
-    return this.#write(() => this.#namespaces.setLabels(this.#namespaces.of(namespace).id, labels));
-  }
-
-  async readDescription(namespace: string): Promise<Holder["labels"]> {
-    return this.#transactions.read(() => this.#namespaces.labels(namespace));
-  }
-
-  async readRetention(namespace: string): Promise<Retention> {
+  async readSettings(namespace: string): Promise<NamespaceSettings> {
     return this.#transactions.read(() => {
       const id = this.#namespaces.ifThere(namespace)?.id;
-      return id === undefined ? NO_RETENTION : this.#ledger.retention(id);
+      if (id === undefined) return { labels: {}, retention: NO_RETENTION };
+      return { labels: this.#namespaces.labels(id), retention: this.#ledger.retention(id) };
     });
   }
 
-  setRetention(namespace: string, days: number): Promise<void> {
-    return this.#write(() => this.#ledger.setRetention(this.#namespaces.idOf(namespace), days));
+  changeSettings(namespace: string, { labels, retentionDays }: SettingsChange): Promise<void> {
+    return this.#write(() => {
+      const id = this.#namespaces.idOf(namespace);
+      if (labels !== undefined) this.#namespaces.setLabels(id, labels);
+      if (retentionDays !== undefined) this.#ledger.setRetention(id, retentionDays);
+    });
   }
 
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean> {

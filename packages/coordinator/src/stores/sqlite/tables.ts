@@ -15,7 +15,7 @@ import {
 import { notInitialised } from "../../guard/refusals.js";
 import { type LedgerRange, lastLedgerIdOf, leaseHoldsRun } from "../../ledger/lease-identity.js";
 import type { LeaseQuery, LedgerTrim, Retention, TrimmableLease } from "../store.js";
-import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf } from "../stored-shapes.js";
+import { holderJsonOf, labelsIn, labelsText, ledgerEntriesOf, type StoredLease } from "../stored-shapes.js";
 import { preparedAll } from "./transactions.js";
 
 /** All fields are null while the ledger is imported from another store: the record comes last. */
@@ -117,12 +117,11 @@ export class SqliteNamespaces {
       .run(namespaceId, text);
   }
 
-  /** @throws CoordinatorError `namespace_not_initialised`; `store_corrupt` when another program wrote the labels. */
-  labels(namespace: string): Holder["labels"] {
-    const { id } = this.of(namespace);
+  /** Undefined when another program wrote them. */
+  labels(namespaceId: number): Holder["labels"] | undefined {
     if (this.#database.prepare(HAS_LABELS_TABLE).get() === undefined) return {};
-    const row = this.#database.prepare("SELECT json FROM namespace_labels WHERE namespace_id = ?").get(id);
-    return labelsIn((row as { readonly json: string } | undefined)?.json ?? "{}", namespace);
+    const row = this.#database.prepare("SELECT json FROM namespace_labels WHERE namespace_id = ?").get(namespaceId);
+    return labelsIn((row as { readonly json: string } | undefined)?.json ?? "{}");
   }
 }
 
@@ -146,7 +145,7 @@ const LEDGER_STATEMENTS = {
   add: "INSERT INTO leases (namespace_id, last_ledger_id, run_count, leased_at_ms, holder_id, nonce) VALUES (?, ?, ?, ?, ?, ?)",
   oldest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id >= ? ORDER BY last_ledger_id LIMIT ?`,
   newest: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND last_ledger_id <= ? ORDER BY last_ledger_id DESC LIMIT ?`,
-  since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT 1`,
+  since: `SELECT ${LEASE_COLUMNS} WHERE namespace_id = ? AND leased_at_ms >= ? ORDER BY leased_at_ms, last_ledger_id LIMIT ?`,
   setProgress: `UPDATE leases SET progress_run = ?, progress_sequence = ?, progress_state = ?, progress_at_ms = ?
     WHERE namespace_id = ? AND last_ledger_id = ?`,
   retention: `SELECT days, through, leased_at_ms AS "leasedAtMs" FROM retention WHERE namespace_id = ?`,
@@ -202,21 +201,19 @@ export class SqliteLedger {
     return entry !== undefined && leaseHoldsRun(entry, ledgerId) ? entry : undefined;
   }
 
-  entries(namespaceId: number, { from, direction, limit }: LeaseQuery): readonly LedgerEntry[] {
+  entries(namespaceId: number, { from, sinceMs, direction, limit }: LeaseQuery): readonly LedgerEntry[] {
+    const { oldest, newest, since } = this.#statements;
     const rows =
-      direction === "oldest_first"
-        ? this.#statements.oldest.all(namespaceId, from ?? 0, limit)
-        : this.#statements.newest.all(namespaceId, from ?? Number.MAX_SAFE_INTEGER, limit);
-    return entriesOf(rows as unknown as LeaseRow[]);
+      sinceMs !== undefined
+        ? since.all(namespaceId, sinceMs, limit)
+        : direction === "oldest_first"
+          ? oldest.all(namespaceId, from ?? 0, limit)
+          : newest.all(namespaceId, from ?? Number.MAX_SAFE_INTEGER, limit);
+    return ledgerEntriesOf((rows as unknown as LeaseRow[]).map(storedLease));
   }
 
   setProgress(namespaceId: number, lastLedgerId: number, { run, lastSequence, state, reportedAtMs }: Progress): void {
     this.#statements.setProgress.run(run, lastSequence, state, reportedAtMs, namespaceId, lastLedgerId);
-  }
-
-  firstSince(namespaceId: number, timeMs: number): LedgerEntry | undefined {
-    const row = this.#statements.since.get(namespaceId, timeMs) as unknown as LeaseRow | undefined;
-    return row && entriesOf([row])[0];
   }
 
   retention(namespaceId: number): Retention {
@@ -252,13 +249,9 @@ export class SqliteLedger {
   }
 }
 
-function entriesOf(rows: readonly LeaseRow[]): readonly LedgerEntry[] {
-  return ledgerEntriesOf(
-    rows.map((row) => {
-      const { last_ledger_id: lastLedgerId, run_count: runCount, leased_at_ms: leasedAtMs, nonce } = row;
-      return { lastLedgerId, runCount, leasedAtMs, holderJson: row.holder_json, nonce, progress: progressOf(row) };
-    }),
-  );
+function storedLease(row: LeaseRow): StoredLease {
+  const { last_ledger_id: lastLedgerId, run_count: runCount, leased_at_ms: leasedAtMs, nonce } = row;
+  return { lastLedgerId, runCount, leasedAtMs, holderJson: row.holder_json, nonce, progress: progressOf(row) };
 }
 
 function progressOf({ progress_run, progress_sequence, progress_state, progress_at_ms }: LeaseRow): Progress | null {
