@@ -76,7 +76,7 @@ const RULES: readonly Rule[] = [
       "stores know the port, the store id, errors, safe texts, paths, private files and the guard's decisions: the rules above them may change without them",
     files: /^packages\/coordinator\/src\/stores\//,
     allowed:
-      /^(packages\/coordinator\/src\/(stores\/.*|store-id|ledger\/lease-identity|errors|text|platform\/.*|guard\/(adopt|bounds|checks|decide|record|refusals|seals|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
+      /^(packages\/coordinator\/src\/(stores\/.*|ledger\/lease-identity|errors|text|platform\/.*|guard\/(adopt|bounds|checks|decide|record|refusals|seals|store-id|verify-outcome))|@callnumber\/protocol\/(codec|operator|wire)|node:.*|ioredis|@photostructure\/sqlite)$/,
   },
   {
     because:

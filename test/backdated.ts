@@ -3,7 +3,7 @@
  * user has no way to date a store back.
  */
 import { randomBytes } from "node:crypto";
-import { newStoreId } from "../packages/coordinator/src/store-id.js";
+import { newStoreId } from "../packages/coordinator/src/guard/store-id.js";
 import type { Store } from "../packages/coordinator/src/stores/store.js";
 import { unlessLate } from "./unless-late.js";
 

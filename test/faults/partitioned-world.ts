@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
-import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import { type Network, type NetworkHost, startNetwork } from "../redis/network-partition.js";
 import { type SentinelRedis, startSentinelRedis } from "../redis/sentinel-redis.js";
 import { sentinelStoreUrlAt, TESTER_LOGIN } from "../redis/shipped-users.js";

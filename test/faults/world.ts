@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Bounds } from "../../packages/coordinator/src/guard/bounds.js";
 import { ceilingAt } from "../../packages/coordinator/src/guard/ceiling.js";
-import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import type { Store } from "../../packages/coordinator/src/stores/store.js";
 import type { Control } from "./control.js";
 import { CoordinatorProcess, type CoordinatorSettings, type SpawnProgram } from "./coordinator-process.js";

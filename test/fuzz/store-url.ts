@@ -3,7 +3,7 @@
  * place again.
  */
 import assert from "node:assert/strict";
-import { parseStoreId } from "../../packages/coordinator/src/store-id.js";
+import { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import {
   describeStore,
   parseStoreUrl,

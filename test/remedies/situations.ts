@@ -8,7 +8,7 @@ import { RUN_MAX } from "@callnumber/protocol/codec";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type NamespaceState, readRecord, storedFields } from "../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../packages/coordinator/src/guard/refusals.js";
-import { newStoreId } from "../../packages/coordinator/src/store-id.js";
+import { newStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 import { command } from "../redis/redis-command.js";
 import { launchRedisServer, type RedisServer } from "../redis/redis-server.js";
 import type { OperatorWorld } from "./operator-world.js";

@@ -25,11 +25,10 @@ export {
   storedFields,
 } from "../../packages/coordinator/src/guard/record.js";
 export { isRefusal, type Refusal, refused } from "../../packages/coordinator/src/guard/refusals.js";
-
+export { parseStoreId } from "../../packages/coordinator/src/guard/store-id.js";
 export { advanceVersion, planAdvance } from "../../packages/coordinator/src/operator/advance-version.js";
 export { moveNamespace } from "../../packages/coordinator/src/operator/move.js";
 export { planRecovery, recoverNamespace } from "../../packages/coordinator/src/operator/recover.js";
-export { parseStoreId } from "../../packages/coordinator/src/store-id.js";
 export { MemoryStore } from "../../packages/coordinator/src/stores/memory.js";
 export type {
   ConfirmStep,

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { callnumber, folderForTest, startOnTerminal } from "../../../test/processes/command.js";
-import { newStoreId } from "../../coordinator/src/store-id.js";
+import { newStoreId } from "../../coordinator/src/guard/store-id.js";
 import { thisMachine } from "../../coordinator/src/stores/sqlite/machine.js";
 import { SqliteStore } from "../../coordinator/src/stores/sqlite/store.js";
 

@@ -28,6 +28,7 @@ import { NamespaceGuards } from "./guard/namespace-guards.js";
 import { PREFLIGHT_EVERY_MS, PreflightWatch } from "./guard/preflight.js";
 import { NODE_COUNT_MAX } from "./guard/record.js";
 import { notInitialised } from "./guard/refusals.js";
+import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 import { doStep, recordDiscarded } from "./guard/verify-outcome.js";
 import { callNumberCanExist, type InspectOptions, inspectCallNumber } from "./inspect/inspect.js";
 import { runStateIn } from "./inspect/verdicts.js";
@@ -45,7 +46,6 @@ import { type ObservedStartLoop } from "./status/alarms.js";
 import { CapacityReader } from "./status/capacity-reader.js";
 import { type Observation, observe, type Readiness, readinessOf, StoreProbe } from "./status/readiness.js";
 import { describeNamespace, statusOf } from "./status/status.js";
-import { newStoreId, RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 import { type Finding, type NamespaceRecord, type Store } from "./stores/store.js";
 import { assertLedgerId, assertNamespace, assertNonce, assertWithin } from "./validate.js";
 

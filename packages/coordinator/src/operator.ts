@@ -7,6 +7,7 @@ export { CoordinatorError } from "./errors.js";
 export { TOUCH_EVERY_MS } from "./guard/bounds.js";
 export { CORRUPT, NO_CHECKPOINT_FILE } from "./guard/checkpoint.js";
 export { NODE_COUNT_MAX, PHASES } from "./guard/record.js";
+export { RATE_DEFAULT, RATE_MAX } from "./guard/store-id.js";
 export { ROLES, type Role } from "./http/auth.js";
 export { describeExpiry, nearExpiry } from "./http/tls.js";
 export { canExist, inspectMalformed } from "./inspect/verdicts.js";
@@ -23,7 +24,6 @@ export { NO_NAMESPACE, recordFindings } from "./operator/record-findings.js";
 export type { Floor, RecoverPlan } from "./operator/recover.js";
 export { planRecovery, recoverNamespace, refusalOf as refusalOfRecovery } from "./operator/recover.js";
 export { RETENTION_DAYS_MAX, RETENTION_DAYS_MIN } from "./retention/ledger-trimmer.js";
-export { RATE_DEFAULT, RATE_MAX } from "./store-id.js";
 export { openStore } from "./stores/open-store.js";
 export type { Finding, NamespaceRecord, Retention, Store } from "./stores/store.js";
 export {

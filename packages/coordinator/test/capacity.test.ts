@@ -5,6 +5,7 @@ import type { ErrorCode, LedgerEntry } from "@callnumber/protocol/wire";
 import { describe, expect, test } from "vitest";
 import { CoordinatorError } from "../src/errors.js";
 import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
+import { parseStoreId } from "../src/guard/store-id.js";
 import type { Log } from "../src/log.js";
 import { AlarmsWatch } from "../src/status/alarms.js";
 import {
@@ -17,7 +18,6 @@ import {
 } from "../src/status/capacity.js";
 import { CACHED_MS, CapacityReader } from "../src/status/capacity-reader.js";
 import { runSpaceOf } from "../src/status/status.js";
-import { parseStoreId } from "../src/store-id.js";
 import {
   DAY_MS,
   HOUR_MS,

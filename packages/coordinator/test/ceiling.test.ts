@@ -6,8 +6,8 @@ import { CoordinatorError } from "../src/errors.js";
 import { BURST_RUNS, DEFAULT_BOUNDS } from "../src/guard/bounds.js";
 import { CeilingMonitor, ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import { RecoveryReport } from "../src/guard/guard-state.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import type { Log } from "../src/log.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { storeIdFrom } from "./commands-for-test.js";
 
 const BEGIN_MS = 1_795_000_000_000;

@@ -1,7 +1,7 @@
 /** Commands of the port, as a coordinator makes them that remembers nothing: with a nonce of their own, for one store. */
 import { randomUUID } from "node:crypto";
 import type { Bounds } from "../src/guard/bounds.js";
-import { newStoreId } from "../src/store-id.js";
+import { newStoreId } from "../src/guard/store-id.js";
 import type {
   AdvanceStep,
   ClaimStep,

@@ -22,7 +22,7 @@ import {
 } from "../src/guard/record.js";
 import { isRefusal } from "../src/guard/refusals.js";
 import { movedSeal } from "../src/guard/seals.js";
-import { newStoreId, parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { newStoreId, parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { type CheckpointFile, NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { type GuardedLease, NamespaceGuard } from "../src/guard/namespace-guard.js";
+import { parseStoreId } from "../src/guard/store-id.js";
 import type { Log } from "../src/log.js";
 import { SILENT_LOG } from "../src/log.js";
-import { parseStoreId } from "../src/store-id.js";
 import { commandsFor, holder, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import { Clock, SettableStore } from "./settable-store.js";
 

@@ -10,7 +10,7 @@ import { ceilingAt, whenCeilingReaches } from "../src/guard/ceiling.js";
 import type { ObservedServer } from "../src/guard/checks.js";
 import { checksumOf, GENERATION_MAX, SCHEMA } from "../src/guard/record.js";
 import { MOVED_TEXT_LENGTH_MAX, movedSeal } from "../src/guard/seals.js";
-import { newStoreId, type StoreIdFields } from "../src/store-id.js";
+import { newStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import type { StepCommand } from "../src/stores/store.js";
 import { commandsFor, holder, NAMESPACE, RECEIPT_KEY } from "./commands-for-test.js";
 import type { KeptState } from "./kept-state.js";

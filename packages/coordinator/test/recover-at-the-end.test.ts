@@ -9,9 +9,9 @@ import { expect, test } from "vitest";
 import { whenCeilingReaches } from "../src/guard/ceiling.js";
 import { NO_CHECKPOINT_FILE } from "../src/guard/checkpoint.js";
 import { FORKED_SEAL, type StoredFields } from "../src/guard/record.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { advanceVersion, planAdvance } from "../src/operator/advance-version.js";
 import { planRecovery, type RecoverOptions, recoverNamespace, refusalOf } from "../src/operator/recover.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE, SHORT_BOUNDS } from "./commands-for-test.js";
 import { guardOn, lastRunOf, leaseAfterJump, leaseOf, newWorld, type World } from "./guard-in-hand.js";
 

@@ -9,7 +9,7 @@ import {
   movedToIn,
   textOfMove,
 } from "../src/guard/seals.js";
-import { nextStoreId } from "../src/store-id.js";
+import { nextStoreId } from "../src/guard/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { claim, init, lease, recentStoreId, recover, seal } from "./steps-for-move.js";
 import { HAS_REDIS, openRedis, STORES } from "./stores-for-test.js";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { hasLeapt, type Present, type RestartMark, restartMarkOf, restartOf } from "../src/guard/adopt.js";
 import { type NamespaceState, PHASES, storedFields } from "../src/guard/record.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { RECEIPT_KEY, storeIdFrom } from "./commands-for-test.js";
 
 const EPS_MS = 2_000;

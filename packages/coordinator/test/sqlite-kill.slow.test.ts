@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, test } from "vitest";
 import { ceilingAt } from "../src/guard/ceiling.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { findLease } from "../src/ledger/read-ledger.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import { copyFiles, type Life, live, type MadeStore, markerOf, markOnDisk, newStore } from "./embedded-place.js";
 

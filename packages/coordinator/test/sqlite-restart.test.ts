@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { sized } from "../../../test/size-of-run.js";
 import { ceilingAt } from "../src/guard/ceiling.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { NAMESPACE } from "./commands-for-test.js";
 import {
   coordinatorOn,

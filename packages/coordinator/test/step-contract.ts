@@ -11,8 +11,8 @@ import { BURST_RUNS, EPS_MS, GAP_MS, RELEASED_AT_MS, ROOM_SHARE, SILENCE_MAX_MS 
 import { ceilingAt } from "../src/guard/ceiling.js";
 import { FORKED_SEAL } from "../src/guard/record.js";
 import { MOVED_SEAL } from "../src/guard/seals.js";
+import { parseStoreId, type StoreIdFields } from "../src/guard/store-id.js";
 import { findLease } from "../src/ledger/read-ledger.js";
-import { parseStoreId, type StoreIdFields } from "../src/store-id.js";
 import type { StepCommand, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, SHORT_BOUNDS, storeIdFrom } from "./commands-for-test.js";
 import type { OpenOptions, StoreTraits } from "./store-contract.js";

@@ -1,6 +1,6 @@
 /** The steps that tests of moving a store begin with, on the namespace that most tests use. */
 import { movedSeal } from "../src/guard/seals.js";
-import { nextStoreId } from "../src/store-id.js";
+import { nextStoreId } from "../src/guard/store-id.js";
 import type { LeaseStep, Outcome, Store } from "../src/stores/store.js";
 import { commandsFor, NAMESPACE, storeIdFrom } from "./commands-for-test.js";
 

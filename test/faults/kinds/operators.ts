@@ -5,8 +5,8 @@
  */
 import type { Redis } from "ioredis";
 import { Coordinator } from "../../../packages/coordinator/src/coordinator.js";
+import { newStoreId } from "../../../packages/coordinator/src/guard/store-id.js";
 import { type Moved, moveNamespace } from "../../../packages/coordinator/src/operator/move.js";
-import { newStoreId } from "../../../packages/coordinator/src/store-id.js";
 import { STORE_USER } from "../../redis/shipped-users.js";
 import type { Fault } from "../fault.js";
 import { type Address, type RedisWorld, redisFault } from "../redis-world.js";

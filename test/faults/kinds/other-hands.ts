@@ -8,7 +8,7 @@ import type { Redis } from "ioredis";
 import { ceilingAt } from "../../../packages/coordinator/src/guard/ceiling.js";
 import { type NamespaceState, readRecord, storedFields } from "../../../packages/coordinator/src/guard/record.js";
 import { isRefusal } from "../../../packages/coordinator/src/guard/refusals.js";
-import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/store-id.js";
+import { parseStoreId, type StoreIdFields } from "../../../packages/coordinator/src/guard/store-id.js";
 import { initBackdated } from "../../backdated.js";
 import { launchRedisServer } from "../../redis/redis-server.js";
 import type { Fault } from "../fault.js";

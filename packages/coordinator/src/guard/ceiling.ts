@@ -5,9 +5,9 @@
  */
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import { CoordinatorError } from "../errors.js";
-import { parseStoreId, type StoreIdFields } from "../store-id.js";
 import { type Bounds, BURST_RUNS } from "./bounds.js";
 import { refused } from "./refusals.js";
+import { parseStoreId, type StoreIdFields } from "./store-id.js";
 
 /**
  * Returns the greatest run of a version that may be leased at an instant; may be above the run space, or below its first run.

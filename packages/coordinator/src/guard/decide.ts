@@ -5,7 +5,6 @@
  */
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf, runOfLedgerId } from "@callnumber/protocol/wire";
-import { parseStoreId } from "../store-id.js";
 import type {
   AdvanceStep,
   ClaimStep,
@@ -33,6 +32,7 @@ import {
 import { GENERATION_MAX, type NamespaceState, NO_SEAL, type ObservedFields, PHASES, readRecord } from "./record.js";
 import { isRefusal, type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal, movedToIn, textOfMove } from "./seals.js";
+import { parseStoreId } from "./store-id.js";
 
 /** What to write: the record, and for a lease how many runs up to its high-water mark were granted. */
 export interface Written {

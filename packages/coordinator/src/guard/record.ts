@@ -6,9 +6,9 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
-import { parseStoreId, type StoreIdFields } from "../store-id.js";
 import { type Refusal, refusal } from "./refusals.js";
 import { isMovedSeal } from "./seals.js";
+import { parseStoreId, type StoreIdFields } from "./store-id.js";
 
 export const SCHEMA = "2";
 

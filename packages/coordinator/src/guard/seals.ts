@@ -1,5 +1,5 @@
 /** The seal of a store that was moved: in the field `ph` of its record. lua/record.lua has the same form for Redis. */
-import { parseStoreId } from "../store-id.js";
+import { parseStoreId } from "./store-id.js";
 
 export const MOVED_SEAL = "moved";
 /** Characters of store id and place, without spaces, in the seal of a move. */

@@ -7,10 +7,10 @@ import { randomFillSync } from "node:crypto";
 import { ledgerIdOf } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../errors.js";
 import type { Log } from "../log.js";
-import { parseStoreId } from "../store-id.js";
 import type { Outcome, StepCommand, Store } from "../stores/store.js";
 import { type Bounds, quorumOf } from "./bounds.js";
 import { ceilingAt } from "./ceiling.js";
+import { parseStoreId } from "./store-id.js";
 
 const NONCE_BYTES = 12;
 /** Random bytes for many nonces: a call for each costs more. */

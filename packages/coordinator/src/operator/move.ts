@@ -22,8 +22,8 @@ import { NamespaceGuard, type NamespaceGuardOptions } from "../guard/namespace-g
 import { PHASES } from "../guard/record.js";
 import { refused } from "../guard/refusals.js";
 import { isMovedSeal, type MovedTo, movedSeal, movedToIn, textOfMove } from "../guard/seals.js";
+import { nextStoreId, parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
-import { nextStoreId, parseStoreId } from "../store-id.js";
 import type { NamespaceRecord, RecoverStep, Store } from "../stores/store.js";
 import { compareLedgers, copyLedger, copySettings, type LedgerComparison } from "./ledger-copy.js";
 

@@ -13,8 +13,8 @@ import { ceilingAt, whenCeilingReaches } from "../guard/ceiling.js";
 import { type Checkpoint, CORRUPT, checkpointOf } from "../guard/checkpoint.js";
 import type { NamespaceGuardOptions } from "../guard/namespace-guard.js";
 import { PHASES } from "../guard/record.js";
+import { parseStoreId } from "../guard/store-id.js";
 import { doStep } from "../guard/verify-outcome.js";
-import { parseStoreId } from "../store-id.js";
 import { type NamespaceRecord, type Outcome, type Store } from "../stores/store.js";
 
 /** A run that is known to be leased, and the source of that. */

@@ -6,8 +6,8 @@ import { setImmediate as turn } from "node:timers/promises";
 import { RUN_MAX } from "@callnumber/protocol/codec";
 import type { CapacityAnswer, HolderUse } from "@callnumber/protocol/operator";
 import { type Holder, INSTANT_MAX_MS, type LedgerEntry, type UseRate } from "@callnumber/protocol/wire";
+import { parseStoreId } from "../guard/store-id.js";
 import { lastLedgerIdOf } from "../ledger/lease-identity.js";
-import { parseStoreId } from "../store-id.js";
 import type { LedgerReader, NamespaceRecord } from "../stores/store.js";
 import { runSpaceOf } from "./status.js";
 

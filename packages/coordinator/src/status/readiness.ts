@@ -10,7 +10,7 @@ import type { GuardState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards, RefusedNamespace } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
-import { parseStoreId } from "../store-id.js";
+import { parseStoreId } from "../guard/store-id.js";
 import type { Store } from "../stores/store.js";
 import { runUseOf } from "./status.js";
 

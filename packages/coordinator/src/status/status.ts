@@ -8,7 +8,7 @@ import { activeSince, nextState } from "../guard/guard-state.js";
 import type { NamespaceGuard } from "../guard/namespace-guard.js";
 import type { NamespaceGuards } from "../guard/namespace-guards.js";
 import type { PreflightWatch } from "../guard/preflight.js";
-import { parseStoreId } from "../store-id.js";
+import { parseStoreId } from "../guard/store-id.js";
 import type { NamespaceRecord, Store } from "../stores/store.js";
 
 /** What follows from the record alone. */

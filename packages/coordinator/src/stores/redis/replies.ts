@@ -7,8 +7,8 @@ import { RUN_MAX, VERSION_MAX } from "@callnumber/protocol/codec";
 import { type LedgerEntry, type Progress, runOfLedgerId } from "@callnumber/protocol/wire";
 import { CoordinatorError } from "../../errors.js";
 import { RECEIPT_KEY_PATTERN } from "../../guard/record.js";
+import { parseStoreId } from "../../guard/store-id.js";
 import { lastLedgerIdOf } from "../../ledger/lease-identity.js";
-import { parseStoreId } from "../../store-id.js";
 import type { LedgerTrim, NamespaceRecord, Retention } from "../store.js";
 import { holderJsonOf, ledgerEntriesOf } from "../stored-shapes.js";
 
