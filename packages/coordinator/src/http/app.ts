@@ -1,7 +1,4 @@
-/**
- * The web framework, set up for unauthenticated clients: small bodies, types from zod, and requests that can be read in one way only.
- * A body is JSON in UTF-8 without broken bytes, without a key twice, and without a key that reaches for a prototype.
- */
+/** The web framework, set up for unauthenticated clients: small bodies of JSON in UTF-8, checked by zod schemas. */
 import Fastify, { type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
 import { type ErrorResponses, SAME_ORIGIN_HEADERS } from "./error-response.js";
@@ -13,10 +10,7 @@ const BODY_BYTES_MAX = 4096;
 /** A request line holds a namespace and a typed call number. */
 export const PARAMETER_LENGTH_MAX = 256;
 
-/** Each string of a JSON text; with a colon after it, it is a key. */
-const STRINGS_AND_COLONS = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
-const BYTE_ORDER_MARK = "\uFEFF";
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export type TypedApp = ReturnType<typeof newApp>;
 
@@ -40,7 +34,7 @@ export function newApp(errors: ErrorResponses, servers: NodeServers) {
       void errors.handle(error, request, reply).then((body) => reply.send(body as never));
     },
   }).withTypeProvider<ZodTypeProvider>();
-  acceptStrictJson(app);
+  acceptJsonOnly(app);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(errors.handle);
@@ -61,8 +55,8 @@ export function rejectUnknownQueries(app: TypedApp, errors: ErrorResponses): voi
 
 type ParserMethods = "getDefaultJsonParser" | "removeAllContentTypeParsers" | "addContentTypeParser";
 
-/** Also removes the framework's parser of plain text. */
-function acceptStrictJson(app: Pick<FastifyInstance, ParserMethods>): void {
+/** Accepts JSON in UTF-8 and nothing else: the framework would also accept plain text, and replace broken bytes. */
+function acceptJsonOnly(app: Pick<FastifyInstance, ParserMethods>): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
@@ -73,32 +67,8 @@ function acceptStrictJson(app: Pick<FastifyInstance, ParserMethods>): void {
       done(badRequest("the body is not UTF-8"), undefined);
       return;
     }
-    // The framework would remove it, and another program would not.
-    if (text.startsWith(BYTE_ORDER_MARK)) {
-      done(badRequest("the body begins with a byte order mark"), undefined);
-      return;
-    }
-    parse(request, text, (error, value: unknown) => {
-      if (error !== null) done(error, undefined);
-      else if (countKeys(value) !== countKeysInText(text))
-        done(badRequest("the body is JSON with a key twice"), undefined);
-      else done(null, value);
-    });
+    parse(request, text, done);
   });
-}
-
-function countKeysInText(json: string): number {
-  let count = 0;
-  for (const [, colon] of json.matchAll(STRINGS_AND_COLONS)) if (colon !== undefined) count++;
-  return count;
-}
-
-/** Of keys that came twice, parsing leaves one. */
-function countKeys(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  let count = Array.isArray(value) ? 0 : Object.keys(value).length;
-  for (const inner of Object.values(value)) count += countKeys(inner);
-  return count;
 }
 
 function badRequest(message: string): Error {
