@@ -4,7 +4,6 @@
  * and push what the guard did out of the recent events. docs/monitoring.md lists the events and their fields.
  */
 import type { Log } from "../log.js";
-import { withTraceFields } from "./trace-context.js";
 
 export type EventLevel = keyof Log;
 
@@ -49,9 +48,8 @@ export class EventHub implements Log {
   }
 
   #emit(level: EventLevel, fields: object, event: string): void {
-    const traced = withTraceFields(fields);
-    for (const listener of this.#listeners) listener({ level, event, fields: traced });
-    this.#log[level](traced, event);
+    for (const listener of this.#listeners) listener({ level, event, fields });
+    this.#log[level](fields, event);
   }
 }
 

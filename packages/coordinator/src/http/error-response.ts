@@ -15,7 +15,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { CoordinatorError } from "../errors.js";
 import type { RefusedCaller } from "../events/events.js";
-import { withinTrace } from "../events/trace-context.js";
 import type { Log } from "../log.js";
 import { escapeAndShorten, MESSAGE_LENGTH_MAX } from "../text.js";
 
@@ -64,7 +63,7 @@ export class ErrorResponses {
   log(error: unknown, request: FastifyRequest): Rejection {
     const rejection = printable(rejectionOf(error));
     if (rejection.code === "internal_error") {
-      withinTrace(request.headers, () => this.#log.error({ ...about(request), err: error }, "internal_error"));
+      this.#log.error({ ...about(request), err: error }, "internal_error");
     } else this.#logRejection(rejection, request);
     return rejection;
   }
@@ -79,7 +78,7 @@ export class ErrorResponses {
   #logRejection({ code, message }: Rejection, request: FastifyRequest): void {
     const fields = { code, reason: escapeAndShorten(message), ...about(request) };
     const level = QUIET.has(code) || isCutOff(request) ? "debug" : "info";
-    withinTrace(request.headers, () => this.#log[level](fields, "refusal"));
+    this.#log[level](fields, "refusal");
   }
 }
 

@@ -9,7 +9,6 @@ import { jsonSchemaTransform, type ZodTypeProvider } from "fastify-type-provider
 import type { Coordinator } from "../coordinator.js";
 import { EventHub } from "../events/events.js";
 import { RecentEvents } from "../events/recent-events.js";
-import { withinTrace } from "../events/trace-context.js";
 import { LEASES_AT_ONCE_DEFAULT, newConcurrencyLimits } from "../limits/concurrency-limits.js";
 import { LeaseLimits } from "../limits/lease-limits.js";
 import { SILENT_LOG } from "../log.js";
@@ -106,8 +105,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const message = "this coordinator is stopping; ask again in a moment";
     reply.send(errors.reject({ code: "shutting_down", message }, request, reply));
   });
-  // After the body is read: the events of a connection run outside of the trace.
-  app.addHook("preHandler", (request, _reply, done) => withinTrace(request.headers, done));
   app.addHook("onSend", (request, reply, payload, done) => {
     if (isStopping) reply.header("connection", "close");
     const isFilled = startedWith !== undefined && typeof payload === "string" && canReadSettings(request.principal);
