@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callnumber, type Finished, folderForTest, serveProcess } from "../../../test/processes/command.js";
-import { type EchoingRedis, echoOfProxy, echoOfRedis, startEchoingRedis } from "../../../test/redis/echoing-redis.js";
+import { type EchoingRedis, startEchoingRedis } from "../../../test/redis/echoing-redis.js";
 import { sharedRedis } from "../../../test/redis/test-redis.js";
 import { replaceFile } from "../../../test/tls/files.js";
 
@@ -35,13 +35,12 @@ const COMMANDS: Readonly<
 /** One of each kind: with a store, with a coordinator, with neither. */
 const ONE_OF_EACH_KIND = new Set(["serve", "move", "inspect", "decode", "schemes"]);
 
-/** They repeat what they are told, as Redis does and as a proxy may. */
-let echoing: readonly [EchoingRedis, EchoingRedis];
+let echoing: EchoingRedis;
 
 beforeAll(async () => {
-  echoing = await Promise.all([startEchoingRedis(echoOfRedis), startEchoingRedis(echoOfProxy)]);
+  echoing = await startEchoingRedis();
 });
-afterAll(() => Promise.all(echoing.map((redis) => redis.close())));
+afterAll(() => echoing.close());
 
 test("the table names every command", async () => {
   const { stdout } = await callnumber(["--help"]);
@@ -67,8 +66,8 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
       run(["--json", ...typed(operatorUrl)]);
       run(typed(wrongUrl));
       run(["--json", ...(isMove ? ["--to", wrongUrl] : [])], { CALLNUMBER_STORE: wrongUrl });
-      for (const { port } of ONE_OF_EACH_KIND.has(name) ? echoing : echoing.slice(0, 1))
-        run(["--json", ...typed(`redis://me:${WRONG}@127.0.0.1:${port}`)]);
+      const { port } = echoing;
+      run(["--json", ...typed(`redis://me:${WRONG}@127.0.0.1:${port}`)]);
       // Files are read, and what can't be read as an address is judged, by one function for all of them; a move has two addresses.
       if (ONE_OF_EACH_KIND.has(name)) {
         const [open, file] = ["open-url", "store-url"].map((base) => join(folder, base)) as [string, string];
@@ -79,10 +78,8 @@ describe.each(Object.entries(COMMANDS))("callnumber %s", (name, { words, asks })
           const words = typed(spoilt);
           run(index % 2 === 0 ? words : ["--json", ...joined(words)]);
         }
-        for (const { port } of echoing) {
-          run(typed(`redis-cluster://me:${WRONG}@127.0.0.1:${port}`));
-          run(typed(`redis-sentinel://127.0.0.1:${port}/m?sentinelUsername=s&sentinelPassword=${WRONG}`));
-        }
+        run(typed(`redis-cluster://me:${WRONG}@127.0.0.1:${port}`));
+        run(typed(`redis-sentinel://127.0.0.1:${port}/m?sentinelUsername=s&sentinelPassword=${WRONG}`));
       }
     }
     if (asks === "coordinator") {

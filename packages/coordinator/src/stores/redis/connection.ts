@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { CoordinatorError } from "../../errors.js";
 import { readPrivateFile, readPublicFile } from "../../platform/private-file.js";
 import { endpointText, type RedisAddress, type RedisTlsFiles } from "./address.js";
-import { asStoreError, type CommandContext, isOtherStepsRefusal, type ReplySource } from "./errors.js";
+import { asStoreError, type CommandContext, isOtherStepsRefusal } from "./errors.js";
 import { SCRIPTS_SENT_BY_SHA1, type ScriptName, scriptNamed } from "./scripts.js";
 
 /** For a reply, and for a connection. */
@@ -88,7 +88,7 @@ export class RedisConnection {
       await redis.ping();
     } catch (error) {
       redis.disconnect();
-      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.#source);
+      throw asStoreError(connection.#lastFailure ?? error, { namespace: "" }, connection.server);
     }
     return connection;
   }
@@ -128,7 +128,7 @@ export class RedisConnection {
       });
     });
     if (this.#connectionCount !== connectionCount || replies.length !== commands.length)
-      throw asStoreError(new Error("the connection broke"), context, this.#source);
+      throw asStoreError(new Error("the connection broke"), context, this.server);
     return replies;
   }
 
@@ -142,7 +142,7 @@ export class RedisConnection {
    * host name may resolve to the master by now.
    */
   errorFor(reply: Error, context: CommandContext): CoordinatorError {
-    const error = asStoreError(reply, context, this.#source);
+    const error = asStoreError(reply, context, this.server);
     if (error.code === "store_is_replica" || isOtherStepsRefusal(reply, context)) this.reconnect();
     return error;
   }
@@ -172,16 +172,12 @@ export class RedisConnection {
       return await call(this.#redis);
     } catch (error) {
       if (error instanceof Error && error.message === "Command timed out") this.reconnect();
-      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.#source);
+      throw asStoreError(isUnsent(error) ? this.#whyUnsent() : error, context, this.server);
     }
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
-  }
-
-  get #source(): ReplySource {
-    return { server: this.server, password: this.address.password };
   }
 
   #whyUnsent(): Error {

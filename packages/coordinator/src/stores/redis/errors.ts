@@ -13,13 +13,6 @@ export interface CommandContext {
   readonly nonce?: string;
 }
 
-/** The server that replied. */
-export interface ReplySource {
-  readonly server: string;
-  /** The password of the login: removed from every message. */
-  readonly password?: string | undefined;
-}
-
 /** Error replies that say what an operator must change. */
 const SERVER_HINTS: Readonly<Record<string, string>> = {
   NOAUTH:
@@ -44,26 +37,28 @@ const SCRIPT_NOT_PERMITTED = /user executing the script can't|ACL failure in scr
 /** Redis's own reply, which names a slot and an address; one of our words is the same. */
 const REDIRECTION = /^(?:MOVED|ASK) \d+ \S*:\d+$/;
 
+/** Redis repeats the arguments of a command that it does not know, and the command may have been AUTH. */
+const REPEATED_ARGUMENTS = /, with args beginning with.*$/s;
+
 /** What the Redis client reports of bytes that are not RESP; it asks for a report to its author. */
 const NOT_REDIS = /^Unknown RESP type/;
 
-/** The error to throw for whatever a Redis command rejected with: always a `CoordinatorError`. */
-export function asStoreError(
-  error: unknown,
-  context: CommandContext,
-  { server, password }: ReplySource,
-): CoordinatorError {
+/**
+ * The error to throw for whatever a Redis command rejected with: always a `CoordinatorError`.
+ * @param server host and port of the server that replied.
+ */
+export function asStoreError(error: unknown, context: CommandContext, server: string): CoordinatorError {
   if (error instanceof CoordinatorError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  const message = escapeAndShorten(redactReply(text, password));
+  const reply = error instanceof Error ? error.message : String(error);
+  const text = reply.replace(REPEATED_ARGUMENTS, "");
+  const message = escapeAndShorten(text);
   // The client's own error holds the command that was sent.
   const cause = Object.assign(new Error(message), { name: error instanceof Error ? error.name : "Error" });
   const refusal = refusalIn(text);
   if (refusal !== undefined) {
     const { word, nonce, detail } = refusal;
     if (isOther(nonce, context)) return unexpectedReply(server, cause);
-    const isNumber = /^-?\d{1,16}$/.test(detail);
-    return refused(word, isNumber ? detail : redactReply(detail, password), context.namespace);
+    return refused(word, detail, context.namespace);
   }
   const [firstWord = ""] = text.split(" ", 1);
   const word = SCRIPT_NOT_PERMITTED.test(text) ? "NOPERM" : firstWord;
@@ -97,31 +92,4 @@ function refusalIn(
 
 function isOther(nonce: string, context: CommandContext): boolean {
   return context.nonce !== undefined && nonce !== context.nonce;
-}
-
-/** Redis's own words, in front of the arguments that it repeats. */
-const REPEATED_ARGUMENTS = /, with args beginning with.*$/s;
-/** What the adapter reads of a reply, which no password may remove. */
-const READ_BY_US = /^(?:NOSCRIPT|NOPERM|ERR unknown command)/i;
-/** A server may cut what it repeats: this much of a password is enough to recognize it. */
-const RECOGNIZED_LENGTH = 8;
-
-/**
- * A reply without what it repeats of a command, and cut at the password, also when that is escaped or cut: Redis, and many a
- * proxy, repeats the arguments of a command that it does not know, and the command may have been AUTH.
- */
-export function redactReply(text: string, password: string | undefined): string {
-  const reply = text.replace(REPEATED_ARGUMENTS, "");
-  if (password === undefined || password === "") return reply;
-  const head = READ_BY_US.exec(reply)?.[0] ?? "";
-  const rest = reply.slice(head.length);
-  const at = rest.search(startOf(password));
-  return at < 0 ? reply : `${head}${rest.slice(0, at)}***`;
-}
-
-/** The first characters of a password: as it is, and as a URL and JSON write it. */
-function startOf(password: string): RegExp {
-  const forms = [password, encodeURIComponent(password), JSON.stringify(password).slice(1, -1)];
-  const starts = forms.map((form) => form.slice(0, RECOGNIZED_LENGTH).replace(/[^A-Za-z0-9]/g, "\\$&"));
-  return new RegExp(starts.join("|"), "i");
 }
