@@ -153,11 +153,11 @@ test("importers are refused over their connections while the disk takes no new f
     }
   }).toThrow("ENOSPC");
   // A checkpoint that has its place is written all the same, until a new file is due.
-  await expect.poll(() => world.importers.every(({ codes }) => codes.includes("witness_unusable"))).toBe(true);
+  await expect.poll(() => world.importers.every(({ codes }) => codes.includes("checkpoint_unavailable"))).toBe(true);
   for (const filler of fillers) rmSync(filler);
   await world.untilLeased();
   mustNotMix(world);
   for (const { ports, codes } of world.importers) {
-    expect({ ports: ports.size, codes: [...new Set(codes)] }).toEqual({ ports: 1, codes: ["witness_unusable"] });
+    expect({ ports: ports.size, codes: [...new Set(codes)] }).toEqual({ ports: 1, codes: ["checkpoint_unavailable"] });
   }
 });

@@ -17,14 +17,14 @@ const read = (path: string) => readFileSync(join(REPOSITORY, path), "utf8");
 
 /** Told at the terminal only: the wire does not know them. */
 const OF_THE_COMMAND: ReadonlySet<string> = new Set([
-  "port_taken",
+  "port_in_use",
   "numbers_invalid",
-  "export_broken_off",
-  "tokens_file_unusable",
+  "export_incomplete",
+  "tokens_file_invalid",
   "token_unknown",
-  "token_unusable",
+  "token_invalid",
   "mint_state_unusable",
-  "space_used_up",
+  "number_space_exhausted",
 ]);
 
 describe("docs/errors.md", () => {

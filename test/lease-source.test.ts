@@ -68,13 +68,13 @@ describe.each(Object.entries(WAYS))("a lease source %s", (_, open) => {
 
   test("refuses with the codes of the protocol", async () => {
     const { source: leases } = await source();
-    await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    await expect(leases.lease("other", request)).rejects.toMatchObject({ code: "namespace_not_found" });
     for (const receipt of [null, "r".repeat(43)]) {
       const forged = { ...request, lastRun: 10, receipt };
-      await expect(leases.lease("main", forged)).rejects.toMatchObject({ code: "run_beyond_mark" });
+      await expect(leases.lease("main", forged)).rejects.toMatchObject({ code: "run_above_high_water_mark" });
     }
     const ahead = { ...request, sentAtMs: Date.now() + 60_000 };
-    await expect(leases.lease("main", ahead)).rejects.toMatchObject({ code: "clocks_disagree" });
+    await expect(leases.lease("main", ahead)).rejects.toMatchObject({ code: "clock_skew" });
     const report = { nonce: request.nonce, lastSequence: 3, state: "open" } as const;
     await expect(leases.report("main", 10, report)).rejects.toMatchObject({ code: "run_not_leased" });
   });

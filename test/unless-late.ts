@@ -7,13 +7,13 @@ import { CoordinatorError } from "../packages/coordinator/src/errors.js";
 /** Clocks that are set wrong stay wrong: then the last refusal is the answer. */
 const TRIES_MAX = 100;
 
-/** @throws whatever `ask` throws; `clocks_disagree` when it was refused with that each time. */
+/** @throws whatever `ask` throws; `clock_skew` when it was refused with that each time. */
 export async function unlessLate<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await ask();
     } catch (error) {
-      const isLate = error instanceof CoordinatorError && error.code === "clocks_disagree";
+      const isLate = error instanceof CoordinatorError && error.code === "clock_skew";
       if (!isLate || tries === TRIES_MAX) throw error;
     }
   }

@@ -25,7 +25,7 @@ export async function lease(url: string, wish: Wish, namespace = "main"): Promis
     const response = await post(`${url}${pathOf("leases", { namespace })}`, body);
     if (response.status === 201) return (await response.json()) as Lease;
     const refusal = (await response.json()) as { code: string; retryAfterMs?: number };
-    expect(refusal.code).toBe("line_reached");
+    expect(refusal.code).toBe("run_ceiling_reached");
     await new Promise((resolve) => setTimeout(resolve, refusal.retryAfterMs));
   }
 }

@@ -17,7 +17,7 @@ export async function answerWithFencedNamespace(page: Page, nowMs = Date.now()):
         namespace: "lists",
         labels: { team: "lists" },
         record: null,
-        guard: { state: "fenced", code: "store_emptied", sinceMs: nowMs - 900_000, explanation: emptied },
+        guard: { state: "fenced", code: "namespace_lost", sinceMs: nowMs - 900_000, explanation: emptied },
       },
       {
         namespace: "main",

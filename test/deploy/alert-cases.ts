@@ -33,8 +33,8 @@ const findings = (effect: string) => `callnumber_preflight_findings{instance="on
 
 /** Of which once is enough: it came before the first scrape of a process, as after a power cut. */
 const BEFORE_FIRST_SCRAPE: readonly AlertCase[] = Object.entries({
-  CallnumberHolderOfAnotherStore: refusals("run_beyond_mark"),
-  CallnumberClocksDisagree: refusals("clocks_disagree"),
+  CallnumberHolderOfAnotherStore: refusals("run_above_high_water_mark"),
+  CallnumberClocksDisagree: refusals("clock_skew"),
   CallnumberInternalError: refusals("internal_error"),
   CallnumberLogLinesLost: linesLost,
   CallnumberJumped: jumps("store_epoch_changed"),
@@ -106,27 +106,27 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberRefusals",
-    fires: { [refusals("not_the_holder")]: "_x5 1+10x40" },
+    fires: { [refusals("holder_mismatch")]: "_x5 1+10x40" },
     silent: {
-      [refusals("not_the_holder")]: "_x5 1+1x40",
-      [refusals("line_reached")]: "_x5 1+90x40",
+      [refusals("holder_mismatch")]: "_x5 1+1x40",
+      [refusals("run_ceiling_reached")]: "_x5 1+90x40",
       [refusals("not_found")]: "_x5 1+90x40",
     },
   },
   {
     alert: "CallnumberHolderOfAnotherStore",
-    fires: { [refusals("run_beyond_mark")]: "0x20 1x20" },
-    silent: { [refusals("run_beyond_mark")]: "0 1x40", [refusals("invalid_request")]: "_x5 1+9x40" },
+    fires: { [refusals("run_above_high_water_mark")]: "0x20 1x20" },
+    silent: { [refusals("run_above_high_water_mark")]: "0 1x40", [refusals("invalid_request")]: "_x5 1+9x40" },
   },
   {
     alert: "CallnumberClocksDisagree",
-    fires: { [refusals("clocks_disagree")]: "0x20 1x20" },
-    silent: { [refusals("clocks_disagree")]: "0 1x40", [refusals("store_forked")]: "_x5 1+9x40" },
+    fires: { [refusals("clock_skew")]: "0x20 1x20" },
+    silent: { [refusals("clock_skew")]: "0 1x40", [refusals("store_forked")]: "_x5 1+9x40" },
   },
   {
     alert: "CallnumberClocksDisagree",
-    fires: { [refusals("clock_went_back")]: "0x20 1x20" },
-    silent: { [refusals("clock_went_back")]: "0x40" },
+    fires: { [refusals("clock_moved_backward")]: "0x20 1x20" },
+    silent: { [refusals("clock_moved_backward")]: "0x40" },
   },
   {
     alert: "CallnumberInternalError",
@@ -220,14 +220,14 @@ export const ALERT_CASES: readonly AlertCase[] = [
   },
   {
     alert: "CallnumberRoomScarce",
-    fires: { [own("callnumber_room_runs")]: "60000-1000x40", [alarm("room_scarce")]: "0x10 1x30" },
+    fires: { [own("callnumber_room_runs")]: "60000-1000x40", [alarm("headroom_low")]: "0x10 1x30" },
     // For a moment.
-    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20", [alarm("room_scarce")]: "0x25 1x20" },
+    silent: { [own("callnumber_room_runs")]: "60000x27 0+120x20", [alarm("headroom_low")]: "0x25 1x20" },
   },
   {
     alert: "CallnumberLineEnding",
-    fires: { [alarm("line_ending")]: "0x20 1x20" },
-    silent: { [alarm("line_ending")]: "0x40", [alarm("line_ending", "notice")]: "1x40" },
+    fires: { [alarm("run_ceiling_ending")]: "0x20 1x20" },
+    silent: { [alarm("run_ceiling_ending")]: "0x40", [alarm("run_ceiling_ending", "notice")]: "1x40" },
   },
   {
     alert: "CallnumberLedgerTrimFails",

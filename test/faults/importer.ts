@@ -71,9 +71,9 @@ export class Importer {
         const { codes } = this.#options;
         codes.set(code, (codes.get(code) ?? 0) + 1);
         // A process of its own for the other store, as a person would start it after a move.
-        if (code === "other_store") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
+        if (code === "store_mismatch") [this.#storeId, this.#lastRun, this.#receipt] = [undefined, null, null];
         // At the line everybody waits: another coordinator of the store would say the same.
-        if (code !== "line_reached") this.#turn++;
+        if (code !== "run_ceiling_reached") this.#turn++;
         await delay(Math.max(RETRY_MS, this.#options.pauseMs));
       }
     }

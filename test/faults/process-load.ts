@@ -11,7 +11,7 @@ import { type MintingEvent, MintingProcess } from "./minting-process.js";
 const TAKE_COUNT = SEQUENCE_COUNT;
 const WAIT_TIMEOUT_MS = 1_000;
 /** Everybody waits at the line, whichever process it is. */
-const WORTH_WAITING = "line_reached";
+const WORTH_WAITING = "run_ceiling_reached";
 
 export interface ProcessLoadOptions {
   readonly importerCount: number;

@@ -14,14 +14,14 @@ export const ELSEWHERE: Readonly<Partial<Record<ErrorCode, string>>> = {
   forbidden: "a token",
   rate_limited: "a limit of a coordinator",
   overloaded: "a limit of a coordinator",
-  version_not_ended: "an answer to operators only",
+  version_still_active: "an answer to operators only",
   run_not_leased: "a question about a run",
-  not_the_holder: "a report by somebody else",
+  holder_mismatch: "a report by somebody else",
   too_many_streams: "people who watch",
-  report_too_late: "a report on a lease that was trimmed",
+  report_expired: "a report on a lease that was trimmed",
   lease_trimmed: "a question about a lease that was trimmed",
   shutting_down: "a coordinator that is told to stop",
-  store_too_old: "no server so old is at hand: its text is tested with made-up versions",
+  store_version_unsupported: "no server so old is at hand: its text is tested with made-up versions",
   internal_error: "a bug",
 };
 

@@ -81,7 +81,7 @@ function onSqlite(
 
 export const SITUATIONS: readonly StepContext[] = [
   ...(["lists", "main"] as const).flatMap((namespace) => [
-    onRedis("the record deleted", "store_emptied", namespace, (redis, key) => redis("DEL", key("record"))),
+    onRedis("the record deleted", "namespace_lost", namespace, (redis, key) => redis("DEL", key("record"))),
     onRedis("a field of the record edited", "store_corrupt", namespace, (redis, key) =>
       redis("HSET", key("record"), "c", 7),
     ),
@@ -108,15 +108,15 @@ export const SITUATIONS: readonly StepContext[] = [
   onRedis("two copies met", "store_forked", "lists", (redis, key) =>
     rewrite(redis, key("record"), "lists", { phase: 2, seal: "forked" }),
   ),
-  onRedis("silent for more than 30 days", "operator_needed", "lists", (redis, key) =>
+  onRedis("silent for more than 30 days", "manual_recovery_required", "lists", (redis, key) =>
     rewrite(redis, key("record"), "lists", { changedAtMs: Date.now() - LONG_AGO_MS }),
   ),
-  onRedis("the record renamed", "store_emptied", "main", (redis, key) =>
+  onRedis("the record renamed", "namespace_lost", "main", (redis, key) =>
     redis("RENAME", key("record"), `${key("record")}:away`),
   ),
   onRedis(
     "restarted without its data",
-    "store_emptied",
+    "namespace_lost",
     "lists",
     async (_, __, { server }) => {
       await (server as RedisServer).kill("SIGKILL");
@@ -127,7 +127,7 @@ export const SITUATIONS: readonly StepContext[] = [
   ),
   onRedis(
     "leased under a clock that was far ahead, then restarted",
-    "operator_needed",
+    "manual_recovery_required",
     "lists",
     async (redis, key, { server }) => {
       await rewrite(redis, key("record"), "lists", { highWaterMark: 2 ** 29 });
@@ -136,11 +136,11 @@ export const SITUATIONS: readonly StepContext[] = [
     },
     { hurtsBoth: true, endsIn: /recovering is possible from \d{4}-/ },
   ),
-  onRedis("recovery asked for while a coordinator leases", "coordinator_still_leases", "lists", async () => {}, {
+  onRedis("recovery asked for while a coordinator leases", "coordinator_still_running", "lists", async () => {}, {
     typed: () => "callnumber recover --namespace lists",
   }),
-  onRedis("emptied", "store_emptied", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
-  onRedis("a replica attached and taken away", "operator_needed", "lists", async (redis, _, world) => {
+  onRedis("emptied", "namespace_lost", "lists", (redis) => redis("FLUSHALL"), { hurtsBoth: true }),
+  onRedis("a replica attached and taken away", "manual_recovery_required", "lists", async (redis, _, world) => {
     const server = world.server as RedisServer;
     const replica = await launchRedisServer(world.binary, { config: { replicaof: `127.0.0.1 ${server.port}` } });
     await until(async () => /connected_slaves:1[^]*state=online/.test(String(await redis("INFO", "replication"))));
@@ -149,7 +149,7 @@ export const SITUATIONS: readonly StepContext[] = [
   }),
   onRedis(
     "a replica that is not counted",
-    "store_has_more_nodes",
+    "unexpected_replicas",
     "lists",
     async (redis, _, world) => {
       await world.addReplica();
@@ -169,7 +169,7 @@ export const SITUATIONS: readonly StepContext[] = [
   ),
   onSqlite(
     "moved to another store",
-    "store_moved",
+    "namespace_moved",
     "lists",
     async (path, world) => {
       const to = shellText(join(world.folder, "new.db"));
@@ -180,7 +180,7 @@ export const SITUATIONS: readonly StepContext[] = [
     },
     { endsIn: /moved to/ },
   ),
-  onRedis("no such namespace", "namespace_not_initialised", "lists", async (redis, key, world) => {
+  onRedis("no such namespace", "namespace_not_found", "lists", async (redis, key, world) => {
     await world.stopServing();
     await redis("DEL", key("record"), key("ledger"), key("holders"), key("reports"));
     await redis("HDEL", "callnumber:archive:namespaces", "lists");
@@ -188,7 +188,7 @@ export const SITUATIONS: readonly StepContext[] = [
   }),
   onRedis(
     "the record deleted, and a new one asked for",
-    "store_emptied",
+    "namespace_lost",
     "lists",
     (redis, key) => redis("DEL", key("record")),
     {
@@ -202,7 +202,7 @@ export const SITUATIONS: readonly StepContext[] = [
     (redis, key) => rewrite(redis, key("record"), "lists", { highWaterMark: RUN_MAX }),
     { storeIdOf: endedStoreId },
   ),
-  onSqlite("the record lost", "store_emptied", "lists", (path) =>
+  onSqlite("the record lost", "namespace_lost", "lists", (path) =>
     edit(
       path,
       `UPDATE namespaces SET ${["v", "ns", "sid", "ver", "c", "t", "ep", "g", "p", "n", "rk", "ph", "k"].map((field) => `${field} = NULL`).join(", ")} WHERE name = 'lists'`,
@@ -244,11 +244,16 @@ export const SITUATIONS: readonly StepContext[] = [
   onSqlite("two copies met", "store_forked", "lists", (path) =>
     rewriteRow(path, "lists", { phase: 2, seal: "forked" }),
   ),
-  onSqlite("silent for more than 30 days, and nothing remembered", "operator_needed", "lists", (path, world) => {
-    rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
-    rmSync(join(world.folder, "state"), { recursive: true });
-  }),
-  onSqlite("no such namespace", "namespace_not_initialised", "lists", (path, world) => {
+  onSqlite(
+    "silent for more than 30 days, and nothing remembered",
+    "manual_recovery_required",
+    "lists",
+    (path, world) => {
+      rewriteRow(path, "lists", { changedAtMs: Date.now() - LONG_AGO_MS });
+      rmSync(join(world.folder, "state"), { recursive: true });
+    },
+  ),
+  onSqlite("no such namespace", "namespace_not_found", "lists", (path, world) => {
     edit(
       path,
       "PRAGMA foreign_keys = OFF; DELETE FROM leases WHERE namespace_id = (SELECT id FROM namespaces WHERE name = 'lists'); DELETE FROM namespaces WHERE name = 'lists'",

@@ -168,17 +168,17 @@ const UNMET: Readonly<Partial<Record<ErrorCode, string>>> = {
   store_went_back: "settled by the guard itself, in all but one of a thousand histories",
   store_forked:
     "takes two masters that lease and an importer that meets both: in one of some hundred to many thousand histories",
-  namespace_already_initialised: "init is typed once",
-  coordinator_still_leases: "an answer to operators only",
-  store_has_more_nodes: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
-  store_replaced: "one store (A4)",
-  store_unknown_schema: "one release",
+  namespace_exists: "init is typed once",
+  coordinator_still_running: "an answer to operators only",
+  unexpected_replicas: "every node is counted (A2), unless somebody edits the count, which is a corrupt record",
+  store_id_mismatch: "one store (A4)",
+  store_schema_unsupported: "one release",
   store_epoch_unreadable: "INFO can always be read",
-  store_evicts: "of preflight",
+  store_eviction_enabled: "of preflight",
   store_copied: "of the embedded store",
   store_locked: "of the embedded store",
-  store_missing: "of the embedded store",
-  witness_unusable: "of the command line",
+  store_not_found: "of the embedded store",
+  checkpoint_unavailable: "of the command line",
 };
 
 /** Histories in which even the rarest other refusal is met about twenty times. */

@@ -46,7 +46,7 @@ export async function heal(world: World): Promise<void> {
       }
       if (world.tally.leases.length > leasesBefore || world.operator.isBusy) continue;
       const said = [refusal?.code, world.operator.refusedWith?.code];
-      const isLeft = said.includes("store_moved") || refusal?.code === "run_space_exhausted";
+      const isLeft = said.includes("namespace_moved") || refusal?.code === "run_space_exhausted";
       if (isLeft && (await world.newPlace.isMade())) {
         world.tell(() => `${importer.name} is pointed at the new place`);
         place = world.newPlace;
@@ -82,17 +82,17 @@ function nextVerb(
   code: string | undefined,
   typed: Verb | undefined,
 ): Verb | undefined {
-  if ([code, operator.refusedWith?.code].includes("store_moved")) return { name: "move" };
+  if ([code, operator.refusedWith?.code].includes("namespace_moved")) return { name: "move" };
   if (code === "run_space_exhausted") return { name: "advance-version" };
   if (!asksForOperator(code)) return undefined;
   const said = operator.refusedWith?.code;
   // A record that nobody believes, and a coordinator that remembers nothing touches: the refusal says what is to be done first.
-  if (said === "coordinator_still_leases" && typed !== undefined) return { ...typed, areCoordinatorsStopped: true };
+  if (said === "coordinator_still_running" && typed !== undefined) return { ...typed, areCoordinatorsStopped: true };
   // Refused for its end: the record is gone, and only its operator can tell which version it had reached.
   if (said === "run_space_exhausted") return { name: "recover", version: 1 };
-  // A holder may be told of a run above the mark first, where no jump lands above it any more: `line_ending` tells of that end.
+  // A holder may be told of a run above the mark first, where no jump lands above it any more: `run_ceiling_ending` tells of that end.
   const id = parseStoreId(storeId);
-  const isEnded = code === "run_beyond_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
+  const isEnded = code === "run_above_high_water_mark" && id !== undefined && ceilingAt(id, 0, time.nowMs) >= RUN_MAX;
   return isEnded && !asksForOperator(said) ? { name: "advance-version" } : { name: "recover", version: 0 };
 }
 

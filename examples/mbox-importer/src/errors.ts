@@ -10,7 +10,7 @@ export type ImporterErrorCode =
   | "other_namespace"
   | "repeated_call_number"
   | "worker_died"
-  | "token_unusable"
+  | "token_invalid"
   | "unexpected"
   | ClientErrorCode;
 
@@ -37,11 +37,11 @@ const RETRY = "then run the same command again. It continues where it stopped.";
 /** What to do about an error of the client. docs/errors.md describes the other codes. */
 const CLIENT_ERROR_ACTIONS: Partial<Record<ClientErrorCode, string>> = {
   coordinator_unreachable: `Start the coordinator (callnumber serve) or pass its URL with --coordinator, ${RETRY}`,
-  wait_timed_out: `Check the coordinator (callnumber status) or pass a longer --wait, ${RETRY}`,
-  other_store:
+  wait_timeout: `Check the coordinator (callnumber status) or pass a longer --wait, ${RETRY}`,
+  store_mismatch:
     "The archive is pinned to the store of its first number. Pass the URL of that store's coordinator with --coordinator." +
     " If the store is lost, read docs/operations.md first.",
-  namespace_not_initialised: `Create the namespace (callnumber init) or pass another one with --namespace, ${RETRY}`,
+  namespace_not_found: `Create the namespace (callnumber init) or pass another one with --namespace, ${RETRY}`,
   unauthorized: `Pass a token that the coordinator knows with --token-file, ${RETRY}`,
   forbidden: `Pass a token for leasing in this namespace with --token-file, or another --namespace, ${RETRY}`,
   store_unavailable: `Check the coordinator's store, ${RETRY}`,

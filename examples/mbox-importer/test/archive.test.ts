@@ -59,7 +59,7 @@ describe("the archive", () => {
     expect(archive.origin).toEqual(ORIGIN);
     const second = [message("second", { byteOffset: 5 })];
     for (const [origin, code] of [
-      [{ ...ORIGIN, storeId: "store-b" }, "other_store"],
+      [{ ...ORIGIN, storeId: "store-b" }, "store_mismatch"],
       [{ ...ORIGIN, namespace: "letters" }, "other_namespace"],
     ] as const) {
       expect(() => archive.store(second, NUMBERS.slice(1), origin)).toThrow(expect.objectContaining({ code }));

@@ -58,7 +58,7 @@ describe("the command line", () => {
     expect(missing).toMatchObject({ status: 1, stderr: expect.stringContaining("no-such.mbox") });
     const archive = join(await temporaryDirectory(), "a.db");
     const noToken = await runImporter(LETTERS, "--archive", archive, "--token-file", "no-such.token");
-    expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_unusable") });
+    expect(noToken).toMatchObject({ status: 1, stderr: expect.stringContaining("token_invalid") });
   });
 });
 

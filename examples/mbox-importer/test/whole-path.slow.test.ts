@@ -150,7 +150,7 @@ describe("an import", () => {
 
     const otherStore = await runImporter(other, ...archive, otherUrl);
     expect(otherStore).toMatchObject({ status: 1, stderr: expect.stringContaining("--coordinator") });
-    expect(otherStore.summary?.error?.code).toBe("other_store");
+    expect(otherStore.summary?.error?.code).toBe("store_mismatch");
     const otherNamespace = await runImporter(other, ...archive, url, "--namespace", "letters");
     expect(otherNamespace).toMatchObject({ status: 1, stderr: expect.stringContaining("other_namespace") });
     expect(rowsOf(path).length).toBe(10);

@@ -43,7 +43,7 @@ interface ResponseRead {
 
 /**
  * Sends a GET request. Waits some seconds while the coordinator is overloaded, which has done nothing then.
- * @throws RequestError with the coordinator's own code, or `coordinator_unreachable`, `answer_not_understood`, `token_unusable`.
+ * @throws RequestError with the coordinator's own code, or `coordinator_unreachable`, `invalid_response`, `token_invalid`.
  */
 export async function requestJson<T>(options: CoordinatorOptions, path: string, schema: z.ZodType<T>): Promise<T> {
   const base = baseOf(options);
@@ -102,7 +102,7 @@ function authorizationOf(options: CoordinatorOptions): Readonly<Record<string, s
  * Returns the token, from the file or else CALLNUMBER_TOKEN; undefined without either. Never from the command line, which every user of
  * the machine can read. The file is read each time, so that a token can be replaced under a running command. Warns on standard error
  * of a token that leaves the machine in plain text.
- * @throws RequestError `token_unusable`, without the text: it is no token, can't be read, or others may read it.
+ * @throws RequestError `token_invalid`, without the text: it is no token, can't be read, or others may read it.
  */
 export function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): string | undefined {
   const token = tokenFile === undefined ? commandIo().env["CALLNUMBER_TOKEN"] : tokenIn(tokenFile);
@@ -111,7 +111,7 @@ export function bearerToken({ coordinator, tokenFile }: CoordinatorOptions): str
     const where = tokenFile === undefined ? "CALLNUMBER_TOKEN" : `the token file ${tokenFile}`;
     const fault = token === "" ? "holds no token" : "holds characters that no token has";
     throw new RequestError(
-      "token_unusable",
+      "token_invalid",
       `${where} ${fault}; it must hold what "callnumber token create" printed, alone`,
     );
   }
@@ -123,7 +123,7 @@ function tokenIn(file: string): string {
   try {
     return readPrivateFile(file, "the token file").trim();
   } catch (error) {
-    throw new RequestError("token_unusable", (error as Error).message, { cause: error });
+    throw new RequestError("token_invalid", (error as Error).message, { cause: error });
   }
 }
 
@@ -170,7 +170,7 @@ function errorIn(base: string, { status, body }: ResponseRead): RequestError {
   const refused = errorAnswerSchema.safeParse(body);
   if (status !== 200 && refused.success) return new RequestError(refused.data.code, refused.data.message);
   return new RequestError(
-    "answer_not_understood",
+    "invalid_response",
     `${base} answered with status ${status}, but not as a coordinator does; is that its address?`,
   );
 }

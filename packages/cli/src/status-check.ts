@@ -28,8 +28,8 @@ const GUARD_STATES: Readonly<Record<GuardAnswer["state"], CheckState>> = {
 const UNKNOWN_CODES: ReadonlySet<string> = new Set([
   "coordinator_unreachable",
   "certificate_rejected",
-  "answer_not_understood",
-  "token_unusable",
+  "invalid_response",
+  "token_invalid",
   "unauthorized",
   "forbidden",
 ]);

@@ -117,7 +117,7 @@ test("before its end a version is left only by who says so, and never while its 
   for (const more of [[], ["--yes"], ["--before-its-end", "--yes"]]) {
     const { code, stderr } = await callnumber([...advance, ...more]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/clock line reaches its last run at 20\d\d-.*\(version_not_ended\)/s);
+    expect(stderr).toMatch(/clock line reaches its last run at 20\d\d-.*\(version_still_active\)/s);
   }
   expect((await callnumber(["advance-version", "--store", "memory:"])).code).toBe(2);
 });

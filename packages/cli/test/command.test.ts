@@ -220,14 +220,14 @@ describe("with a coordinator on the embedded store", () => {
     expect(code).toBe(1);
     expect(stderr).toContain(join(folder, "callnumber", "store.db"));
     expect(stderr).toContain("--create");
-    expect(stderr).toContain("store_missing");
+    expect(stderr).toContain("store_not_found");
     expect(await readdir(folder)).toEqual([]);
   });
 
   test("on a terminal a new store is made and announced, unless that was refused", async ({ skip }) => {
     if ((await shell("command -v script")).code !== 0) skip("no `script` here, which gives a command a terminal");
     const path = join(await folderForTest(), "store.db");
-    expect(await serveOnTerminal("--store", `sqlite:${path}`, "--create", "no")).toContain("store_missing");
+    expect(await serveOnTerminal("--store", `sqlite:${path}`, "--create", "no")).toContain("store_not_found");
     expect(await serveOnTerminal("--store", `sqlite:${path}`)).toContain("THIS IS A NEW STORE");
   });
 
@@ -247,7 +247,7 @@ describe("with a coordinator on the embedded store", () => {
     const samePort = await callnumber(["serve", "--store", other, "--create", "--port", new URL(url).port]);
     expect(samePort).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port.*port_taken/s),
+      stderr: expect.stringMatching(/port \d+ on 127\.0\.0\.1 is taken.*--port.*port_in_use/s),
     });
     expect(await readdir(folder)).toEqual([]);
   });
@@ -258,7 +258,7 @@ describe("with a coordinator on the embedded store", () => {
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("first run  200000") });
     expect(await callnumber(["init", "--store", store, "--namespace", "lists"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("namespace_already_initialised"),
+      stderr: expect.stringContaining("namespace_exists"),
     });
     const { url } = await serve(store);
     expect((await callnumber(["next", "--namespace", "lists", "--coordinator", url])).code).toBe(0);
@@ -297,7 +297,7 @@ describe("with a coordinator on Redis", () => {
     const store = storeUrl();
     expect(await callnumber(["serve", "--store", store, "--port", "0"])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/callnumber init.*namespace_not_initialised/s),
+      stderr: expect.stringMatching(/callnumber init.*namespace_not_found/s),
     });
     expect(await callnumber(["init", "--store", store])).toMatchObject({
       code: 0,
@@ -350,13 +350,13 @@ describe("mistakes", () => {
       2,
       /TLS certificate \/none can't be read: ENOENT/,
     ],
-    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_missing/],
-    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_missing/],
+    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], {}, 1, /store_not_found/],
+    [["serve", "--port", "0", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_CREATE: "yes" }, 1, /store_not_found/],
     [["serve", "--create", "maybe"], {}, 2, /--create.*'maybe'.*yes or no/s],
     [["serve"], { CALLNUMBER_PUBLIC_INSPECT: "maybe" }, 2, /'maybe'.*CALLNUMBER_PUBLIC_INSPECT.*yes or no/s],
     [["move", "--store", "sqlite:/nonexistent/x"], { CALLNUMBER_TO: "redis://127.0.0.1:1" }, 2, /Pass --to URL/],
     [["serve", "--log-level", "loud"], {}, 2, /--log-level.*loud.*debug/s],
-    [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_missing/],
+    [["init"], { XDG_STATE_HOME: "/nonexistent/state" }, 1, /store_not_found/],
     [["serve", "--store", "sqlite:~/store.db"], {}, 2, /the shell leaves "~"/],
     [["serve", "--store", "sqlite://host/store.db"], {}, 2, /three slashes/],
     [["serve", "--store", "redis://u:p%zz@127.0.0.1"], {}, 2, /password holds a %.*%25/],
@@ -441,8 +441,8 @@ describe("mistakes", () => {
       [["--store", "postgres://x"], 2, "is no kind of store"],
       [["--store", "sqlite:store.db", "--create", "--witness-folder", "."], 2, "the store's own folder"],
       [["--store", "memory:", "--tls-certificate", "/none", "--tls-key", "/none"], 2, "ENOENT"],
-      [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_unusable"],
-      [["--store", "memory:"], 1, "port_taken"],
+      [["--store", "memory:", "--tokens-file", "/none"], 1, "tokens_file_invalid"],
+      [["--store", "memory:"], 1, "port_in_use"],
     ] as const) {
       const refused = await callnumber(["serve", "--port", String(port), ...parameters]);
       expect(refused).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(reported) });

@@ -89,7 +89,7 @@ describe("doctor", () => {
     expect(JSON.parse(asJson.stdout)).toMatchObject({ store: elsewhere(), servedStore: store, running: null });
     const missing = await callnumber(doctorAt(url, "--store", `sqlite:${folder}/none.db`));
     expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining(`serves another store: ${store}`) });
-    expect(missing.stderr).toContain("store_missing");
+    expect(missing.stderr).toContain("store_not_found");
   });
 
   test("shows the settings of the coordinator where they differ from the defaults, without secrets", async () => {

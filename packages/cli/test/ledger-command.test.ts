@@ -140,9 +140,7 @@ describe("export", () => {
     const lines = ndjson.stdout.trim().split("\n");
     expect(exportEndSchema.parse(JSON.parse(lines.pop() ?? ""))).toEqual({ end: true, leaseCount: 2, upToRun: 2 });
     expect(jsonLines(lines.join("\n")).map(({ firstRun }) => firstRun)).toEqual([1, 2]);
-    expect((await callnumber(["export", "--namespace", "nowhere", ...to])).stderr).toContain(
-      "namespace_not_initialised",
-    );
+    expect((await callnumber(["export", "--namespace", "nowhere", ...to])).stderr).toContain("namespace_not_found");
   });
 
   test("into a file on a full disk exits with 1, and says why in one line", async () => {
@@ -169,7 +167,7 @@ describe("export", () => {
     expect(await callnumber(["export", "--format", format, "--coordinator", url])).toMatchObject({
       code: 1,
       stdout: "{}\n",
-      stderr: expect.stringMatching(/a part of it only.*export_broken_off/),
+      stderr: expect.stringMatching(/a part of it only.*export_incomplete/),
     });
   });
 });

@@ -67,7 +67,7 @@ describe("an embedded store that is gone", () => {
     const errors = (await answersOf(store, commands)).map(({ stderr }) => /^callnumber: (.*)$/m.exec(stderr)?.[1]);
     expect(new Set(errors).size).toBe(1);
     expect(errors[0]).toMatch(
-      /run 1 of namespace "main" was leased from it.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*` \(store_missing\)$/,
+      /run 1 of namespace "main" was leased from it.*callnumber recover --store 'sqlite:\S+ ta\/store.db' .*` \(store_not_found\)$/,
     );
     const after = await readdir(folder, { recursive: true });
     expect(after.filter((name) => !name.endsWith(".lock"))).toEqual(before);
@@ -75,7 +75,7 @@ describe("an embedded store that is gone", () => {
 
   test("leases again, above all that was leased, after the printed command", async () => {
     const [{ stderr }] = (await answersOf(store, [["serve", "--port", "0"]])) as [Finished];
-    const printed = /`(callnumber recover [^`]+)` \(store_missing\)/.exec(stderr)?.[1];
+    const printed = /`(callnumber recover [^`]+)` \(store_not_found\)/.exec(stderr)?.[1];
     const planned = await shell(`${printed}`);
     expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining("Nothing was changed.") });
     expect(await readdir(folder)).toEqual(["witness"]);
@@ -89,7 +89,7 @@ describe("an embedded store that is gone", () => {
   test("is not made by a recovery that can't be carried out", async () => {
     const recover = ["recover", "--apply", "--floor", "1000000000"];
     const [refused] = (await answersOf(store, [recover])) as [Finished];
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("operator_needed") });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("manual_recovery_required") });
     expect(await readdir(folder)).toEqual(["witness"]);
   });
 });
@@ -99,7 +99,7 @@ test("a start that can't remember makes no store", async () => {
   const [started] = (await answersOf(`sqlite:${folder}/store.db`, [["serve", "--port", "0", "--create"]])) as [
     Finished,
   ];
-  expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining("witness_unusable") });
+  expect(started).toMatchObject({ code: 1, stderr: expect.stringContaining("checkpoint_unavailable") });
   expect(await readdir(folder)).toEqual(["witness"]);
 });
 
@@ -120,7 +120,7 @@ describe("a Redis that was emptied", () => {
     for (const { code, stdout, stderr } of await answersOf(operatorUrl, commands)) {
       expect(code).toBe(1);
       expect(stdout + stderr).toContain('namespace "main" is missing, but run 1 was leased from it');
-      expect(stdout + stderr).toContain("store_emptied");
+      expect(stdout + stderr).toContain("namespace_lost");
       expect(stdout + stderr).not.toContain("callnumber init");
     }
     expect(await redis.keys(`${new URL(operatorUrl).searchParams.get("prefix")}*`)).toEqual([]);

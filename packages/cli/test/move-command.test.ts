@@ -41,7 +41,7 @@ async function nextFrom(url: string, namespace: string): Promise<string> {
   for (;;) {
     const { code, stdout, stderr } = await callnumber(["next", "--coordinator", url, "--namespace", namespace]);
     if (code === 0) return stdout;
-    expect(stderr).toMatch(/store_claimed|claim_raced|line_reached|wait_timed_out/);
+    expect(stderr).toMatch(/store_claimed|claim_raced|run_ceiling_reached|wait_timeout/);
   }
 }
 
@@ -71,7 +71,7 @@ describe.each(PAIRS)("move %s", (_, places) => {
     const fenced = await serve(from);
     expect(await callnumber(["next", "--coordinator", fenced.url])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/was moved to .*store_moved/s),
+      stderr: expect.stringMatching(/was moved to .*namespace_moved/s),
     });
     await fenced.stop();
 
@@ -129,11 +129,11 @@ describe("move", () => {
     await done("init", "--store", other);
     expect(await callnumber(["move", "--store", from, "--to", other, "--apply"])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/it holds store .*another file or "\?prefix=".*namespace_already_initialised/s),
+      stderr: expect.stringMatching(/it holds store .*another file or "\?prefix=".*namespace_exists/s),
     });
     await done("move", "--store", from, "--to", to, "--apply");
     const refused = await callnumber(["move", "--store", from, "--to", redisPlace(), "--apply"]);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("store_moved") });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("namespace_moved") });
     expect(refused.stderr).toContain(new URL(to).searchParams.get("prefix"));
   });
 
@@ -157,7 +157,7 @@ describe("move", () => {
     ],
     [["--store", "redis://127.0.0.1:1"], 2, /--to/],
     [["--to", "redis://127.0.0.1:1", "--nodes", "0"], 2, /--nodes.*from 1/s],
-    [["--to", "redis://127.0.0.1:1", "--store", "sqlite:/nonexistent/x.db"], 1, /store_missing/],
+    [["--to", "redis://127.0.0.1:1", "--store", "sqlite:/nonexistent/x.db"], 1, /store_not_found/],
   ])("%j exits with %i and says what is wrong, and no password", async (parameters, code, said) => {
     const finished = await callnumber(["move", ...parameters]);
     expect(finished).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(said) });

@@ -43,7 +43,7 @@ test("recover --nodes counts an attached replica, and leasing continues above wh
   const before = await serve(master.url, ...witness);
   const run = await leasedRun(before);
   await follow(replica, master);
-  const { message } = await refusedWith(before, "store_has_more_nodes");
+  const { message } = await refusedWith(before, "unexpected_replicas");
   expect(message).toMatch(/callnumber recover .*--nodes 2 --apply/);
   await before.stop();
 

@@ -73,7 +73,7 @@ describe("recover --numbers", () => {
   test("shows what it found and refuses runs above the clock line, also without --apply", async () => {
     const list = await listOf(3, FORGOTTEN_RUN);
     const looked = await callnumber(["recover", "--store", await newStore(), "--numbers", list]);
-    expect(looked).toMatchObject({ code: 1, stderr: expect.stringContaining("operator_needed") });
+    expect(looked).toMatchObject({ code: 1, stderr: expect.stringContaining("manual_recovery_required") });
     expect(looked.stdout).toMatch(/greatest run 70,000/);
     expect(looked.stdout).not.toMatch(/recovering sets|--apply/);
     expect(looked.stderr).toMatch(/line 2 of .*run 70000, above the clock line.*possible from \d{4}-/s);

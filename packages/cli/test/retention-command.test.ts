@@ -61,7 +61,7 @@ test("retention sets nothing that is misused, and nothing where there is no name
     expect(await retention(at, ...words), words.join(" ")).toMatchObject({ code: 2 });
   expect(await retention(at, "--namespace", "other", "--days", "8")).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("namespace_not_initialised"),
+    stderr: expect.stringContaining("namespace_not_found"),
   });
   expect(await callnumber(["retention", "--store", "memory:", "--days", "8"])).toMatchObject({ code: 2 });
   expect((await retention(at)).stdout).toContain("permanently");

@@ -261,7 +261,7 @@ describe("the state file", () => {
     expect(await mint()).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/went back.*\(clock_went_back\)/),
+      stderr: expect.stringMatching(/went back.*\(clock_moved_backward\)/),
     });
   });
 

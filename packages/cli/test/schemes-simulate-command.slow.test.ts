@@ -67,7 +67,7 @@ describe("callnumber schemes simulate", () => {
       expected: 250,
       theory: "overlap",
       waited: 0,
-      refused: { clock_went_back: 0, space_used_up: 0 },
+      refused: { clock_moved_backward: 0, number_space_exhausted: 0 },
       plausible: true,
     });
     const uuid = scenarios[2]?.outcomes.find(({ scheme }) => scheme === "uuid");

@@ -116,7 +116,7 @@ describe("the tokens of a file", () => {
     for (const [spoil, reason] of faults) {
       await spoil();
       const line = await hangUp(coordinator, "tokens_not_reread");
-      expect(line).toMatchObject({ level: 50, code: "tokens_file_unusable", reason: expect.stringMatching(reason) });
+      expect(line).toMatchObject({ level: 50, code: "tokens_file_invalid", reason: expect.stringMatching(reason) });
       expect(await statusOf(coordinator, token)).toBe(200);
     }
     expect(coordinator.output().stdout + coordinator.output().stderr).not.toContain(token);
@@ -258,7 +258,7 @@ describe("a whole story", () => {
     const broken = await fileOf("broken.token", `${tokens.read} ${tokens.lease}`);
     for (const verb of ["status", "next"]) {
       const refused = await run(undefined, [verb, ...broken, "--json"], 1);
-      expect(JSON.parse(refused.stderr)).toMatchObject({ code: "token_unusable" });
+      expect(JSON.parse(refused.stderr)).toMatchObject({ code: "token_invalid" });
     }
     await run(`${tokens.read}\u0001`, ["status"], 1);
     await run(undefined, ["status", "--token-file", join(at.folder, "none")], 1);

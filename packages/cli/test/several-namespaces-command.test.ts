@@ -21,7 +21,7 @@ describe("init", () => {
     });
     expect(await callnumber(lists)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("namespace_already_initialised"),
+      stderr: expect.stringContaining("namespace_exists"),
     });
     const { url } = await serve(store);
     const to = ["--coordinator", url];
@@ -42,7 +42,7 @@ describe("init", () => {
     );
     expect(await callnumber(["status", "--namespace", "other", ...to])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("namespace_not_initialised"),
+      stderr: expect.stringContaining("namespace_not_found"),
     });
   });
 });

@@ -71,10 +71,10 @@ test.each([
   ["coordinator_unreachable", 3],
   ["unauthorized", 3],
   ["forbidden", 3],
-  ["token_unusable", 3],
-  ["answer_not_understood", 3],
+  ["token_invalid", 3],
+  ["invalid_response", 3],
   ["store_unavailable", 2],
-  ["namespace_not_initialised", 2],
+  ["namespace_not_found", 2],
 ])("without a status, %s exits with %i", (code, exitCode) => {
   const verdict = verdictWithout("main", { code, message: "a | b" });
   expect(EXIT_CODES[verdict.state]).toBe(exitCode);

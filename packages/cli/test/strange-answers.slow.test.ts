@@ -67,7 +67,7 @@ describe("an answer without end", () => {
     expect(await callnumber([...command, "--coordinator", url])).toMatchObject({
       code: 1,
       stdout: "",
-      stderr: expect.stringMatching(/answer_not_understood/),
+      stderr: expect.stringMatching(/invalid_response/),
     });
     expect(await heard).toBeLessThan(readBytes + ON_THE_WAY_BYTES);
   });
@@ -81,7 +81,7 @@ describe("an answer that is small on its way only", () => {
       const { code, stderr } = await callnumber([...words, "--json", ...(await answering(stuck))]);
       expect([code, JSON.parse(stderr)]).toEqual([
         1,
-        { code: "answer_not_understood", message: expect.stringContaining("leads no further back") },
+        { code: "invalid_response", message: expect.stringContaining("leads no further back") },
       ]);
     },
   );
@@ -93,7 +93,7 @@ describe("an answer that is small on its way only", () => {
     const large = await answering(padded(16 * MIB + 1), { "content-encoding": "gzip" });
     expect(await callnumber(["status", ...large])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/answer_not_understood/),
+      stderr: expect.stringMatching(/invalid_response/),
     });
   });
 });
@@ -109,6 +109,6 @@ describe("an answer with what can't be", () => {
   ])("%j: a time that no date has is not understood", async (command, text, code) => {
     const finished = await callnumber([...command, ...(await answering(text))]);
     expect(finished.code).toBe(code);
-    expect(finished.stdout + finished.stderr).toContain("answer_not_understood");
+    expect(finished.stdout + finished.stderr).toContain("invalid_response");
   });
 });

@@ -139,7 +139,7 @@ test("somebody wrote into the store what acts on a terminal, and is long: no com
   let told = await refusal();
   // On a busy machine so long an answer may come too late.
   while (told.includes("store_unavailable")) told = await refusal();
-  expect(told).toContain("store_unknown_schema");
+  expect(told).toContain("store_schema_unsupported");
   expect(told).toContain("Use the release that wrote it");
   expect(told.length).toBeLessThan(2_000);
   const status = await (await fetch(`${url}/v1/namespaces/main/status`)).text();

@@ -42,7 +42,7 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
   [
     "a finding with its remedy",
     "error",
-    { code: "store_evicts", what: "It evicts", remedy: "Set noeviction" },
+    { code: "store_eviction_enabled", what: "It evicts", remedy: "Set noeviction" },
     "preflight_finding",
     ["Error: It evicts. Set noeviction (preflight_finding)"],
   ],
@@ -50,8 +50,8 @@ test.each<[what: string, level: "info" | "warn" | "error", fields: object, event
     "the fields of an event without a cause, and no nonce",
     "warn",
     { namespace: "main", nonce: "secret", aheadMs: 5000, holder: { name: "importer" } },
-    "clocks_disagree",
-    ['Warning, namespace main: aheadMs 5000, holder {"name":"importer"} (clocks_disagree)'],
+    "clock_skew",
+    ['Warning, namespace main: aheadMs 5000, holder {"name":"importer"} (clock_skew)'],
   ],
   ["nothing of an event without fields", "warn", {}, "hang_up_ignored", []],
 ])("the terminal shows %s", (_, level, fields, event, expected) => {

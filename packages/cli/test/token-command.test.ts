@@ -147,7 +147,7 @@ describe("list and revoke", () => {
       expect(await callnumber(["token", ...verb, "--tokens-file", file])).toMatchObject({
         code: 1,
         stdout: "",
-        stderr: expect.stringMatching(`mode is 0644.*chmod 600 ${file} \\(tokens_file_unusable\\)`),
+        stderr: expect.stringMatching(`mode is 0644.*chmod 600 ${file} \\(tokens_file_invalid\\)`),
       });
     }
   });
@@ -158,7 +158,7 @@ describe("list and revoke", () => {
     await writeFile(file, (await readFile(file, "utf8")) + token);
     const listed = await callnumber(["token", "list", "--tokens-file", file, "--json"]);
     expect(JSON.parse(listed.stderr)).toEqual({
-      code: "tokens_file_unusable",
+      code: "tokens_file_invalid",
       message: `${file}, line 2: it is no JSON`,
     });
   });

@@ -46,7 +46,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const made = (note?: string) => makeToken({ role: "lease", namespaces: ["main"], note }, new Set(), 1_790_000_000_000);
 const add = (record: TokenRecord) => (records: readonly TokenRecord[]) => [...records, record];
 const unusable = (message: string | RegExp) =>
-  expect.objectContaining({ code: "tokens_file_unusable", message: expect.stringMatching(message) });
+  expect.objectContaining({ code: "tokens_file_invalid", message: expect.stringMatching(message) });
 
 describe("a line", () => {
   test("reads as it was written", () => {
@@ -121,7 +121,7 @@ describe("a line", () => {
           const records = recordsIn(given, "f");
           expect(recordsIn(records.map(lineOf).join(""), "f")).toEqual(records);
         } catch (error) {
-          expect(error).toMatchObject({ code: "tokens_file_unusable" });
+          expect(error).toMatchObject({ code: "tokens_file_invalid" });
         }
       }),
       { numRuns: 1_000 },

@@ -10,7 +10,7 @@ test("a change that finds a lock waits, and then says what to do", async () => {
   const file = join(folder, "tokens");
   await writeFile(`${file}.lock`, "4711\n");
   await expect(changeTokensFile(file, () => [])).rejects.toMatchObject({
-    code: "tokens_file_unusable",
+    code: "tokens_file_invalid",
     message: expect.stringMatching(
       /^another process changes the tokens file: .*tokens\.lock is there.*remove that file/,
     ),

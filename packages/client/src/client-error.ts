@@ -26,7 +26,7 @@ export function closedError(): ClientError {
 
 export function copiedError(): ClientError {
   return new ClientError(
-    "copied_process",
+    "process_cloned",
     "this client came from another process, of which this one is a copy: both hold the same run. " +
       "Create the client after the start, in the process that uses it",
   );

@@ -76,9 +76,9 @@ export class Client {
   /**
    * Returns a call number from a buffered run, without waiting. No number is ever returned twice.
    * A loop that never yields blocks the responses of the coordinator: use `next()` or `take()` in long loops.
-   * @throws ClientError `no_run_ready` when no run is buffered (one is then requested in the background);
+   * @throws ClientError `no_run_available` when no run is buffered (one is then requested in the background);
    *   `sequence_exhausted` under `onExhausted: "stop"`; `client_closed`; or why this client makes no more numbers at all
-   *   (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`, `store_forked`, `copied_process`).
+   *   (`store_mismatch`, `run_not_increasing`, `run_above_high_water_mark`, `store_id_mismatch`, `store_forked`, `process_cloned`).
    */
   nextSync(): CallNumber {
     const position = this.#position;
@@ -89,8 +89,8 @@ export class Client {
 
   /**
    * Returns a call number; waits for a lease when no run is buffered, at most `waitTimeoutMs`.
-   * @throws ClientError as `nextSync`, but instead of `no_run_ready` why no run arrived: the coordinator's error,
-   *   `coordinator_unreachable` or `wait_timed_out`. The client stays usable.
+   * @throws ClientError as `nextSync`, but instead of `no_run_available` why no run arrived: the coordinator's error,
+   *   `coordinator_unreachable` or `wait_timeout`. The client stays usable.
    */
   async next(): Promise<CallNumber> {
     // Other callers may use up the run between the moment it arrives and the moment this caller goes on: check again.
@@ -182,7 +182,7 @@ export class Client {
 
   #nextOfNewText(): CallNumber {
     if (!this.#encodeAhead()) {
-      throw new ClientError("no_run_ready", "no run is in hand yet; one was asked for. Use next() to wait for it");
+      throw new ClientError("no_run_available", "no run is in hand yet; one was asked for. Use next() to wait for it");
     }
     return this.nextSync();
   }

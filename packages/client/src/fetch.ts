@@ -18,8 +18,8 @@ const LASTING: readonly (readonly [RegExp, ClientErrorCode, string])[] = [
   [/^CERT_HAS_EXPIRED/, "certificate_rejected", "its certificate has expired. Renew it"],
   [/^CERT_/, "certificate_rejected", "its certificate is not valid. Replace it"],
   [/ALTNAME/, "certificate_rejected", "its certificate is for another host name. Use that name in the URL"],
-  [/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/, "answer_not_understood", "it does not speak TLS. Use http:// in the URL"],
-  [/^HPE_/, "answer_not_understood", "it does not speak HTTP. Check the URL"],
+  [/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/, "invalid_response", "it does not speak TLS. Use http:// in the URL"],
+  [/^HPE_/, "invalid_response", "it does not speak HTTP. Check the URL"],
 ];
 
 /** How a server that expects TLS fails with plain HTTP; a server that stops fails the same way. */
@@ -38,7 +38,7 @@ export async function fetchFailure(
       () => true,
       (failed: unknown) => lasting(causeOf(failed).code)?.code === "certificate_rejected",
     );
-    if (hasTls) return { code: "answer_not_understood", reason: "it speaks TLS. Use https:// in the URL" };
+    if (hasTls) return { code: "invalid_response", reason: "it speaks TLS. Use https:// in the URL" };
   }
   return lasting(code) ?? { code: "coordinator_unreachable", reason: message || code };
 }

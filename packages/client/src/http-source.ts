@@ -125,7 +125,7 @@ function responseError(base: string, response: Response, answer: unknown, isTooL
   const message = `${base} answered with status ${status}, ${said}. Check that it is the URL of a coordinator`;
   // What a proxy returns while its coordinator is down. 500 and 501 are what other programs return.
   const isTransient = status > 501 || status === 429 || status === 408;
-  return new ClientError(isTransient ? "coordinator_unreachable" : "answer_not_understood", message, { retryAfterMs });
+  return new ClientError(isTransient ? "coordinator_unreachable" : "invalid_response", message, { retryAfterMs });
 }
 
 function isErrorAnswer(answer: unknown): answer is ErrorAnswer {

@@ -43,10 +43,10 @@ const CLOSE_GRACE_MS = 1_000;
  * there are two of it. Another holder may get the same runs.
  */
 const STOPPING_CODES: ReadonlySet<ClientErrorCode> = new Set([
-  "other_store",
-  "run_not_rising",
-  "run_beyond_mark",
-  "store_replaced",
+  "store_mismatch",
+  "run_not_increasing",
+  "run_above_high_water_mark",
+  "store_id_mismatch",
   "store_forked",
 ]);
 
@@ -136,7 +136,7 @@ export class LeaseBuffer {
 
   /**
    * Resolves when runs have arrived; another caller may have taken them by then.
-   * @throws ClientError the coordinator's error, when no retry fixes it; after `waitMs` the last failure, or `wait_timed_out`.
+   * @throws ClientError the coordinator's error, when no retry fixes it; after `waitMs` the last failure, or `wait_timeout`.
    */
   async waitForRuns(waitMs: number): Promise<void> {
     this.#assertUsable();
@@ -328,7 +328,7 @@ export class LeaseBuffer {
     const { waitTimeoutMs } = this.#settings;
     const last = this.#lastFailure;
     const message = `no run came within ${waitTimeoutMs} ms: ${last?.message ?? NO_RESPONSE}`;
-    return new ClientError(last?.code ?? "wait_timed_out", message, { cause: last, retryAfterMs: last?.retryAfterMs });
+    return new ClientError(last?.code ?? "wait_timeout", message, { cause: last, retryAfterMs: last?.retryAfterMs });
   }
 
   /** In a microtask of its own: a hook may close the client or throw, and must not come between a caller and its number. */

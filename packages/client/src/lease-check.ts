@@ -22,7 +22,7 @@ export interface Expected {
 
 /**
  * Returns the lease, if the response is the one that was requested.
- * @throws ClientError `answer_not_understood` (no response to this request), `other_store` or `run_not_rising` (the
+ * @throws ClientError `invalid_response` (no response to this request), `store_mismatch` or `run_not_increasing` (the
  *   store is not the one, or not in the state, that this client knows: minting on would risk a number twice).
  */
 export function checkedLease(response: unknown, expected: Expected): Lease {
@@ -42,7 +42,7 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
   if (expected.storeId !== undefined && lease.storeId !== expected.storeId) throw otherStore(lease, expected.storeId);
   if (expected.lastRun !== null && ledgerIdOf(lease.version, lease.firstRun) <= expected.lastRun) {
     throw new ClientError(
-      "run_not_rising",
+      "run_not_increasing",
       `the coordinator leased run ${lease.firstRun}, which is not above the last run that this client got ` +
         `(${expected.lastRun}): its store has gone back in time. This client makes no more numbers. Tell the operator`,
     );
@@ -52,7 +52,7 @@ export function checkedLease(response: unknown, expected: Expected): Lease {
 
 function otherStore(lease: Lease, expected: string): ClientError {
   return new ClientError(
-    "other_store",
+    "store_mismatch",
     `the coordinator leases from store ${lease.storeId}, but the numbers so far came from store ${expected}: ` +
       "going on could give a number twice. Point this client at the coordinator of its own store; " +
       "only when that store was replaced on purpose, with its first run above every number given out, change the expected store id",
@@ -66,5 +66,5 @@ function assertWithin(field: string, value: unknown, min: number, max: number): 
 }
 
 function invalidResponse(reason: string): ClientError {
-  return new ClientError("answer_not_understood", `the answer to a lease request can't be used: ${reason}`);
+  return new ClientError("invalid_response", `the answer to a lease request can't be used: ${reason}`);
 }

@@ -35,8 +35,8 @@ export interface ClientHooks {
     | undefined;
   /**
    * The client has stopped permanently, and an operator should know: called once, as soon as it is known, whether or not a caller waits for a
-   * number. Its runs may be leased to another holder (`other_store`, `run_not_rising`, `run_beyond_mark`, `store_replaced`,
-   * `store_forked`), or this process is a copy (`copied_process`). Every later call throws the same.
+   * number. Its runs may be leased to another holder (`store_mismatch`, `run_not_increasing`, `run_above_high_water_mark`, `store_id_mismatch`,
+   * `store_forked`), or this process is a copy (`process_cloned`). Every later call throws the same.
    */
   readonly onAlarm?: ((error: ClientError) => void) | undefined;
   /** A report did not arrive. The ledger then has less information; no number is in danger. */

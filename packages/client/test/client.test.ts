@@ -62,7 +62,7 @@ describe("making numbers", () => {
     const made = [await client.next()];
     while (made.length < SEQUENCE_COUNT) made.push(client.nextSync());
     expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 1, sequence: SEQUENCE_MAX });
-    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
+    expect(() => client.nextSync()).toThrow(code("no_run_available"));
     await vi.waitFor(() => made.push(client.nextSync()), PATIENT);
     expect(decodeCallNumber(made.at(-1) as string)).toEqual({ version: 0, run: 2, sequence: 0 });
     expect(new Set(made).size).toBe(SEQUENCE_COUNT + 1);
@@ -78,11 +78,11 @@ describe("making numbers", () => {
     expect(runsOf(made)).toEqual([1, 2]);
   });
 
-  test("nextSync throws no_run_ready until a run has come, and asks for one by itself", async () => {
+  test("nextSync throws no_run_available until a run has come, and asks for one by itself", async () => {
     const source = new ScriptedSource();
     const client = clientOn(source);
-    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
-    expect(() => client.nextSync()).toThrow(code("no_run_ready"));
+    expect(() => client.nextSync()).toThrow(code("no_run_available"));
+    expect(() => client.nextSync()).toThrow(code("no_run_available"));
     await expect.poll(() => client.nextSync()).toHaveLength(8);
     expect(source.requests).toHaveLength(1);
   });
@@ -238,7 +238,7 @@ describe("answers that can't be", () => {
   ])("%s: next() rejects a lease with %j", async (reason, wrong) => {
     const client = clientOn(new ScriptedSource().answer((lease) => ({ ...lease, ...wrong })));
     await expect(client.next()).rejects.toMatchObject({
-      code: "answer_not_understood",
+      code: "invalid_response",
       message: expect.stringContaining(reason),
     });
     expect(await client.next()).toHaveLength(8);
@@ -251,7 +251,7 @@ describe("answers that can't be", () => {
     expect(client.storeId).toBe("store-1");
     source.storeId = "store-2";
     await client.take(SEQUENCE_COUNT / 2 + 1);
-    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("other_store")), PATIENT);
+    await vi.waitFor(() => expect(() => client.nextSync()).toThrow(code("store_mismatch")), PATIENT);
     await expect(client.next()).rejects.toThrow(/store-2.*store-1/s);
   });
 
@@ -271,7 +271,7 @@ describe("answers that can't be", () => {
 
   test("a pinned store id refuses any other store before the first number", async () => {
     const client = clientOn(new ScriptedSource(), { expectedStoreId: "store-0" });
-    await expect(client.next()).rejects.toEqual(code("other_store"));
+    await expect(client.next()).rejects.toEqual(code("store_mismatch"));
     const right = clientOn(new ScriptedSource(), { expectedStoreId: "store-1" });
     expect(await right.next()).toHaveLength(8);
   });

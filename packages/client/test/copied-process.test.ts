@@ -17,7 +17,7 @@ afterEach(() => {
   becomeOriginal();
 });
 
-const copied = expect.objectContaining({ name: "ClientError", code: "copied_process" });
+const copied = expect.objectContaining({ name: "ClientError", code: "process_cloned" });
 const clientOn = (source: ScriptedSource, options: Partial<ClientOptions> = {}) =>
   createClient({ source, holder: { name: "test" }, ...options });
 

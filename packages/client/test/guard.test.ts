@@ -48,7 +48,7 @@ describe("each lease request", () => {
     );
     const client = clientOn(source);
     await client.take(SEQUENCE_COUNT);
-    await expect(client.next()).rejects.toEqual(code("answer_not_understood"));
+    await expect(client.next()).rejects.toEqual(code("invalid_response"));
     await client.next();
     const ofFirst = { lastRun: 1, receipt: receiptFor(1) };
     expect(evidenceIn(source)).toEqual([{ lastRun: null, receipt: null }, ofFirst, ofFirst, ofFirst]);
@@ -81,10 +81,10 @@ describe("a receipt", () => {
 });
 
 const STOPS: Readonly<Record<string, Answer>> = {
-  other_store: (lease) => ({ ...lease, storeId: "store-2" }),
-  run_not_rising: (lease) => ({ ...lease, firstRun: 1 }),
-  run_beyond_mark: refusal("run_beyond_mark"),
-  store_replaced: refusal("store_replaced"),
+  store_mismatch: (lease) => ({ ...lease, storeId: "store-2" }),
+  run_not_increasing: (lease) => ({ ...lease, firstRun: 1 }),
+  run_above_high_water_mark: refusal("run_above_high_water_mark"),
+  store_id_mismatch: refusal("store_id_mismatch"),
   store_forked: refusal("store_forked"),
 };
 

@@ -181,7 +181,7 @@ describe("what is sent", () => {
     answer = { status: 200, body: "<html>" };
     const error = await failure(httpSource({ coordinator: base }).report("main", 1, report) as Promise<never>);
     expect(error).toMatchObject({
-      code: "answer_not_understood",
+      code: "invalid_response",
       message: expect.stringContaining("not as a coordinator does"),
     });
   });
@@ -221,14 +221,14 @@ describe("refusals", () => {
     [{ status: 503, body: shuttingDownFor("0"), headers: { "retry-after": "2" } }, "shutting_down", 0],
     [{ status: 503, body: "{}", headers: { "retry-after": "2 s" } }, "coordinator_unreachable", undefined],
     [{ status: 503, body: "{}", headers: { "retry-after": "1234567" } }, "coordinator_unreachable", undefined],
-    [{ status: 204 }, "answer_not_understood", undefined],
+    [{ status: 204 }, "invalid_response", undefined],
     [{ status: 408, body: "{}" }, "coordinator_unreachable", undefined],
-    [{ status: 500, body: "<html>broken</html>" }, "answer_not_understood", undefined],
-    [{ status: 404, body: "<html>not here</html>" }, "answer_not_understood", undefined],
-    [{ status: 200, body: "hello" }, "answer_not_understood", undefined],
-    [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "answer_not_understood", undefined],
-    [{ status: 201, body: '{"id":7}' }, "answer_not_understood", undefined],
-    [{ status: 302, headers: { location: "/elsewhere" } }, "answer_not_understood", undefined],
+    [{ status: 500, body: "<html>broken</html>" }, "invalid_response", undefined],
+    [{ status: 404, body: "<html>not here</html>" }, "invalid_response", undefined],
+    [{ status: 200, body: "hello" }, "invalid_response", undefined],
+    [{ status: 400, body: '{"code":"of_the_future","message":"x"}' }, "invalid_response", undefined],
+    [{ status: 201, body: '{"id":7}' }, "invalid_response", undefined],
+    [{ status: 302, headers: { location: "/elsewhere" } }, "invalid_response", undefined],
   ])("%j becomes %s", async (given, code, retryAfterMs) => {
     answer = given;
     expect(await failure(httpSource({ coordinator: base }).lease("main", request))).toMatchObject({
@@ -252,7 +252,7 @@ describe("refusals", () => {
         expect(await source.lease("main", request)).toEqual(lease);
         answer = { status: 201, body: pack(text.padEnd(LONGEST_BYTES + 1)), headers };
         expect(await failure(source.lease("main", request))).toMatchObject({
-          code: "answer_not_understood",
+          code: "invalid_response",
           message: expect.stringContaining("longer than a coordinator does"),
         });
       }
@@ -261,7 +261,7 @@ describe("refusals", () => {
     test("is not read to its end: the client hangs up, tells at once, and asks no more by itself", async () => {
       const { url, heard } = await endlessServer({ status: 201 });
       await using client = createClient({ coordinator: url, holder: { name: "x" } });
-      await expect(client.next()).rejects.toMatchObject({ code: "answer_not_understood" });
+      await expect(client.next()).rejects.toMatchObject({ code: "invalid_response" });
       expect(await heard).toBeLessThan(ON_THE_WAY_BYTES);
     });
   });
@@ -272,8 +272,8 @@ describe("refusals", () => {
     ["CERT_HAS_EXPIRED", "certificate_rejected", "has expired"],
     ["CERT_NOT_YET_VALID", "certificate_rejected", "is not valid"],
     ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate_rejected", "another host name"],
-    ["ERR_SSL_WRONG_VERSION_NUMBER", "answer_not_understood", "does not speak TLS"],
-    ["HPE_INVALID_CONSTANT", "answer_not_understood", "does not speak HTTP"],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "invalid_response", "does not speak TLS"],
+    ["HPE_INVALID_CONSTANT", "invalid_response", "does not speak HTTP"],
     ["ECONNRESET", "coordinator_unreachable", "(what the platform says)"],
     ["NO_CERT_AT_ALL", "coordinator_unreachable", "(what the platform says)"],
   ])("%s of the platform becomes %s", async (platformCode, code, words) => {
@@ -355,24 +355,19 @@ describe("a URL of no coordinator", () => {
       "certificate_rejected",
       /NODE_EXTRA_CA_CERTS/,
     ],
-    ["HTTP where TLS is", async () => `http://${await withTls()}`, "answer_not_understood", /Use https:/],
-    ["TLS where HTTP is", async () => `https://${await plain({ status: 200 })}`, "answer_not_understood", /Use http:/],
-    [
-      "a server of another protocol",
-      async () => `http://${await greeting()}`,
-      "answer_not_understood",
-      /not speak HTTP/,
-    ],
+    ["HTTP where TLS is", async () => `http://${await withTls()}`, "invalid_response", /Use https:/],
+    ["TLS where HTTP is", async () => `https://${await plain({ status: 200 })}`, "invalid_response", /Use http:/],
+    ["a server of another protocol", async () => `http://${await greeting()}`, "invalid_response", /not speak HTTP/],
     [
       "a page",
       async () => `http://${await plain({ status: 200, body: "<html>" })}`,
-      "answer_not_understood",
+      "invalid_response",
       /status 200.* Check that it is the URL of a coordinator/,
     ],
     [
       "a redirect",
       async () => `http://${await plain({ status: 308, headers: { location: base } })}`,
-      "answer_not_understood",
+      "invalid_response",
       /status 308.* Check that it is the URL of a coordinator/,
     ],
   ])("next() reports %s at once, without a retry", async (_, server, code, remedy) => {

@@ -98,7 +98,7 @@ describe("a process copied by a startup snapshot, with a client and its run insi
     const copies = [await startCopy(...parameters), await startCopy(...parameters)];
     for (const copy of copies) {
       expect(copy.pid === original.pid).toBe(parameters.length > 0);
-      expect(copy.outcomes).toEqual(Array.from({ length: 5 }, () => "copied_process"));
+      expect(copy.outcomes).toEqual(Array.from({ length: 5 }, () => "process_cloned"));
       expect(copy.askedInCopy).toBe(0);
       expect(copy.reports).toEqual([]);
       // The control: a counter without a guard goes on where the original was, in each copy.
@@ -108,7 +108,7 @@ describe("a process copied by a startup snapshot, with a client and its run insi
 
   test("the alarm is raised once, and not for a client that was closed in time", async () => {
     const copy = await startCopy();
-    expect(copy.alarms).toEqual(["copied_process"]);
+    expect(copy.alarms).toEqual(["process_cloned"]);
     expect(copy.ofTheClosed).toBe("client_closed");
   });
 

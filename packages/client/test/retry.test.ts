@@ -33,7 +33,7 @@ describe("when the coordinator refuses or is away", () => {
     },
   );
 
-  const FINAL = ["namespace_not_initialised", "run_space_exhausted", "store_corrupt", "invalid_request"];
+  const FINAL = ["namespace_not_found", "run_space_exhausted", "store_corrupt", "invalid_request"];
   test.each([...FINAL, "unauthorized", "forbidden"])(
     "tells callers at once of %s, asks no more by itself, and stays usable",
     async (refused) => {
@@ -83,12 +83,12 @@ describe("when the coordinator refuses or is away", () => {
     expect(error).toMatchObject({ name: "ClientError", code: "internal_error", message, cause: thrown });
   });
 
-  test("gives up with wait_timed_out when nothing was answered at all", async () => {
+  test("gives up with wait_timeout when nothing was answered at all", async () => {
     holdTimers();
     const client = clientOn(new ScriptedSource().always(never), { waitTimeoutMs: 50, requestTimeoutMs: 10_000 });
     const failure = client.next().catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(50);
-    expect(await failure).toEqual(code("wait_timed_out"));
+    expect(await failure).toEqual(code("wait_timeout"));
   });
 
   describe("the warning", () => {
@@ -117,12 +117,12 @@ describe("when the coordinator refuses or is away", () => {
 
   test("does not give an old refusal as the reason of a new wait", async () => {
     holdTimers();
-    const source = new ScriptedSource().answer(refusal("namespace_not_initialised")).always(never);
+    const source = new ScriptedSource().answer(refusal("namespace_not_found")).always(never);
     const client = clientOn(source, { waitTimeoutMs: 50 });
-    await expect(client.next()).rejects.toEqual(code("namespace_not_initialised"));
+    await expect(client.next()).rejects.toEqual(code("namespace_not_found"));
     const failure = client.next().catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(50);
-    expect(await failure).toEqual(code("wait_timed_out"));
+    expect(await failure).toEqual(code("wait_timeout"));
   });
 
   test("asks again when an answer takes too long, and burns the late one", async () => {
@@ -158,7 +158,7 @@ describe("when the coordinator refuses or is away", () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
       cwd: import.meta.dirname,
     });
-    expect(stdout).toBe("no_run_ready\nends\n");
+    expect(stdout).toBe("no_run_available\nends\n");
   });
 
   test("callers that give up and ask again make no request of their own", async () => {

@@ -42,9 +42,9 @@ const SENTENCES: Readonly<Record<string, Formatter>> = {
     `the namespace has new labels: ${formatLabels((labels ?? {}) as Readonly<Record<string, string>>) || "none"}`,
   init: ({ firstRun }) => `the namespace was made, with first run ${formatNumber(number(firstRun))}`,
   pin: ({ storeId }) => `the store was met for the first time from here, and believed: ${text(storeId)}`,
-  run_beyond_mark: ({ lastRun, mark }) =>
+  run_above_high_water_mark: ({ lastRun, mark }) =>
     `an importer holds run ${formatNumber(number(lastRun))}, and the mark is ${formatNumber(number(mark))}`,
-  clocks_disagree: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
+  clock_skew: ({ aheadMs }) => `a holder’s clock is ${formatNumber(number(aheadMs))} ms ahead`,
   preflight_finding: ({ what, remedy }) => `${text(what)}. ${text(remedy)}`,
   start: ({ release }) => `the coordinator started, release ${text(release)}`,
   stop: ({ reason }) => `the coordinator stops: ${text(reason)}`,

@@ -129,7 +129,7 @@ function resourceOf(path: string): Resource {
 }
 
 /** They change nothing; and the rejection of one of our requests would lead to the next request. */
-const WITHOUT_CHANGE = /^(refusals?|internal_error|clocks_disagree|run_beyond_mark|repeated)$/;
+const WITHOUT_CHANGE = /^(refusals?|internal_error|clock_skew|run_above_high_water_mark|repeated)$/;
 
 function changes(namespace: string, event: OperatorEvent): boolean {
   return (event.namespace === null || event.namespace === namespace) && !WITHOUT_CHANGE.test(event.event);

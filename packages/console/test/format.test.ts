@@ -78,7 +78,7 @@ describe("events", () => {
   });
 
   test("summed up within a second are about what they sum up", () => {
-    const again = event("repeated", { of: "clocks_disagree", eventCount: 1_596 });
+    const again = event("repeated", { of: "clock_skew", eventCount: 1_596 });
     expect(formatEvent(again)).toBe("1,596 more in the same second: clocks disagree");
     expect(isAboutGuard(again)).toBe(true);
     expect(isAboutGuard(event("repeated", { of: "lease", eventCount: 3 }))).toBe(false);

@@ -18,9 +18,9 @@ export interface Checkpoints {
   namespaces(): ReadonlySet<string>;
   /** Returns the checkpoints by namespace. Makes nothing. */
   remembered(): ReadonlyMap<string, Checkpoint | typeof CORRUPT>;
-  /** For a place without a store. @throws CoordinatorError `store_missing` when a checkpoint has runs of it. */
+  /** For a place without a store. @throws CoordinatorError `store_not_found` when a checkpoint has runs of it. */
   mustNotBeLost(): void;
-  /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `witness_unusable`. */
+  /** Makes the directory, before a store is made that could not be remembered. @throws CoordinatorError `checkpoint_unavailable`. */
   makeDirectory(): void;
 }
 
@@ -63,7 +63,7 @@ function lost(address: StoreAddress, namespace: string, checkpoint: Checkpoint |
   const known = isDamaged ? "a run" : `run ${runOfLedgerId(checkpoint.ledgerId).run}`;
   const recover = commandLine("recover", namespace, isDamaged ? { "store-id": "STORE_ID" } : {});
   return new CoordinatorError(
-    "store_missing",
+    "store_not_found",
     `there is no store at ${describeStore(address)}, but ${known} of namespace "${namespace}" was leased from it. Mount it or put it back; ` +
       `if it is lost: \`${recover}\``,
   );

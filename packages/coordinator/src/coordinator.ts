@@ -151,8 +151,8 @@ export class Coordinator {
 
   /**
    * Makes a namespace: once, before its first lease.
-   * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_already_initialised`;
-   *   `store_emptied` when the namespace has a checkpoint here; everything that a lease fails with.
+   * @throws RangeError or TypeError for a bad name or number. CoordinatorError `namespace_exists`;
+   *   `namespace_lost` when the namespace has a checkpoint here; everything that a lease fails with.
    */
   async initNamespace(
     namespace: string,
@@ -227,7 +227,7 @@ export class Coordinator {
 
   /**
    * Records how far a holder got in a run, which is given by its ledger id.
-   * @throws CoordinatorError `run_not_leased`, `not_the_holder`, `report_too_late`.
+   * @throws CoordinatorError `run_not_leased`, `holder_mismatch`, `report_expired`.
    */
   async report(namespace: string, ledgerId: number, { nonce, lastSequence, state }: ReportRequest): Promise<void> {
     assertLedgerId(ledgerId);
@@ -240,7 +240,7 @@ export class Coordinator {
     this.#log.debug({ namespace, ...runOfLedgerId(ledgerId), lastSequence, state }, "report");
   }
 
-  /** Returns what is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_initialised`. */
+  /** Returns what is known of one run. @throws CoordinatorError `run_not_leased`, `lease_trimmed`, `namespace_not_found`. */
   async run(namespace: string, ledgerId: number): Promise<RunAnswer> {
     assertLedgerId(ledgerId);
     assertNamespace(namespace);
@@ -250,7 +250,7 @@ export class Coordinator {
     return { namespace, version, run, ...runStateIn(lease, run), lease };
   }
 
-  /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Returns a page of leases, newest first. @throws CoordinatorError `namespace_not_found`. */
   async runs(namespace: string, query: LedgerQuery): Promise<RunsAnswer> {
     assertNamespace(namespace);
     return { namespace, ...(await ledgerPage(this.#store, namespace, query)) };
@@ -263,7 +263,7 @@ export class Coordinator {
     return exportedSteps(this.#store, namespace, filter);
   }
 
-  /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Inspects a text that may be a call number. @throws CoordinatorError `namespace_not_found`. */
   async inspect(namespace: string, text: string, options?: InspectOptions): Promise<InspectAnswer> {
     assertNamespace(namespace);
     return await inspectCallNumber(this.#store, namespace, text, options);
@@ -282,7 +282,7 @@ export class Coordinator {
     return described.filter((one) => one !== undefined);
   }
 
-  /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_initialised`. */
+  /** Replaces the labels of a namespace. @throws CoordinatorError `namespace_not_found`. */
   async labelNamespace(namespace: string, labels: Holder["labels"]): Promise<NamespaceDescription> {
     assertNamespace(namespace);
     await this.#store.readNamespace(namespace);
@@ -300,7 +300,7 @@ export class Coordinator {
 
   /**
    * Returns high-water mark, runs left and rate of use.
-   * @throws CoordinatorError `namespace_not_initialised`; when the record can't be read, why, and what is known without it.
+   * @throws CoordinatorError `namespace_not_found`; when the record can't be read, why, and what is known without it.
    */
   async status(namespace: string): Promise<StatusAnswer> {
     const { guard, record } = await this.#read(namespace);
@@ -320,7 +320,7 @@ export class Coordinator {
 
   /**
    * Returns which namespaces can be expected to lease: one that recovers or was stopped stops no other.
-   * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none.
+   * @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_found` when there is none.
    */
   async assertReady(): Promise<Readiness> {
     return await readinessOf(this.#guards, this.#preflight);
@@ -343,9 +343,9 @@ export class Coordinator {
     assertWithin("sentAtMs", sentAtMs, 0, Number.MAX_SAFE_INTEGER);
     const aheadMs = sentAtMs - this.#now();
     if (aheadMs <= this.#bounds.epsMs) return;
-    this.#log.warn({ namespace, aheadMs, holder }, "clocks_disagree");
+    this.#log.warn({ namespace, aheadMs, holder }, "clock_skew");
     throw new CoordinatorError(
-      "clocks_disagree",
+      "clock_skew",
       `the holder's clock is ${aheadMs} ms ahead of the coordinator's: one of them lies. Set them right (NTP)`,
     );
   }

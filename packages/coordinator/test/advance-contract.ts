@@ -61,7 +61,7 @@ export function describeAdvance(open: Open): void {
       const { retryAfterMs } = (early as PromiseRejectedResult).reason as { retryAfterMs: number };
       expect(retryAfterMs).toBeGreaterThan(3_500_000);
       expect(retryAfterMs).toBeLessThanOrEqual(3_600_000);
-      await refusesAndKeeps(store, commands.advance(0), { code: "version_not_ended" });
+      await refusesAndKeeps(store, commands.advance(0), { code: "version_still_active" });
     });
 
     test("of two that are asked for at once one is done, and the other one finds another version", async () => {
@@ -69,7 +69,7 @@ export function describeAdvance(open: Open): void {
       await store.step(NAMESPACE, commands.advance(0));
       await refusesAndKeeps(store, commands.advance(0), { code: "claim_raced", generation: 1 });
       // Nor does who saw the new version advance it at once: its line has only begun.
-      await refusesAndKeeps(store, commands.advance(1), { code: "version_not_ended" });
+      await refusesAndKeeps(store, commands.advance(1), { code: "version_still_active" });
       await refusesAndKeeps(store, commands.advance(2), { code: "claim_raced", generation: 1 });
     });
 
@@ -97,7 +97,7 @@ export function describeAdvance(open: Open): void {
       await store.step(NAMESPACE, commands.claim(0));
       for (const floor of [0, RUN_MAX, ledgerIdOf(1, 5), ledgerIdOf(2, 1)]) {
         await expect(store.step(NAMESPACE, commands.confirm(1, { floor }))).rejects.toMatchObject({
-          code: expect.stringMatching(/^(?:run_space_exhausted|operator_needed)$/),
+          code: expect.stringMatching(/^(?:run_space_exhausted|manual_recovery_required)$/),
         });
       }
       for (const floor of [0, RUN_MAX]) {

@@ -82,7 +82,7 @@ describe("advance-version", () => {
     const world = await newWorld({ firstRun: PAST_THE_END - 16 * 3600 });
     const refusal = advance(world, { isBeforeItsEnd: true });
     await expect(refusal).rejects.toMatchObject({
-      code: "version_not_ended",
+      code: "version_still_active",
       message: expect.stringContaining(new Date(world.clock.timeMs + 3_600_000).toISOString().slice(0, 16)),
     });
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
@@ -92,7 +92,7 @@ describe("advance-version", () => {
     const world = await newWorld({ firstRun: PAST_THE_END + 1 });
     await leaseOf(await guardOn(world), { runCount: 64 });
     await expect(advance(world)).rejects.toMatchObject({
-      code: "version_not_ended",
+      code: "version_still_active",
       message: expect.stringContaining(`${BURST_RUNS - 64} runs would be given up`),
     });
     expect((await advance(world, { isBeforeItsEnd: true })).after.version).toBe(1);
@@ -102,10 +102,10 @@ describe("advance-version", () => {
     const world = await endedWorld();
     await advance(world);
     await expect(advance(world)).rejects.toMatchObject({
-      code: "version_not_ended",
+      code: "version_still_active",
       message: expect.stringContaining("is at version 1 already"),
     });
-    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "version_not_ended" });
+    await expect(advance(world, { isBeforeItsEnd: true })).rejects.toMatchObject({ code: "version_still_active" });
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(1);
   });
 
@@ -134,7 +134,7 @@ describe("advance-version", () => {
     const checkpointFile = memory();
     const other = await newWorld();
     checkpointFile.kept = { storeId: other.storeId, ledgerId: 5, generation: 0, nodeCount: 1 };
-    await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_replaced" });
+    await expect(advance(world, { checkpointFile })).rejects.toMatchObject({ code: "store_id_mismatch" });
     await (await guardOn(world)).seal(FORKED_SEAL);
     await expect(advance(world)).rejects.toMatchObject({ code: "store_forked" });
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
@@ -157,11 +157,13 @@ describe("a store that is put back to before the advance", () => {
     const { world, guard } = await forgetful();
     // Within the same life of the server only who remembers notices, in another one everybody.
     await expect(leaseOf(guard)).rejects.toMatchObject({
-      code: expect.stringMatching(/^(?:run_space_exhausted|operator_needed)$/),
+      code: expect.stringMatching(/^(?:run_space_exhausted|manual_recovery_required)$/),
     });
     world.store.server.epoch = "second:life:0";
     for (const one of [guard, await guardOn(world)]) {
-      await expect(leaseOf(one)).rejects.toMatchObject({ code: expect.stringMatching(/exhausted|operator_needed/) });
+      await expect(leaseOf(one)).rejects.toMatchObject({
+        code: expect.stringMatching(/exhausted|manual_recovery_required/),
+      });
     }
     expect((await world.store.readNamespace(NAMESPACE)).version).toBe(0);
   });

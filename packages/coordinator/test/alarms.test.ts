@@ -96,10 +96,10 @@ describe("the run space", () => {
     const at = (leftMs: number) => recordOf({ highWaterMark: 1000, rate: 16, lifeMs: Math.ceil(lineMs - leftMs) });
     expect(namesOf({ record: at(LINE_ENDING_MS + MINUTE_MS) })).toEqual([]);
     expect(alarmsOf(subjectOf({ record: at(LINE_ENDING_MS - MINUTE_MS) }))).toMatchObject([
-      { name: "line_ending", severity: "notice" },
+      { name: "run_ceiling_ending", severity: "notice" },
     ]);
     expect(alarmsOf(subjectOf({ record: at(-MINUTE_MS) }))).toMatchObject([
-      { name: "line_ending", severity: "warning" },
+      { name: "run_ceiling_ending", severity: "warning" },
     ]);
   });
 });
@@ -120,7 +120,7 @@ describe("the room under the clock line", () => {
       subjectOf({ record: withRoom(0), leases: taken(100), shortageMs: SHORTAGE_MIN_MS + 1 }),
     );
     expect(more).toEqual([]);
-    expect(alarm).toMatchObject({ name: "room_scarce", severity: "warning" });
+    expect(alarm).toMatchObject({ name: "headroom_low", severity: "warning" });
     expect(alarm?.explanation).toMatch(/^Importers have waited for runs for 2 minutes: /);
   });
 
@@ -131,7 +131,7 @@ describe("the room under the clock line", () => {
       leases: taken(7200 + Math.ceil((10_000 * HOUR_MS) / ms)),
     });
     expect(alarmsOf(subjectOf(lasting(ROOM_LASTS_MIN_MS - MINUTE_MS)))).toMatchObject([
-      { name: "room_scarce", severity: "warning" },
+      { name: "headroom_low", severity: "warning" },
     ]);
     expect(namesOf(lasting(ROOM_LASTS_MIN_MS + 10 * MINUTE_MS))).toEqual([]);
     expect(namesOf({ record: withRoom(10_000), leases: taken(7200) })).toEqual([]);

@@ -86,6 +86,6 @@ test("another window, and a namespace that is none, are refused", async () => {
     expect(await get(`main/history?${query}`)).toMatchObject({ status: 400, body: { code: "invalid_request" } });
   }
   for (const path of ["other/capacity", "other/history"]) {
-    expect(await get(path)).toMatchObject({ status: 404, body: { code: "namespace_not_initialised" } });
+    expect(await get(path)).toMatchObject({ status: 404, body: { code: "namespace_not_found" } });
   }
 });

@@ -267,15 +267,15 @@ describe("the watch", () => {
     const silent = () => {};
     const log: Log = { debug: silent, error: silent, info: silent, warn: (fields) => void told.push(fields) };
     let severity: AlarmSeverity = "notice";
-    const alarmsOf = async () => [{ name: "line_ending", severity, explanation: "soon" }] as const;
+    const alarmsOf = async () => [{ name: "run_ceiling_ending", severity, explanation: "soon" }] as const;
     const watch = new AlarmsWatch({ log, namespaces: async () => ["main"], alarmsOf });
     for (const now of ["notice", "notice", "warning", "warning"] as const) {
       severity = now;
       await watch.check();
     }
     expect(told).toEqual([
-      { namespace: "main", name: "line_ending", severity: "notice", explanation: "soon" },
-      { namespace: "main", name: "line_ending", severity: "warning", explanation: "soon" },
+      { namespace: "main", name: "run_ceiling_ending", severity: "notice", explanation: "soon" },
+      { namespace: "main", name: "run_ceiling_ending", severity: "warning", explanation: "soon" },
     ]);
   });
 });

@@ -19,7 +19,7 @@ function watchAt(clock: { nowMs: number }): CeilingMonitor {
 }
 
 const atLine = (retryAfterMs?: number) =>
-  new CoordinatorError("line_reached", "wait", retryAfterMs === undefined ? {} : { retryAfterMs });
+  new CoordinatorError("run_ceiling_reached", "wait", retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe("the clock line", () => {
   test("begins a burst above the first run, rises by the rate, and each instant is the first of its run", () => {
@@ -58,17 +58,21 @@ describe("the watch over the line", () => {
     const near = { storeId, version: 0, highWaterMark: 99 + BURST_RUNS + 44 };
     watch.assertNear(near);
     expect(() => watch.assertNear({ ...near, highWaterMark: near.highWaterMark + 1 })).toThrow(
-      expect.objectContaining({ code: "operator_needed" }),
+      expect.objectContaining({ code: "manual_recovery_required" }),
     );
-    expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "line_reached" });
-    expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "operator_needed" });
+    expect(watch.noteRefusal(atLine(11_000))).toMatchObject({ code: "run_ceiling_reached" });
+    expect(watch.noteRefusal(atLine(11_001))).toMatchObject({ code: "manual_recovery_required" });
   });
 
   test("counts a shortage from its first refusal to its latest; after a minute without one there is none", () => {
     const clock = { nowMs: BEGIN_MS };
     const watch = watchAt(clock);
     expect(watch.shortageMs).toBe(0);
-    for (const error of [new Error("other"), new CoordinatorError("store_silent", "other"), { code: "line_reached" }]) {
+    for (const error of [
+      new Error("other"),
+      new CoordinatorError("store_silent", "other"),
+      { code: "run_ceiling_reached" },
+    ]) {
       expect(watch.noteRefusal(error)).toBe(error);
     }
     clock.nowMs += 1;

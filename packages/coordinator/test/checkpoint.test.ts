@@ -81,7 +81,7 @@ describe("a store that was restored while no coordinator ran", () => {
     world.store.restore(backup);
     const later = await guardOn(world, { checkpointFile: witnessIn(world) });
     expect(later.checkpoint.generation).toBe(1);
-    await expect(leaseOf(later)).rejects.toMatchObject({ code: "line_reached" });
+    await expect(leaseOf(later)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect((await world.store.readNamespace(NAMESPACE)).generation).toBe(2);
   });
 
@@ -106,27 +106,27 @@ describe("a store that is not there any more", () => {
     await leaseOf(guard);
     world.store.restore(new Map());
     const emptied = {
-      code: "store_emptied",
+      code: "namespace_lost",
       message: expect.stringContaining(typed(world).replace(/10$/, "11")),
     };
     await expect(leaseOf(guard)).rejects.toMatchObject(emptied);
     await expect(guard.heartbeat()).rejects.toMatchObject(emptied);
     await expect(guard.readRecord()).rejects.toMatchObject(emptied);
-    expect(guard.state).toMatchObject({ state: "fenced", code: "store_emptied" });
+    expect(guard.state).toMatchObject({ state: "fenced", code: "namespace_lost" });
   });
 
   test("was emptied while no coordinator ran: the next one knows", async () => {
     const { world } = await afterCoordinator();
     world.store.restore(new Map());
     await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
-      code: "store_emptied",
+      code: "namespace_lost",
       message: expect.stringContaining(typed(world)),
     });
     // At another place nobody has leased anything yet.
     await expect(
       guardOn(world, { checkpointFile: witnessIn(world, { group: "store", addresses: ["elsewhere"] }) }),
     ).rejects.toMatchObject({
-      code: "namespace_not_initialised",
+      code: "namespace_not_found",
     });
   });
 
@@ -141,7 +141,7 @@ describe("a store that is not there any more", () => {
       checkpointFileOf: () => witnessIn(world),
     });
     await expect(coordinator.initNamespace(NAMESPACE)).rejects.toMatchObject({
-      code: "store_emptied",
+      code: "namespace_lost",
       message: expect.stringContaining(typed(world)),
     });
     expect(await world.store.listNamespaces()).toEqual([]);
@@ -204,7 +204,7 @@ describe("another store in the place of one", () => {
   test("is refused by every later coordinator, with the id that is there", async () => {
     const { world, otherId } = await replaced();
     await expect(guardOn(world, { checkpointFile: witnessIn(world) })).rejects.toMatchObject({
-      code: "store_replaced",
+      code: "store_id_mismatch",
       message: expect.stringContaining(otherId),
     });
     expect(world.store.stepNames()).toEqual([]);
@@ -227,7 +227,7 @@ describe("a group of servers", () => {
     }
     world.store.restore(new Map());
     await expect(guardOn(world, { checkpointFile: witnessAt("e:1", "f:1")(world) })).rejects.toMatchObject({
-      code: "store_emptied",
+      code: "namespace_lost",
     });
   });
 
@@ -243,7 +243,7 @@ describe("a group of servers", () => {
       expect(guard.checkpoint).toMatchObject({ storeId: world.storeId, ledgerId: 10 });
       guard.close();
       world.store.restore(new Map());
-      await expect(guardOn(world, { checkpointFile: at(world) })).rejects.toMatchObject({ code: "store_emptied" });
+      await expect(guardOn(world, { checkpointFile: at(world) })).rejects.toMatchObject({ code: "namespace_lost" });
     }
   });
 
@@ -251,7 +251,7 @@ describe("a group of servers", () => {
     const { world } = await afterCoordinator(witnessAt("a:1"));
     await afterCoordinator(witnessAt("x:1"));
     await expect(guardOn(world, { checkpointFile: witnessAt("a:1", "x:1")(world) })).rejects.toMatchObject({
-      code: "store_replaced",
+      code: "store_id_mismatch",
       message: expect.stringMatching(`remembers more than one store .*${world.storeId}`),
     });
   });
@@ -326,7 +326,10 @@ describe("the witness folder", () => {
       (at: string) => checkpointedNamespaces(at, place),
     ]) {
       expect(() => act(join(folder, "file"))).toThrow(
-        expect.objectContaining({ code: "witness_unusable", message: expect.stringContaining(join(folder, "file")) }),
+        expect.objectContaining({
+          code: "checkpoint_unavailable",
+          message: expect.stringContaining(join(folder, "file")),
+        }),
       );
     }
   });
@@ -492,7 +495,7 @@ describe("a witness", () => {
     const monthMs = 31 * 24 * 3_600_000;
     world.clock.timeMs += monthMs;
     await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
-      code: "operator_needed",
+      code: "manual_recovery_required",
     });
     world.store.isExclusive = true;
     const guard = await guardOn(world, { checkpointFile: witnessIn(world) });
@@ -505,7 +508,7 @@ describe("a witness", () => {
     world.store.isExclusive = true;
     world.clock.timeMs += 31 * 24 * 3_600_000;
     await expect(leaseOf(await guardOn(world, { checkpointFile: witnessIn(world) }))).rejects.toMatchObject({
-      code: "operator_needed",
+      code: "manual_recovery_required",
     });
   });
 });
@@ -533,12 +536,12 @@ describe("leases of the same moment", () => {
   test("are all refused when they can't be noted, and their runs are never leased again", async () => {
     let isUnusable = false;
     const checkpointFile = listening(() => {
-      if (isUnusable) throw new CoordinatorError("witness_unusable", "the disk is full");
+      if (isUnusable) throw new CoordinatorError("checkpoint_unavailable", "the disk is full");
     });
     const guard = await guardOn(await newWorld(), { checkpointFile });
     isUnusable = true;
     const outcomes = await Promise.allSettled([leaseOf(guard), leaseOf(guard), leaseOf(guard)]);
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "witness_unusable" } });
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "checkpoint_unavailable" } });
     isUnusable = false;
     expect((await leaseOf(guard)).firstRun).toBe(4);
   });

@@ -38,10 +38,10 @@ describe("a coordinator", () => {
     const coordinator = await coordinatorOn(new MemoryStore(), { log });
     await coordinator.lease(NAMESPACE, lease({ runCount: 5 }));
     await expect(coordinator.lease(NAMESPACE, lease({ lastRun: 6 }))).rejects.toMatchObject({
-      code: "run_beyond_mark",
+      code: "run_above_high_water_mark",
     });
     expect((await coordinator.lease(NAMESPACE, lease({ lastRun: 5 }))).firstRun).toBe(6);
-    expect(events).toEqual(["init", "pin", "lease", "run_beyond_mark", "lease"]);
+    expect(events).toEqual(["init", "pin", "lease", "run_above_high_water_mark", "lease"]);
   });
 
   test("answers with the nonce of the request and a receipt, and writes no receipt into its log", async () => {
@@ -96,10 +96,10 @@ describe("the clock of a holder", () => {
     const now = () => timeMs;
     const coordinator = await coordinatorOn(new MemoryStore({ now }), { log, now });
     await expect(coordinator.lease(NAMESPACE, lease({ sentAtMs: timeMs + EPS_MS + 1 }))).rejects.toMatchObject({
-      code: "clocks_disagree",
+      code: "clock_skew",
       message: expect.stringContaining(`holder's clock is ${EPS_MS + 1} ms ahead`),
     });
-    expect(events).toEqual(["init", "clocks_disagree"]);
+    expect(events).toEqual(["init", "clock_skew"]);
     expect((await coordinator.status(NAMESPACE)).runsUsed).toBe(0);
   });
 

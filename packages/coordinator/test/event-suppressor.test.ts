@@ -79,11 +79,11 @@ test("the sum of leases has their runs", () => {
 });
 
 test("a flood suppresses neither another event, nor another code, nor another level", () => {
-  send(100, "clocks_disagree", {}, "warn");
+  send(100, "clock_skew", {}, "warn");
   send(100, "refusal", { code: "forbidden" }, "debug");
-  refuse(EVENTS_PER_SECOND_MAX, "clocks_disagree");
+  refuse(EVENTS_PER_SECOND_MAX, "clock_skew");
   refuse(EVENTS_PER_SECOND_MAX, "forbidden");
-  send(1, "run_beyond_mark", {}, "warn");
+  send(1, "run_above_high_water_mark", {}, "warn");
   expect(passed).toHaveLength(4 * EVENTS_PER_SECOND_MAX + 1);
   vi.advanceTimersByTime(1_000);
   expect(passed.slice(4 * EVENTS_PER_SECOND_MAX + 1).map(([level, event]) => [level, event])).toEqual([

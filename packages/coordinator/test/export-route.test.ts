@@ -148,7 +148,7 @@ describe("an export", () => {
       expect([query, refused.status, code]).toEqual([query, 400, "invalid_request"]);
     }
     const unknown = await fetch(url.replace(NAMESPACE, "nowhere"));
-    expect(await unknown.json()).toMatchObject({ code: "namespace_not_initialised" });
+    expect(await unknown.json()).toMatchObject({ code: "namespace_not_found" });
     expect((await fetch(url, { method: "HEAD" })).status).toBe(405);
   });
 });

@@ -79,10 +79,12 @@ describe("a run above the mark", () => {
     const { copy, held } = await twoCopies();
     const { log, told } = listening();
     const guard = await guardOn(copy, { log });
-    await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    await expect(leaseOf(guard, { lastRun: held.lastRun })).rejects.toMatchObject({
+      code: "run_above_high_water_mark",
+    });
     expect(told).toMatchObject([
       ["pin", {}],
-      ["run_beyond_mark", { mark: 5, lastRun: 10 }],
+      ["run_above_high_water_mark", { mark: 5, lastRun: 10 }],
     ]);
     expect(guard.state).toMatchObject({ state: "open" });
     expect(copy.store.stepNames()).toEqual([]);
@@ -99,7 +101,9 @@ describe("a run above the mark", () => {
     const { copy, held } = await twoCopies();
     const guard = await guardOn(copy);
     const receipt = forge({ storeId: copy.storeId, receipt: held.receipt });
-    await expect(leaseOf(guard, { lastRun: held.lastRun, receipt })).rejects.toMatchObject({ code: "run_beyond_mark" });
+    await expect(leaseOf(guard, { lastRun: held.lastRun, receipt })).rejects.toMatchObject({
+      code: "run_above_high_water_mark",
+    });
     expect(copy.store.stepNames()).toEqual([]);
     expect((await leaseOf(guard)).firstRun).toBe(6);
     expect((await copy.store.readNamespace(NAMESPACE)).phase).toBe(0);

@@ -72,7 +72,7 @@ export async function leaseAfterJump(
       return await leaseOf(guard, request);
     } catch (error) {
       const { code, retryAfterMs } = error as { code?: string; retryAfterMs?: number };
-      if (code !== "line_reached" || retryAfterMs === undefined) throw error;
+      if (code !== "run_ceiling_reached" || retryAfterMs === undefined) throw error;
       clock.timeMs += retryAfterMs;
     }
   }

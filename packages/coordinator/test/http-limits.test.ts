@@ -123,9 +123,7 @@ describe("what a token may take", () => {
   test("is given back for what was asked for and not leased", async () => {
     const { lease } = await served(options);
     for (let index = 0; index < 20; index++) {
-      expect((await lease({ token: "aa", runCount: 10, namespace: "unknown" })).body.code).toBe(
-        "namespace_not_initialised",
-      );
+      expect((await lease({ token: "aa", runCount: 10, namespace: "unknown" })).body.code).toBe("namespace_not_found");
     }
     expect((await lease({ token: "aa", runCount: 64 })).body.runCount).toBe(10);
   });

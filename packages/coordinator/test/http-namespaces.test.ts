@@ -123,7 +123,7 @@ describe("labels", () => {
     const { put } = await serving();
     expect(await put("/v1/namespaces/other/labels", { labels: {} })).toMatchObject({
       status: 404,
-      body: { code: "namespace_not_initialised" },
+      body: { code: "namespace_not_found" },
     });
   });
 });

@@ -241,14 +241,14 @@ describe("whether it is ready", () => {
   test("and why not, only who may see all of them", async () => {
     const { url, ask, tokens, coordinator } = await served();
     vi.spyOn(coordinator, "assertReady").mockRejectedValue(
-      new CoordinatorError("store_emptied", 'namespace "other": gone from redis://inside:6379', {
+      new CoordinatorError("namespace_lost", 'namespace "other": gone from redis://inside:6379', {
         retryAfterMs: 7_000,
       }),
     );
     for (const answer of [await fetch(`${url}/readyz`), await ask("/readyz", tokens.read.token)]) {
       expect(answer.status).toBe(503);
       const text = await answer.text();
-      expect(JSON.parse(text)).toMatchObject({ code: "store_emptied" });
+      expect(JSON.parse(text)).toMatchObject({ code: "namespace_lost" });
       expect(text).not.toMatch(/other|inside/);
     }
     expect(await (await ask("/readyz", tokens.readAll.token)).text()).toContain("redis://inside");

@@ -104,7 +104,7 @@ describe("lease", () => {
   test("refuses a holder that has a run beyond the mark: its store is another one", async () => {
     await lease();
     const { status, body } = await lease({ ...leaseBody, lastRun: 2 });
-    expect({ status, code: body.code }).toEqual({ status: 400, code: "run_beyond_mark" });
+    expect({ status, code: body.code }).toEqual({ status: 400, code: "run_above_high_water_mark" });
     expect(await mark()).toBe(1);
     expect((await lease({ ...leaseBody, lastRun: 1 })).status).toBe(201);
   });
@@ -146,7 +146,7 @@ describe("lease", () => {
     const { status, body } = await post("/v1/namespaces/other/leases", leaseBody);
     expect(status).toBe(404);
     expect(body).toMatchObject({
-      code: "namespace_not_initialised",
+      code: "namespace_not_found",
       message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
     });
   });
@@ -156,7 +156,7 @@ describe("lease", () => {
     const { storeId, receiptKey } = await store.readNamespace("main");
     expect(body.receipt).toBe(new ReceiptKey(receiptKey).receiptOf(storeId, 2));
     const forged = await lease({ ...leaseBody, lastRun: 3, receipt: body.receipt });
-    expect([forged.status, forged.body.code]).toEqual([400, "run_beyond_mark"]);
+    expect([forged.status, forged.body.code]).toEqual([400, "run_above_high_water_mark"]);
     const forked = await lease({ ...leaseBody, lastRun: 3, receipt: new ReceiptKey(receiptKey).receiptOf(storeId, 3) });
     expect([forked.status, forked.body.code, forked.headers.get("retry-after")]).toEqual([503, "store_forked", null]);
     expect((await lease()).body.code).toBe("store_forked");
@@ -164,7 +164,7 @@ describe("lease", () => {
 
   test("refuses a holder whose clock is ahead, for as long as it is", async () => {
     const { status, body } = await lease({ ...leaseBody, sentAtMs: Date.now() + 60_000 });
-    expect([status, body.code]).toEqual([503, "clocks_disagree"]);
+    expect([status, body.code]).toEqual([503, "clock_skew"]);
     expect(await mark()).toBe(0);
   });
 
@@ -174,7 +174,7 @@ describe("lease", () => {
     await store.step("main", claim(0));
     await store.step("main", confirm(1));
     const { status, body, headers } = await lease();
-    expect([status, body.code]).toEqual([503, "line_reached"]);
+    expect([status, body.code]).toEqual([503, "run_ceiling_reached"]);
     expect(body.retryAfterMs).toBeGreaterThan(0);
     expect(headers.get("retry-after")).toBe(String(Math.ceil(body.retryAfterMs / 1000)));
     expect((await get("/readyz")).status).toBe(200);
@@ -207,7 +207,7 @@ describe("report", () => {
       post("/v1/namespaces/main/runs/8589934592/report", report),
     ]);
     expect(answers.map(({ body }) => body.code)).toEqual([
-      "not_the_holder",
+      "holder_mismatch",
       "run_not_leased",
       ...Array(5).fill("invalid_request"),
     ]);
@@ -351,10 +351,7 @@ describe("the surface", () => {
     });
     const address = await empty.listen({ host: "127.0.0.1", port: 0 });
     const response = await fetch(`${address}/readyz`);
-    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
-      404,
-      "namespace_not_initialised",
-    ]);
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([404, "namespace_not_found"]);
     await empty.stop();
     // A name may outlive its record; a record that can't be read is worse.
     store.listNamespaces = async () => ["gone", "main"];

@@ -86,7 +86,7 @@ async function leaseOne(coordinator) {
       return tell(firstRun);
     } catch (error) {
       // After a jump, until the line has risen.
-      if (error.code !== "line_reached") throw error;
+      if (error.code !== "run_ceiling_reached") throw error;
       await delay(error.retryAfterMs);
     }
   }

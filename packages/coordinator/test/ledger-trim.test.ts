@@ -153,7 +153,7 @@ describe.each(STORES)("the %s store", (_, open) => {
     const asked = { trimmedThrough: 0, through: 2, leasedAtMs: 0, leases: named(leases, [2]) };
     const other = storeIdFrom(1);
     await expect(store.trimLedger(NAMESPACE, { ...asked, storeId: other })).rejects.toMatchObject({
-      code: "store_replaced",
+      code: "store_id_mismatch",
     });
     await store.step(NAMESPACE, commands.seal(FORKED_SEAL));
     await expect(trim(0, 2)).rejects.toMatchObject({ code: "store_forked" });
@@ -163,7 +163,7 @@ describe.each(STORES)("the %s store", (_, open) => {
   test("trims nothing that was moved to another place", async () => {
     const { store, commands, leases, trim } = await leased(4);
     await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
-    await expect(trim(0, 2)).rejects.toMatchObject({ code: "store_moved" });
+    await expect(trim(0, 2)).rejects.toMatchObject({ code: "namespace_moved" });
     expect(await ledgerOf(store)).toEqual(leases);
   });
 
@@ -294,7 +294,7 @@ async function trimAllButNewest(store: Store, name: string, storeId: string): Pr
   const leases = named(allButNewest, allButNewest.map(lastLedgerIdOf));
   const trim = { storeId, trimmedThrough, through: lastLedgerIdOf(last), leasedAtMs: last.leasedAtMs, leases };
   await store.trimLedger(name, trim).catch((error: { code?: string }) => {
-    if (!["store_moved", "store_forked"].includes(error.code ?? "")) throw error;
+    if (!["namespace_moved", "store_forked"].includes(error.code ?? "")) throw error;
   });
 }
 

@@ -321,7 +321,7 @@ describe("a run whose lease was trimmed", () => {
     const before = await ledgerOf(store);
     const report = (run: number) =>
       coordinator.report(NAMESPACE, run, { nonce: LEASE_NONCE, lastSequence: 1, state: "open" });
-    await expect(report(5)).rejects.toMatchObject({ code: "report_too_late" });
+    await expect(report(5)).rejects.toMatchObject({ code: "report_expired" });
     await expect(report(7)).rejects.toMatchObject({ code: "run_not_leased" });
     expect(await ledgerOf(store)).toEqual(before);
     await report(6);

@@ -129,7 +129,7 @@ describe("metrics", () => {
     const { value } = await scrape();
     const refused = (code: string, namespace: string) =>
       value(`callnumber_refusals_total{code="${code}",namespace="${namespace}"}`);
-    expect(refused("run_beyond_mark", "main")).toBe(1);
+    expect(refused("run_above_high_water_mark", "main")).toBe(1);
     expect(refused("invalid_request", "main")).toBe(1);
     expect(refused("not_found", "")).toBe(1);
     expect(refused("method_not_allowed", "")).toBe(1);
@@ -143,7 +143,7 @@ describe("metrics", () => {
     expect(text).not.toContain("stranger");
     // In labels: among the bytes and seconds of this process there may be any figures.
     expect(text).not.toMatch(/="[^"]*4711/);
-    expect(value('callnumber_refusals_total{code="namespace_not_initialised",namespace=""}')).toBe(20);
+    expect(value('callnumber_refusals_total{code="namespace_not_found",namespace=""}')).toBe(20);
   });
 
   test.each([
@@ -181,7 +181,7 @@ describe("metrics", () => {
   });
 
   test("begin at 0 with each refusal that alone is enough for an alert", async () => {
-    const codes = ["run_beyond_mark", "clocks_disagree", "clock_went_back", "internal_error"];
+    const codes = ["run_above_high_water_mark", "clock_skew", "clock_moved_backward", "internal_error"];
     await scrape();
     const refused = async (namespace: string) => {
       const { value } = await scrape();
@@ -209,14 +209,14 @@ describe("metrics", () => {
     await lease();
     events.warn({ namespace: "main", name: "runs_used_80", severity: "warning" }, "alarm");
     events.warn({ namespace: "main", name: "holder_share", severity: "warning" }, "alarm");
-    events.warn({ namespace: "main", name: "room_scarce", severity: "notice" }, "alarm");
-    events.warn({ namespace: "main", name: "room_scarce", severity: "warning" }, "alarm");
-    events.warn({ namespace: "main", name: "line_ending", severity: "invented" }, "alarm");
+    events.warn({ namespace: "main", name: "headroom_low", severity: "notice" }, "alarm");
+    events.warn({ namespace: "main", name: "headroom_low", severity: "warning" }, "alarm");
+    events.warn({ namespace: "main", name: "run_ceiling_ending", severity: "invented" }, "alarm");
     events.info({ namespace: "main", name: "holder_share" }, "alarm_ended");
     events.warn({ namespace: "main", name: "invented", severity: "warning" }, "alarm");
     events.info({ namespace: "main", leaseCount: 7 }, "ledger_trimmed");
     events.error({ namespace: "main" }, "ledger_trim_failed");
-    events.error({ code: "store_evicts", what: "a" }, "preflight_finding");
+    events.error({ code: "store_eviction_enabled", what: "a" }, "preflight_finding");
     events.warn({ what: "b" }, "preflight_finding");
     events.info({ what: "b" }, "preflight_finding_gone");
     events.warn({ reason: "x" }, "touch_failed");
@@ -227,7 +227,7 @@ describe("metrics", () => {
       value(`callnumber_alarms{name="${name}",namespace="main",severity="${severity}"}`);
     expect(alarm("runs_used_80", "warning")).toBe(1);
     expect(alarm("holder_share", "warning")).toBe(0);
-    expect(["critical", "warning", "notice"].map((severity) => alarm("room_scarce", severity))).toEqual([0, 1, 0]);
+    expect(["critical", "warning", "notice"].map((severity) => alarm("headroom_low", severity))).toEqual([0, 1, 0]);
     expect(text).not.toContain("invented");
     expect(value('callnumber_leases_trimmed_total{namespace="main"}')).toBe(7);
     expect(value('callnumber_ledger_trim_failures_total{namespace="main"}')).toBe(1);
@@ -275,7 +275,7 @@ describe("burnt runs", () => {
     const value = await scrapeOf(settable, clock, async (one) => {
       await one.lease("main", request);
       settable.server.epoch = "second:life:0";
-      await expect(one.lease("main", request)).rejects.toMatchObject({ code: "line_reached" });
+      await expect(one.lease("main", request)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     });
     expect(value('callnumber_jumps_total{code="store_epoch_changed",namespace="main"}')).toBe(1);
     expect(value('callnumber_epoch_changes_total{namespace="main"}')).toBe(1);

@@ -133,7 +133,7 @@ async function leasesFrom(place: Place, when: string): Promise<readonly Lease[]>
     const first = await leaseOf(coordinator);
     return [first, await leaseOf(coordinator, { last: first })];
   } catch (error) {
-    expect(["store_moved", "namespace_not_initialised"], `${when}: ${(error as Error).message}`).toContain(
+    expect(["namespace_moved", "namespace_not_found"], `${when}: ${(error as Error).message}`).toContain(
       (error as { code?: string }).code,
     );
     return [];

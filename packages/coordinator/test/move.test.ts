@@ -83,7 +83,7 @@ describe.each(PAIRS.slice(0, sized(2, PAIRS.length)))("a move from %s", (_, make
     expect(done).toMatchObject({ leaseCount: 7, record: { phase: 1, version: 1, firstVersion: 1, firstRun: 1 } });
     expect(done.storeId).not.toBe(storeId);
     const refusal = await leaseOf(old).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: "store_moved" });
+    expect(refusal).toMatchObject({ code: "namespace_moved" });
     expect((refusal as Error).message).toContain(`${to.place} as store ${done.storeId}`);
 
     const last = leases.at(-1) as Lease;
@@ -188,7 +188,7 @@ describe("a move is refused, with both stores as they were", () => {
   test("when the target keeps the namespace of another store", async () => {
     const stores = await pair();
     await init(stores.target, recentStoreId());
-    expect(await refusal(stores)).toMatchObject({ code: "namespace_already_initialised" });
+    expect(await refusal(stores)).toMatchObject({ code: "namespace_exists" });
   });
 
   test("when the target's place is remembered for another store", async () => {
@@ -196,7 +196,7 @@ describe("a move is refused, with both stores as they were", () => {
     const remembered = { storeId: recentStoreId(), ledgerId: 5, generation: 0, nodeCount: 1 };
     const targetWitness = { ...NO_CHECKPOINT_FILE, read: () => remembered };
     expect(await refusal(stores, { targetWitness })).toMatchObject({
-      code: "namespace_already_initialised",
+      code: "namespace_exists",
       message: expect.stringContaining(`the witness folder remembers store ${remembered.storeId} there`),
     });
   });
@@ -205,7 +205,7 @@ describe("a move is refused, with both stores as they were", () => {
     const { from, to, source, target, storeId } = await pair();
     await moveNamespace(moving(source, to, target));
     expect(await refusal({ source: target, to: from, target: source })).toMatchObject({
-      code: "namespace_already_initialised",
+      code: "namespace_exists",
       message: expect.stringMatching(
         new RegExp(
           `it holds store ${storeId}, which was moved away. Move to an empty place: another file or "\\?prefix="`,
@@ -243,13 +243,13 @@ describe("a move is refused, with both stores as they were", () => {
     const beyond = { ...(ledger[6] as LedgerEntry), nonce: "nonce-of-a-stranger" };
     const foreign = amount === "more" ? { ...beyond, firstRun: 99 } : beyond;
     await stores.target.importLeases(NAMESPACE, [...ledger.slice(0, amount === "more" ? 7 : 6), foreign]);
-    expect(await refusal(stores)).toMatchObject({ code: "store_replaced" });
+    expect(await refusal(stores)).toMatchObject({ code: "store_id_mismatch" });
   });
 
   test.each([
     ["one of two copies", () => FORKED_SEAL, "store_forked"],
-    ["moved to another place", (storeId: string) => sealTo(storeId, "redis://10.0.0.9:6379/0"), "store_moved"],
-    ["moved, and its seal does not say where to", () => "moved", "store_moved"],
+    ["moved to another place", (storeId: string) => sealTo(storeId, "redis://10.0.0.9:6379/0"), "namespace_moved"],
+    ["moved, and its seal does not say where to", () => "moved", "namespace_moved"],
   ])("when the source is %s", async (_, text, code) => {
     const stores = await pair();
     await seal(stores.source, stores.storeId, text(stores.storeId));
@@ -266,7 +266,7 @@ describe("a move is refused, with both stores as they were", () => {
   test("when the clocks of the target and of this machine disagree, before the source is sealed", async () => {
     const { source, to } = await pair();
     const target = await to.open({ now: () => Date.now() + 10_000 });
-    expect(await refusal({ source, to, target })).toMatchObject({ code: "clocks_disagree" });
+    expect(await refusal({ source, to, target })).toMatchObject({ code: "clock_skew" });
   });
 
   test("when the target is a replica, or has more replicas than --nodes says, before the source is sealed", async ({
@@ -279,7 +279,7 @@ describe("a move is refused, with both stores as they were", () => {
     const [replica] = replicas as [RedisServer];
     const [onMaster, onReplica] = [redisPlaceAt(master.url), redisPlaceAt(replica.url)];
     const target = await onMaster.open();
-    expect(await refusal({ source, to: onMaster, target })).toMatchObject({ code: "store_has_more_nodes" });
+    expect(await refusal({ source, to: onMaster, target })).toMatchObject({ code: "unexpected_replicas" });
     const readOnly = await onReplica.open();
     expect(await refusal({ source, to: onReplica, target: readOnly })).toMatchObject({
       message: expect.stringContaining("replica"),
@@ -309,7 +309,7 @@ test("a source whose other nodes have not heard of the seal gives nothing away, 
     await expect(moveNamespace(moving(source, to, target)), `try ${tries}`).rejects.toMatchObject({
       code: "quorum_missing",
     });
-    await expect(target.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    await expect(target.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
     expect(await ledgerOf(target)).toEqual([]);
   }
   await replica.kill("SIGCONT");
@@ -329,8 +329,8 @@ describe("two operators at once", () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const [winner, loser] = outcomes[0]?.status === "fulfilled" ? [to, other] : [otherPlace, target];
     const rejected = outcomes.find((outcome) => outcome.status === "rejected");
-    expect(rejected?.reason).toMatchObject({ code: "store_moved", message: expect.stringContaining(winner.place) });
-    await expect(loser.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    expect(rejected?.reason).toMatchObject({ code: "namespace_moved", message: expect.stringContaining(winner.place) });
+    await expect(loser.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
 });
 
@@ -357,7 +357,7 @@ describe("after a move", () => {
     const runs = runsOf(both);
     expect(new Set(runs).size).toBe(runs.length);
     await expect(moveNamespace(moving(restored, to, target, { bounds }))).rejects.toMatchObject({
-      code: "namespace_already_initialised",
+      code: "namespace_exists",
     });
   });
 

@@ -59,7 +59,7 @@ describe("a doubt", () => {
     told.length = 0;
     const before = await read();
     const line = lineOf(world, JUMP_MS);
-    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+    await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect(world.store.stepNames()).toEqual(["lease", "claim", "confirm", "lease"]);
     expect(line).toBeGreaterThan(10);
     expect(told.map(([event]) => event)).toEqual(["in_doubt", "jump", "open"]);
@@ -93,7 +93,7 @@ describe("a doubt", () => {
     const refusedAt = async (afterMs: number) => {
       world.clock.timeMs += afterMs;
       world.store.server.epoch = `life-${world.clock.timeMs}:of:0`;
-      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "line_reached" });
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "run_ceiling_reached" });
       return guard.ceiling.shortageMs;
     };
     expect(await refusedAt(0)).toBe(0);
@@ -108,7 +108,7 @@ describe("a doubt", () => {
     const { world, guard } = await guardAtRun10();
     world.store.server.epoch = "second:life:0";
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => leaseOf(guard)));
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "line_reached" } });
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: "run_ceiling_reached" } });
     const names = world.store.stepNames();
     expect(names.filter((name) => name === "claim" || name === "confirm")).toEqual(["claim", "confirm"]);
   });
@@ -225,19 +225,27 @@ describe("two coordinators", () => {
 describe("a refusal that no jump ends", () => {
   test.each<[string, string, (world: World) => unknown]>([
     ["a replica", "store_is_replica", ({ store }) => Object.assign(store.server, { role: "slave" })],
-    ["a node too many", "store_has_more_nodes", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
+    ["a node too many", "unexpected_replicas", ({ store }) => Object.assign(store.server, { connectedReplicas: 1 })],
     ["an unreadable epoch", "store_epoch_unreadable", ({ store }) => Object.assign(store.server, { epoch: undefined })],
-    ["a clock that went back", "clock_went_back", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
+    ["a clock that went back", "clock_moved_backward", ({ clock }) => void (clock.timeMs -= SHORT_BOUNDS.epsMs + 1)],
     [
       "a server that followed another",
-      "operator_needed",
+      "manual_recovery_required",
       ({ store }) => Object.assign(store.server, { epoch: "first:other:0" }),
     ],
-    ["a mark far above the clock line", "operator_needed", (world) => raiseMark(world, lineOf(world) + 62_640)],
-    ["a silence of more than 30 days", "operator_needed", ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000)],
+    [
+      "a mark far above the clock line",
+      "manual_recovery_required",
+      (world) => raiseMark(world, lineOf(world) + 62_640),
+    ],
+    [
+      "a silence of more than 30 days",
+      "manual_recovery_required",
+      ({ clock }) => void (clock.timeMs += 31 * 24 * 3_600_000),
+    ],
     [
       "a seal",
-      "store_moved",
+      "namespace_moved",
       async ({ store, storeId }) => await store.step(NAMESPACE, commandsFor(storeId).seal(MOVED_SEAL)),
     ],
   ])("(%s: %s) is passed on, kept as the state, and ends with its cause", async (_, code, arise) => {
@@ -263,8 +271,8 @@ describe("a refusal that no jump ends", () => {
     raiseMark(world, lineOf(world) + 100_000);
     told.length = 0;
     for (let touch = 0; touch < 3; touch++) {
-      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "operator_needed" });
-      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
+      await expect(leaseOf(guard)).rejects.toMatchObject({ code: "manual_recovery_required" });
       world.clock.timeMs += 1_000;
     }
     expect(told.map(([event]) => event)).toEqual(["fenced"]);
@@ -282,11 +290,11 @@ describe("a refusal that no jump ends", () => {
     told.length = 0;
     for (let life = 0; life < 3; life++) {
       world.store.server.epoch = `life-${life}:of:0`;
-      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "operator_needed" });
+      await expect(guard.heartbeat()).rejects.toMatchObject({ code: "manual_recovery_required" });
     }
     expect(told.map(([event, fields]) => [event, (fields as { code: string }).code])).toEqual([
       ["in_doubt", "store_epoch_changed"],
-      ["fenced", "operator_needed"],
+      ["fenced", "manual_recovery_required"],
     ]);
   });
 });

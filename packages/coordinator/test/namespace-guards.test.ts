@@ -27,7 +27,7 @@ async function guardsOn({ names = ["a", "b"], remembered = [] as readonly string
     note: () => {},
     close: () => {
       closed.push(namespace);
-      if (unclosable.has(namespace)) throw new CoordinatorError("witness_unusable", namespace);
+      if (unclosable.has(namespace)) throw new CoordinatorError("checkpoint_unavailable", namespace);
     },
   });
   const common = { store, bounds: SHORT_BOUNDS, now: clock.now, log, pause: clock.pause, random: () => 0.5 };
@@ -49,7 +49,7 @@ describe("the guards of all namespaces", () => {
 
   test("are none for a namespace without a record, until it has one; the witness is let go of", async () => {
     const { guards, store, closed } = await guardsOn();
-    await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    await expect(guards.of("c")).rejects.toMatchObject({ code: "namespace_not_found" });
     expect([await guards.ifInitialized("c"), closed]).toEqual([undefined, ["c", "c"]]);
     await store.step("c", commandsFor(storeIdFrom(1)).init());
     expect((await guards.ifInitialized("c"))?.namespace).toBe("c");
@@ -81,7 +81,7 @@ describe("the guards of all namespaces", () => {
   test("show why there is no guard, log a change of it once, and forget it when there is one", async () => {
     const { guards, store, clock, told } = await guardsOn({ names: ["a"] });
     const read = store.readNamespace.bind(store);
-    let code: "store_unavailable" | "store_corrupt" | "namespace_not_initialised" = "store_unavailable";
+    let code: "store_unavailable" | "store_corrupt" | "namespace_not_found" = "store_unavailable";
     store.readNamespace = () => Promise.reject(new CoordinatorError(code, "why"));
     const sinceMs = clock.timeMs;
     await guards.heartbeatAll();
@@ -96,7 +96,7 @@ describe("the guards of all namespaces", () => {
       ["warn", "fenced", "a", "store_corrupt"],
     ]);
     expect(told.filter(([, event]) => event === "touch_refused")).toHaveLength(3);
-    code = "namespace_not_initialised";
+    code = "namespace_not_found";
     await guards.heartbeatAll();
     expect(guards.refused()).toEqual([]);
     code = "store_unavailable";
@@ -127,7 +127,7 @@ describe("the guards of all namespaces", () => {
     await Promise.all([guards.of("a"), guards.of("b"), guards.of("none").catch(() => {})]);
     closed.length = 0;
     unclosable.add("a");
-    await expect(guards.close()).rejects.toMatchObject({ code: "witness_unusable" });
+    await expect(guards.close()).rejects.toMatchObject({ code: "checkpoint_unavailable" });
     expect(closed).toEqual(["a", "b"]);
   });
 });

@@ -86,7 +86,7 @@ export async function leaseOf(
       return await coordinator.lease(NAMESPACE, { ...request, sentAtMs: Date.now() });
     } catch (error) {
       const { code, retryAfterMs = 20 } = error as { code?: string; retryAfterMs?: number };
-      if (code !== "line_reached" || tries === LEASE_TRIES_MAX) throw error;
+      if (code !== "run_ceiling_reached" || tries === LEASE_TRIES_MAX) throw error;
       await delay(retryAfterMs);
     }
   }

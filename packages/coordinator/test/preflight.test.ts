@@ -6,7 +6,7 @@ import type { Log } from "../src/log.js";
 import type { Finding } from "../src/stores/store.js";
 
 const EVERY_MS = 50;
-const evicts: Finding = { code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts" };
+const evicts: Finding = { code: "store_eviction_enabled", what: "it evicts", remedy: "set it", override: "evicts" };
 const warning: Finding = { what: "one node", remedy: "add two" };
 
 /** A watch over what `look` finds, with what it logs as `level event text`. */
@@ -36,19 +36,19 @@ describe("the watch over a store's servers", () => {
     expect(watch.stateOf("main")).toBeUndefined();
     watch.start();
     await expect(watch.assertPassed("main")).rejects.toMatchObject({
-      code: "store_evicts",
+      code: "store_eviction_enabled",
       message: "it evicts. Nothing is leased until that is fixed (set it), or accept it by name: evicts",
     });
   });
 
   test("names no override that there is not", async () => {
-    const { watch } = watchOn(() => [{ code: "store_too_old", what: "it is old", remedy: "update it" }]);
+    const { watch } = watchOn(() => [{ code: "store_version_unsupported", what: "it is old", remedy: "update it" }]);
     watch.start();
     const message = "it is old. Nothing is leased until that is fixed (update it)";
-    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_too_old", message });
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_version_unsupported", message });
     expect(watch.stateOf("main")).toEqual({
       state: "fenced",
-      code: "store_too_old",
+      code: "store_version_unsupported",
       sinceMs: 1_000,
       explanation: message,
     });
@@ -59,8 +59,11 @@ describe("the watch over a store's servers", () => {
     const { watch, told } = watchOn(() => [warning, evicts, other], ["evicts"]);
     watch.start();
     await watch.assertPassed("main");
-    await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_evicts" });
-    expect(told).toEqual(["warn preflight_finding - one node", "error preflight_finding store_evicts of one"]);
+    await expect(watch.assertPassed("lists")).rejects.toMatchObject({ code: "store_eviction_enabled" });
+    expect(told).toEqual([
+      "warn preflight_finding - one node",
+      "error preflight_finding store_eviction_enabled of one",
+    ]);
   });
 
   test("looks again and again, tells of a finding once, keeps its beginning, and tells when it is gone", async () => {
@@ -74,10 +77,10 @@ describe("the watch over a store's servers", () => {
     watch.start();
     await vi.advanceTimersByTimeAsync(2 * EVERY_MS);
     expect([looks, watch.stateOf("main")?.sinceMs]).toEqual([3, 1_000]);
-    expect(told).toEqual(["error preflight_finding store_evicts it evicts"]);
+    expect(told).toEqual(["error preflight_finding store_eviction_enabled it evicts"]);
     found = [];
     await vi.advanceTimersByTimeAsync(EVERY_MS);
-    expect(told.slice(1)).toEqual(["info preflight_finding_gone store_evicts it evicts"]);
+    expect(told.slice(1)).toEqual(["info preflight_finding_gone store_eviction_enabled it evicts"]);
     await watch.assertPassed("main");
     await watch.stop();
     await vi.advanceTimersByTimeAsync(5 * EVERY_MS);
@@ -99,7 +102,7 @@ describe("the watch over a store's servers", () => {
     await vi.advanceTimersByTimeAsync(EVERY_MS);
     failure = new TypeError("a mistake");
     await vi.advanceTimersByTimeAsync(EVERY_MS);
-    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_evicts" });
+    await expect(watch.assertPassed("main")).rejects.toMatchObject({ code: "store_eviction_enabled" });
     expect(told.slice(1)).toEqual([
       "warn preflight_failed store_unavailable it is away",
       "error preflight_failed - a mistake",

@@ -50,14 +50,14 @@ describe("a store that leased under a clock that was ahead, and is lost", () => 
     const possibleAtMs = plan.possibleAtMs as number;
     expect(Math.abs(possibleAtMs - world.clock.timeMs - AHEAD_MS)).toBeLessThan(60_000);
     const refusal = expect.objectContaining({
-      code: "operator_needed",
+      code: "manual_recovery_required",
       message: expect.stringMatching(
         `line 7 of numbers.txt.*run ${lastRun}, above.*${new Date(possibleAtMs).toISOString()}`,
       ),
     });
     expect(refusalOf(plan)).toEqual(refusal);
     await expect(recoverNamespace(options, plan)).rejects.toEqual(refusal);
-    await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+    await expect(world.store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
   });
 
   test("is recovered when the line has passed it, not a moment earlier, and leases above it", async () => {
@@ -65,7 +65,7 @@ describe("a store that leased under a clock that was ahead, and is lost", () => 
     const options = asked(world, archiveWith(lastRun));
     world.clock.timeMs = ((await planRecovery(options)).possibleAtMs as number) - 1;
     await expect(recoverNamespace(options, await planRecovery(options))).rejects.toMatchObject({
-      code: "operator_needed",
+      code: "manual_recovery_required",
     });
     world.clock.timeMs++;
     const plan = await planRecovery(options);

@@ -77,7 +77,7 @@ export async function throughProxy(skip: Skip): Promise<BesideProxy> {
 /** Tries until the connection is there again, and the question is not older than short bounds allow on a busy machine. */
 export async function untilDone<T>(
   step: () => Promise<T>,
-  refusals: readonly string[] = ["store_unavailable", "clocks_disagree"],
+  refusals: readonly string[] = ["store_unavailable", "clock_skew"],
 ): Promise<T> {
   for (;;) {
     try {

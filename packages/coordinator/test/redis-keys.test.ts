@@ -59,12 +59,12 @@ describe("keys that another hand has touched", () => {
       "store_corrupt",
       () => redis.del(key("holders")).then(() => redis.lpush(key("holders"), "x")),
     ],
-    ["the schema is of the first release", "store_unknown_schema", () => edit("v", "1")],
-    ["the schema is of the future", "store_unknown_schema", () => edit("v", "3")],
-    ["the namespace is another", "store_replaced", () => edit("ns", "other")],
-    ["the store is another", "store_replaced", () => edit("sid", storeIdFrom(1))],
+    ["the schema is of the first release", "store_schema_unsupported", () => edit("v", "1")],
+    ["the schema is of the future", "store_schema_unsupported", () => edit("v", "3")],
+    ["the namespace is another", "store_id_mismatch", () => edit("ns", "other")],
+    ["the store is another", "store_id_mismatch", () => edit("sid", storeIdFrom(1))],
     ["the seal is a digest", "store_corrupt", () => edit("ph", "a".repeat(40))],
-    ["the record is gone", "namespace_not_initialised", () => redis.del(key("record"))],
+    ["the record is gone", "namespace_not_found", () => redis.del(key("record"))],
     ["the mark lies below the ledger", "store_went_back", () => edit("c", "4")],
   ];
 
@@ -112,7 +112,7 @@ describe("keys that another hand has touched", () => {
     const { commands, storeId } = inHand;
     const foreign = { ...commands.recover(), storeId: storeIdFrom(1) };
     const operators = await storeAt(asOperator(url));
-    await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_replaced" });
+    await expect(operators.step(NAMESPACE, foreign)).rejects.toMatchObject({ code: "store_id_mismatch" });
     await operators.step(NAMESPACE, commands.recover());
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ storeId, phase: 1 });
     expect(await inHand.jump()).toBeGreaterThan(5);
@@ -124,7 +124,7 @@ describe("keys that another hand has touched", () => {
     await expect(inHand.lease()).rejects.toMatchObject({ code: "store_corrupt" });
     await (await storeAt(asOperator(url))).step(NAMESPACE, inHand.commands.recover());
     expect(await redis.ttl(key("record"))).toBe(-1);
-    await expect(inHand.lease()).rejects.toMatchObject({ code: "store_moved" });
+    await expect(inHand.lease()).rejects.toMatchObject({ code: "namespace_moved" });
   });
 
   test.each([

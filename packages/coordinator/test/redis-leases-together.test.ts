@@ -35,8 +35,8 @@ describe("leases of the same moment", () => {
     const foreign = () => leaseFrom(store, commandsFor(storeIdFrom(1)).lease());
     expect(await Promise.allSettled([lease(), foreign(), foreign(), lease({ runCount: 2 })])).toMatchObject([
       { value: { firstRun: 1 } },
-      { reason: { code: "store_replaced" } },
-      { reason: { code: "store_replaced" } },
+      { reason: { code: "store_id_mismatch" } },
+      { reason: { code: "store_id_mismatch" } },
       { value: { firstRun: 2 } },
     ]);
     expect((await read()).highWaterMark).toBe(3);

@@ -49,7 +49,12 @@ describe("a look at a server", () => {
   test.each(evicting)("refuses a memory limit with %s, which can throw the counter away", async (policy) => {
     const found = await findingsOn({ maxmemory: "100mb", "maxmemory-policy": policy }, { isOperator: false });
     expect(found).toMatchObject([
-      { code: "store_evicts", remedy: "maxmemory-policy noeviction", override: "eviction", namespaces: undefined },
+      {
+        code: "store_eviction_enabled",
+        remedy: "maxmemory-policy noeviction",
+        override: "eviction",
+        namespaces: undefined,
+      },
     ]);
     expect(found[0]?.what).toContain(policy);
   });
@@ -168,9 +173,9 @@ describe("the judgement over a server's own words", () => {
   const withLine = (name: string, value: string) => own.replace(new RegExp(`^${name}:.*$`, "m"), `${name}:${value}`);
 
   test.each([
-    ["5.0.14", ["store_too_old"]],
-    ["6.0.16", ["store_too_old"]],
-    ["6.1.99", ["store_too_old"]],
+    ["5.0.14", ["store_version_unsupported"]],
+    ["6.0.16", ["store_version_unsupported"]],
+    ["6.1.99", ["store_version_unsupported"]],
     ["6.2.0", []],
     ["6.10.0", []],
     ["7.2.4", []],
@@ -201,7 +206,7 @@ describe("the judgement over a server's own words", () => {
     const text = withLine("connected_slaves", "2");
     const namespaces = [1, 2, 3].map((nodeCount) => ({ namespace: `n${nodeCount}`, nodeCount }));
     const [finding] = serverFindings({ info: text, asOperator: undefined }, { ...use, namespaces });
-    expect(finding).toMatchObject({ code: "store_has_more_nodes", namespaces: ["n1", "n2"] });
+    expect(finding).toMatchObject({ code: "unexpected_replicas", namespaces: ["n1", "n2"] });
     expect(finding?.remedy).toContain("--nodes 3");
   });
 
@@ -267,14 +272,14 @@ describe("a coordinator", () => {
     const { coordinator, events } = await redisCoordinatorAt(url, { preflightEveryMs: 50 });
     for (const namespace of ["main", "lists"]) {
       await expect(coordinator.lease(namespace, request())).rejects.toMatchObject({
-        code: "store_evicts",
+        code: "store_eviction_enabled",
         message: expect.stringMatching(/maxmemory-policy noeviction.*by name: eviction/),
       });
       const { guard } = await coordinator.status(namespace);
-      expect(guard).toMatchObject({ state: "fenced", code: "store_evicts" });
+      expect(guard).toMatchObject({ state: "fenced", code: "store_eviction_enabled" });
       expect(guard.explanation).toContain("allkeys-lru");
     }
-    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_evicts" });
+    await expect(coordinator.assertReady()).rejects.toMatchObject({ code: "store_eviction_enabled" });
     await command({ url }, "CONFIG", "SET", "maxmemory-policy", "noeviction");
     await until(
       "it leases",
@@ -294,6 +299,6 @@ describe("a coordinator", () => {
     expect((await accepting.coordinator.lease("main", request())).runCount).toBe(1);
     expect(accepting.events.filter(({ event }) => event === "preflight_finding")).toEqual([]);
     const other = await redisCoordinatorAt(url, { overrides: ["old-server", "no-persistence"] });
-    await expect(other.coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_evicts" });
+    await expect(other.coordinator.lease("main", request())).rejects.toMatchObject({ code: "store_eviction_enabled" });
   });
 });

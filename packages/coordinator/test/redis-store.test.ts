@@ -133,7 +133,7 @@ describe("a server that ails", () => {
     await server.start();
     await expect(untilDone(lease)).rejects.toMatchObject({ code: "store_epoch_changed", generation: 0 });
     const mark = await untilDone(jump);
-    expect((await untilDone(lease, ["line_reached"])).firstRun).toBe(mark + 1);
+    expect((await untilDone(lease, ["run_ceiling_reached"])).firstRun).toBe(mark + 1);
   });
 
   test("that still loads its data: refused until it has", async ({ skip }) => {
@@ -216,7 +216,7 @@ describe("a server that ails", () => {
     });
     await redis.replicaof("NO", "ONE");
     await expect(untilDone(lease)).rejects.toMatchObject({
-      code: "operator_needed",
+      code: "manual_recovery_required",
       message: expect.stringContaining("followed another one"),
     });
     await expect(store.step(NAMESPACE, commands.recover())).rejects.toMatchObject({
@@ -236,11 +236,11 @@ describe("a server that ails", () => {
     const { lease } = await newStoreAt(master.url);
     await lease();
     await follow(replica, master);
-    await expect(lease()).rejects.toMatchObject({ code: "store_has_more_nodes" });
+    await expect(lease()).rejects.toMatchObject({ code: "unexpected_replicas" });
     await detach(replica);
     await untilInfo(master, { connected_slaves: "0" });
     await expect(lease()).rejects.toMatchObject({
-      code: "operator_needed",
+      code: "manual_recovery_required",
       message: expect.stringContaining("a replica was attached to the server"),
     });
   });

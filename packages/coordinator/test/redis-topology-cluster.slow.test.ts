@@ -171,7 +171,7 @@ test("does not send a step after the slot that has moved: it is refused, and not
     generation,
     generationMin: generation,
   } as const;
-  // Never "store_moved": that is what an operator does to a whole store, and it fences.
+  // Never "namespace_moved": that is what an operator does to a whole store, and it fences.
   await expect(store.step(name, step)).rejects.toMatchObject({
     code: "store_unavailable",
     message: expect.stringContaining("another node of the Cluster"),

@@ -87,11 +87,11 @@ test("leases nothing as soon as a replica follows that nobody has counted, and s
   const uncounted = await startRedisServer();
   await follow(uncounted, master);
   await expect(coordinator.lease("main", request())).rejects.toMatchObject({
-    code: "store_has_more_nodes",
+    code: "unexpected_replicas",
   });
   expect(await store.preflight()).toContainEqual(
     expect.objectContaining({
-      code: "store_has_more_nodes",
+      code: "unexpected_replicas",
       remedy: expect.stringContaining("--nodes 2"),
       namespaces: ["main"],
     }),
@@ -104,7 +104,7 @@ async function aloneAtFirst() {
   const parts = await redisCoordinatorAt(master.url);
   await parts.coordinator.initNamespace("main", { rate: RATE });
   await parts.coordinator.lease("main", request());
-  expect(await parts.store.preflight()).not.toContainEqual(expect.objectContaining({ code: "store_has_more_nodes" }));
+  expect(await parts.store.preflight()).not.toContainEqual(expect.objectContaining({ code: "unexpected_replicas" }));
   return { ...parts, master };
 }
 

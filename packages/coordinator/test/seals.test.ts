@@ -42,7 +42,7 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
   test("names the place and the new store id in each refusal of a lease, and in the record", async () => {
     const { store, storeId } = await sealed();
     await expect(lease(store, storeId)).rejects.toMatchObject({
-      code: "store_moved",
+      code: "namespace_moved",
       message: expect.stringContaining(`was moved to ${PLACE} as store ${MOVED_ID};`),
     });
     const { seal: kept } = await store.readNamespace(NAMESPACE);
@@ -61,8 +61,8 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
 
   test("is lifted by nothing", async () => {
     const { store, storeId } = await sealed();
-    await expect(recover(store, storeId)).rejects.toMatchObject({ code: "store_moved" });
-    await expect(claim(store, storeId)).rejects.toMatchObject({ code: "store_moved" });
+    await expect(recover(store, storeId)).rejects.toMatchObject({ code: "namespace_moved" });
+    await expect(claim(store, storeId)).rejects.toMatchObject({ code: "namespace_moved" });
     expect(await store.readNamespace(NAMESPACE)).toMatchObject({ phase: 2, highWaterMark: 1 });
   });
 
@@ -81,11 +81,11 @@ describe.each(STORES)("the seal of a moved store, in the %s store", (_, open) =>
     const before = await store.readNamespace(NAMESPACE);
     for (const other of [sealOf("redis://10.0.0.8:6379/0"), MOVED_SEAL, FORKED_SEAL]) {
       await expect(seal(store, storeId, other)).rejects.toMatchObject({
-        code: "store_moved",
+        code: "namespace_moved",
         message: expect.stringContaining(PLACE),
       });
     }
-    await expect(seal(store, recentStoreId(), sealOf(PLACE))).rejects.toMatchObject({ code: "store_replaced" });
+    await expect(seal(store, recentStoreId(), sealOf(PLACE))).rejects.toMatchObject({ code: "store_id_mismatch" });
     expect(await store.readNamespace(NAMESPACE)).toEqual(before);
   });
 });

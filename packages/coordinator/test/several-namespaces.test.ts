@@ -150,8 +150,8 @@ function foreign(fields: ObservedFields): ObservedFields {
 
 const DAMAGES: [string, string, (fields: ObservedFields) => ObservedFields][] = [
   ["corrupted", "store_corrupt", (fields) => ({ ...fields, k: "0".repeat(40) })],
-  ["lost", "store_emptied", () => ({})],
-  ["another store's", "store_replaced", foreign],
+  ["lost", "namespace_lost", () => ({})],
+  ["another store's", "store_id_mismatch", foreign],
 ];
 
 describe.each<[string, () => Promise<Place>]>([
@@ -203,7 +203,7 @@ describe.each<[string, () => Promise<Place>]>([
         await coordinator.stopHeartbeat();
         await store.close();
       }
-      if (code === "store_replaced") await place.write(right);
+      if (code === "store_id_mismatch") await place.write(right);
       else {
         const operators = await opened({ ...place, url: place.operatorUrl });
         await recover(operators, place, folder);

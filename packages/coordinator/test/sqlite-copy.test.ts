@@ -251,7 +251,7 @@ describe("a backup", () => {
     for (const [name, code] of [
       ["stranger.db", "store_corrupt"],
       ["text.db", "store_corrupt"],
-      ["none.db", "store_missing"],
+      ["none.db", "store_not_found"],
     ] as const) {
       expect(() => backupSqliteFile(join(store.folder, name), to)).toThrow(expect.objectContaining({ code }));
     }

@@ -60,7 +60,7 @@ describe("a clock that leaps beside the monotonic one", () => {
     await coordinator.initNamespace(NAMESPACE, { rate: 16 });
     expect((await coordinator.lease(NAMESPACE, leaseRequest())).firstRun).toBe(1);
     offsetMs += 3_600_000;
-    await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code: "line_reached" });
+    await expect(coordinator.lease(NAMESPACE, leaseRequest())).rejects.toMatchObject({ code: "run_ceiling_reached" });
     const { highWaterMark } = await store.readNamespace(NAMESPACE);
     expect(highWaterMark).toBeGreaterThan(65_536);
     await store.close();
@@ -178,8 +178,8 @@ describe("a silence", () => {
 
   test.each([
     ["up to the gap is none", 300_000, 2],
-    ["longer than the gap is a doubt, although the marker agrees", 300_001, "line_reached"],
-    ["of 31 days needs an operator", 31 * DAY_MS, "operator_needed"],
+    ["longer than the gap is a doubt, although the marker agrees", 300_001, "run_ceiling_reached"],
+    ["of 31 days needs an operator", 31 * DAY_MS, "manual_recovery_required"],
   ])("%s", async (_, silenceMs, expected) => {
     expect(await leaseAt(startMs, undefined, true)).toBe(1);
     const next = leaseAt(startMs + silenceMs, undefined);
@@ -191,7 +191,7 @@ describe("a silence", () => {
     const witnessFolder = await temporaryFolder(place.folder);
     expect(await leaseAt(startMs, witnessFolder, true)).toBe(1);
     const laterMs = startMs + 31 * DAY_MS;
-    await expect(leaseAt(laterMs, witnessFolder)).rejects.toMatchObject({ code: "line_reached" });
+    await expect(leaseAt(laterMs, witnessFolder)).rejects.toMatchObject({ code: "run_ceiling_reached" });
     expect(await leaseAt(laterMs + 10_000, witnessFolder)).toBeGreaterThan(2 * 31 * 86_400);
   });
 });

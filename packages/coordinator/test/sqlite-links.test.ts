@@ -36,7 +36,7 @@ describe("a link that leads nowhere", () => {
     expect(() => place.open({ create: true, path: link })).toThrow(
       refusal("store_unavailable", `${link} is a link to ${target}`, "name the place itself"),
     );
-    expect(() => place.open({ create: false, path: link })).toThrow(refusal("store_missing", `a link to ${target}`));
+    expect(() => place.open({ create: false, path: link })).toThrow(refusal("store_not_found", `a link to ${target}`));
     expect([await readdir(named), await readdir(away)]).toEqual([["store.db"], []]);
   });
 

@@ -37,7 +37,7 @@ const testUnmutated = test.skipIf(IS_MUTATION);
 describe("opening", () => {
   test("makes no file, and no folder, unless it may", async () => {
     path = join(folder, "deeper", "store.db");
-    expect(() => opened(false)).toThrow(refusal("store_missing", path));
+    expect(() => opened(false)).toThrow(refusal("store_not_found", path));
     expect(await readdir(folder)).toEqual([]);
     expect(opened(true).isNew).toBe(true);
     expect(statSync(join(folder, "deeper")).mode & 0o777).toBe(0o700);
@@ -63,7 +63,7 @@ describe("opening", () => {
     ],
   ])("%s counts as no store: a process died while it made one", async (_, make) => {
     make();
-    expect(() => opened(false)).toThrow(refusal("store_missing", path));
+    expect(() => opened(false)).toThrow(refusal("store_not_found", path));
     expect(opened(true).isNew).toBe(true);
   });
 
@@ -91,7 +91,7 @@ describe("opening", () => {
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 5");
     database.close();
-    expect(() => opened(false)).toThrow(refusal("store_unknown_schema", "version 4"));
+    expect(() => opened(false)).toThrow(refusal("store_schema_unsupported", "version 4"));
   });
 
   testUnmutated("refuses a second opening, in this process and in another, until the first is closed", async () => {
@@ -195,7 +195,7 @@ describe("durability", () => {
       true,
     ]);
     expect(outcomes[5]).toMatchObject({ reason: { code: "store_claimed" } });
-    expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_already_initialised" } });
+    expect(outcomes[6]).toMatchObject({ reason: { code: "namespace_exists" } });
     const record = await read();
     expect(record).toMatchObject({ highWaterMark: 3, generation: 2, phase: 1 });
     await store.close();
@@ -209,7 +209,7 @@ describe("durability", () => {
       store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover()),
       store.importLeases(NAMESPACE, [entryOf(70)]),
     ]);
-    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_already_initialised" } }]);
+    expect(outcomes).toMatchObject([{ status: "fulfilled" }, { reason: { code: "namespace_exists" } }]);
   });
 
   testUnmutated(
@@ -293,7 +293,7 @@ describe("a copy that an operator accepts", () => {
   test("stays a copy when its recovery is refused or undone", async () => {
     const { store, commands } = await copied();
     await expect(store.step(NAMESPACE, commandsFor(storeIdFrom(1)).recover())).rejects.toMatchObject({
-      code: "store_replaced",
+      code: "store_id_mismatch",
     });
     await Promise.allSettled([
       store.step(NAMESPACE, commands.recover()),

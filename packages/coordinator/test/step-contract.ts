@@ -44,7 +44,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const foreign = commandsFor(storeIdFrom(1));
       for (const command of everyStepOf(foreign)) {
         await refusesAndKeeps(store, command, {
-          code: "store_replaced",
+          code: "store_id_mismatch",
           message: expect.stringContaining(storeId),
         });
       }
@@ -64,7 +64,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       for (const command of [init(), recover()]) {
         await expect(store.step(NAMESPACE, command)).rejects.toMatchObject({ code: "internal_error" });
       }
-      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
     });
   });
 
@@ -182,7 +182,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       });
       const mark = await jump();
       const early = await lease({ runCount: 64 }).catch((error: unknown) => error);
-      expect(early).toMatchObject({ code: "line_reached", retryAfterMs: expect.any(Number) });
+      expect(early).toMatchObject({ code: "run_ceiling_reached", retryAfterMs: expect.any(Number) });
       const { retryAfterMs } = early as { retryAfterMs: number };
       expect(retryAfterMs).toBeGreaterThan(0);
       expect(retryAfterMs).toBeLessThanOrEqual(Math.ceil(2 * SHORT_BOUNDS.epsMs + 1000 / 16));
@@ -199,7 +199,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await store.step(NAMESPACE, commands.claim(0));
       for (const floor of [RUN_MAX, ledgerIdOf(1, 0)]) {
         await refusesAndKeeps(store, commands.confirm(1, { floor }), {
-          code: "operator_needed",
+          code: "manual_recovery_required",
           message: expect.stringContaining("above the clock line"),
         });
       }
@@ -218,7 +218,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
 
   describe("seal", () => {
     test.each([
-      [MOVED_SEAL, "store_moved"],
+      [MOVED_SEAL, "namespace_moved"],
       [FORKED_SEAL, "store_forked"],
     ])("with %s ends leasing, and keeps mark and generation", async (seal, code) => {
       const { store, commands, lease, read } = await storeFrom();
@@ -276,7 +276,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       await store.step(NAMESPACE, commands.recover({ floor: ledgerIdOf(1, 5) }));
       expect(await read()).toMatchObject({ version: 1 });
       const mark = await jump();
-      await expect(lease()).rejects.toMatchObject({ code: "line_reached" });
+      await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
       expect(mark).toBeLessThan(RUN_COUNT);
       await refusesAndKeeps(store, commands.touch({ floor: ledgerIdOf(1, mark) + 1 }), { code: "store_went_back" });
       await store.step(NAMESPACE, commands.touch({ floor: ledgerIdOf(1, mark) }));
@@ -285,17 +285,19 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("is refused for a store that moved, for runs above the line, and beyond the last version", async () => {
       const { store, commands } = await storeFrom();
       for (const floor of [RUN_MAX, ledgerIdOf(1, 0), VERSION_COUNT * RUN_COUNT]) {
-        await refusesAndKeeps(store, commands.recover({ floor }), { code: "operator_needed" });
+        await refusesAndKeeps(store, commands.recover({ floor }), { code: "manual_recovery_required" });
       }
       await store.step(NAMESPACE, commands.seal(MOVED_SEAL));
-      await refusesAndKeeps(store, commands.recover(), { code: "store_moved" });
+      await refusesAndKeeps(store, commands.recover(), { code: "namespace_moved" });
     });
 
     test("is refused beyond the last version even when the lines of all versions were passed", async () => {
       const { store, commands } = await storeFrom(RUN_MAX, { initialisedAtMs: 0, rate: 16 });
       const lastVersion = ledgerIdOf(VERSION_COUNT - 1, 1);
       await refusesAndKeeps(store, commands.recover({ floor: lastVersion }), { code: "run_space_exhausted" });
-      await refusesAndKeeps(store, commands.recover({ floor: VERSION_COUNT * RUN_COUNT }), { code: "operator_needed" });
+      await refusesAndKeeps(store, commands.recover({ floor: VERSION_COUNT * RUN_COUNT }), {
+        code: "manual_recovery_required",
+      });
     });
   });
 
@@ -308,7 +310,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
         offsetMs = sign * (EPS_MS + 1_000);
         for (const command of everyStepOf(commands)) {
           await refusesAndKeeps(store, command, {
-            code: "clocks_disagree",
+            code: "clock_skew",
             message: expect.stringMatching(sign < 0 ? /is \d+ ms ahead/ : /is -\d+ ms ahead/),
           });
         }
@@ -329,7 +331,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       const { store, commands, lease, clock } = await withClock();
       clock.timeMs -= EPS_MS + 1;
       for (const command of everyStepOf(commands)) {
-        await refusesAndKeeps(store, command, { code: "clock_went_back", retryAfterMs: 1 });
+        await refusesAndKeeps(store, command, { code: "clock_moved_backward", retryAfterMs: 1 });
       }
       clock.timeMs += 1;
       expect((await lease()).firstRun).toBe(1);
@@ -338,8 +340,8 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
     test("that show a time before this release are refused", async () => {
       const { store } = await open({ now: () => RELEASED_AT_MS - 1 });
       const { init } = commandsFor(storeIdFrom(1));
-      await expect(store.step(NAMESPACE, init())).rejects.toMatchObject({ code: "clocks_disagree" });
-      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_initialised" });
+      await expect(store.step(NAMESPACE, init())).rejects.toMatchObject({ code: "clock_skew" });
+      await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject({ code: "namespace_not_found" });
     });
 
     test("a silence longer than the gap is a doubt, which a jump settles", async () => {
@@ -351,7 +353,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
         await refusesAndKeeps(store, command, { code: "store_silent", generation: 0 });
       }
       expect(await jump()).toBeGreaterThan(1);
-      await expect(lease()).rejects.toMatchObject({ code: "line_reached" });
+      await expect(lease()).rejects.toMatchObject({ code: "run_ceiling_reached" });
     });
 
     test("a silence of more than 30 days is for an operator, unless somebody vouches for the clock", async () => {
@@ -359,7 +361,7 @@ export function describeSteps(open: Open, { sharesClock }: StoreTraits): void {
       clock.timeMs += SILENCE_MAX_MS + 1;
       for (const command of everyStepOf(commands)) {
         await refusesAndKeeps(store, command, {
-          code: "operator_needed",
+          code: "manual_recovery_required",
           message: expect.stringContaining("silent for more than 30 days"),
         });
       }

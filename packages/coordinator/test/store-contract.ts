@@ -96,7 +96,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         const before = await store.readNamespace(NAMESPACE);
         for (const id of [storeId, storeIdFrom(1)]) {
           await expect(store.step(NAMESPACE, commandsFor(id).init())).rejects.toMatchObject({
-            code: "namespace_already_initialised",
+            code: "namespace_exists",
           });
         }
         expect(await store.readNamespace(NAMESPACE)).toEqual(before);
@@ -120,7 +120,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         ];
         for (const operation of operations) {
           await expect(operation()).rejects.toMatchObject({
-            code: "namespace_not_initialised",
+            code: "namespace_not_found",
             message: expect.stringContaining("callnumber init --store STORE_URL --namespace other"),
           });
         }
@@ -265,7 +265,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         expect(granted.length).toBeGreaterThanOrEqual(4);
         expect(granted.length).toBeLessThan(70);
         for (const refused of outcomes.slice(granted.length)) {
-          expect(refused).toMatchObject({ reason: { code: "line_reached", retryAfterMs: expect.any(Number) } });
+          expect(refused).toMatchObject({ reason: { code: "run_ceiling_reached", retryAfterMs: expect.any(Number) } });
         }
         expect((await read()).highWaterMark).toBe(granted.length);
       });
@@ -475,7 +475,7 @@ export function describeStoreContract(name: string, open: OpenForTest, traits: S
         await expect(
           store.report(NAMESPACE, 1, reportCommand({ nonce: "nonce-of-somebody-else" })),
         ).rejects.toMatchObject({
-          code: "not_the_holder",
+          code: "holder_mismatch",
         });
         expect(await progressOf(store)).toBeNull();
       });

@@ -91,7 +91,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     const store = await opened(open);
     await store.importLeases(NAMESPACE, leases);
     const storeId = recentStoreId();
-    const refused = { code: "namespace_not_initialised" };
+    const refused = { code: "namespace_not_found" };
     await expect(lease(store, storeId)).rejects.toMatchObject(refused);
     await expect(store.readNamespace(NAMESPACE)).rejects.toMatchObject(refused);
     await expect(findLease(store, NAMESPACE, 1)).rejects.toMatchObject(refused);
@@ -110,7 +110,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     expect(await firstLeaseSince(store, NAMESPACE, second.leasedAtMs)).toEqual(second);
     const report = { lastSequence: 20, state: "closed" } as const;
     await expect(store.report(NAMESPACE, 4, { ...report, nonce: first.nonce })).rejects.toMatchObject({
-      code: "not_the_holder",
+      code: "holder_mismatch",
     });
     await store.report(NAMESPACE, 4, { ...report, nonce: second.nonce });
     expect((await findLease(store, NAMESPACE, 4))?.progress).toMatchObject({ run: 4, ...report });
@@ -151,7 +151,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     await store.importLeases(NAMESPACE, leases);
     const beyond = { ...third, firstRun: 1_000 };
     await expect(store.importLeases(NAMESPACE, [other, beyond])).rejects.toMatchObject({
-      code: "store_replaced",
+      code: "store_id_mismatch",
       message: expect.stringContaining(`another lease at run ${lastLedgerIdOf(other)}`),
     });
     expect(await wholeLedger(store)).toEqual(leases);
@@ -165,7 +165,7 @@ describe.each(STORES)("the %s store, when it takes a ledger over", (_, open) => 
     for (const phase of ["claimed", "claimed by a coordinator"]) {
       await store.importLeases(NAMESPACE, [first, second]);
       await expect(store.importLeases(NAMESPACE, leases), phase).rejects.toMatchObject({
-        code: "namespace_already_initialised",
+        code: "namespace_exists",
       });
       await claim(store, storeId);
     }

@@ -79,20 +79,20 @@ describe.each(STORES.slice(1))("the %s store, beside the memory store", (_, open
       "claim_raced",
       // A trim of the newest lease.
       "internal_error",
-      "line_reached",
-      "namespace_already_initialised",
-      "namespace_not_initialised",
-      "not_the_holder",
-      "operator_needed",
+      "run_ceiling_reached",
+      "namespace_exists",
+      "namespace_not_found",
+      "holder_mismatch",
+      "manual_recovery_required",
       "run_not_leased",
       "run_space_exhausted",
       "store_claimed",
       "store_forked",
       "store_generation_stale",
-      "store_moved",
-      "store_replaced",
+      "namespace_moved",
+      "store_id_mismatch",
       "store_went_back",
-      "version_not_ended",
+      "version_still_active",
     ]);
   });
 });

@@ -25,7 +25,7 @@ const check =
 const ALTERATIONS: readonly [string, string, RegExp, Alter][] = [
   ["an answer to another step", "lease_burnt", /another nonce/, after({ nonce: "of-another-step" })],
   ["a look that belongs to another step", "lease_burnt", /another nonce/, check({ nonce: "of-another-step" })],
-  ["the answer of another store", "store_replaced", /answered for store/, after({ storeId: storeIdFrom(1) })],
+  ["the answer of another store", "store_id_mismatch", /answered for store/, after({ storeId: storeIdFrom(1) })],
   ["too few acknowledgements", "quorum_missing", /0 of 1/, (outcome) => ({ ...outcome, acknowledgedCount: 0 })],
   ["more nodes in the record than acknowledged", "quorum_missing", /1 of 2/, after({ nodeCount: 4 })],
   ["a server that became a replica meanwhile", "lease_burnt", /became a slave/, check({ role: "slave" })],

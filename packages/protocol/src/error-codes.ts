@@ -20,16 +20,16 @@ export const ERROR_RULES = {
   forbidden: { httpStatus: 403, retry: "never" },
   rate_limited: { httpStatus: 429, retry: "later" },
   overloaded: { httpStatus: 503, retry: "later" },
-  namespace_not_initialised: { httpStatus: 404, retry: "never" },
-  namespace_already_initialised: { httpStatus: 409, retry: "never" },
+  namespace_not_found: { httpStatus: 404, retry: "never" },
+  namespace_exists: { httpStatus: 409, retry: "never" },
   run_not_leased: { httpStatus: 404, retry: "never" },
   lease_trimmed: { httpStatus: 410, retry: "never" },
-  not_the_holder: { httpStatus: 409, retry: "never" },
-  report_too_late: { httpStatus: 409, retry: "never" },
-  run_beyond_mark: { httpStatus: 400, retry: "never" },
+  holder_mismatch: { httpStatus: 409, retry: "never" },
+  report_expired: { httpStatus: 409, retry: "never" },
+  run_above_high_water_mark: { httpStatus: 400, retry: "never" },
   run_space_exhausted: { httpStatus: 409, retry: "never" },
-  version_not_ended: { httpStatus: 409, retry: "never" },
-  line_reached: { httpStatus: 503, retry: "later" },
+  version_still_active: { httpStatus: 409, retry: "never" },
+  run_ceiling_reached: { httpStatus: 503, retry: "later" },
   // The store may have rolled back: the coordinator recovers automatically, as soon as the store allows it.
   store_epoch_changed: { httpStatus: 503, retry: "later" },
   store_claimed: { httpStatus: 503, retry: "later" },
@@ -40,26 +40,26 @@ export const ERROR_RULES = {
   quorum_missing: { httpStatus: 503, retry: "later" },
   lease_burnt: { httpStatus: 503, retry: "later" },
   // Leasing goes on as soon as an operator has fixed it, without a command.
-  clocks_disagree: { httpStatus: 503, retry: "later" },
-  clock_went_back: { httpStatus: 503, retry: "later" },
+  clock_skew: { httpStatus: 503, retry: "later" },
+  clock_moved_backward: { httpStatus: 503, retry: "later" },
   store_is_replica: { httpStatus: 503, retry: "later" },
-  store_has_more_nodes: { httpStatus: 503, retry: "later" },
+  unexpected_replicas: { httpStatus: 503, retry: "later" },
   // Nothing is leased until an operator has run a command.
-  store_moved: { httpStatus: 503, retry: "never" },
+  namespace_moved: { httpStatus: 503, retry: "never" },
   store_forked: { httpStatus: 503, retry: "never" },
-  store_replaced: { httpStatus: 503, retry: "never" },
-  store_emptied: { httpStatus: 503, retry: "never" },
-  operator_needed: { httpStatus: 503, retry: "never" },
+  store_id_mismatch: { httpStatus: 503, retry: "never" },
+  namespace_lost: { httpStatus: 503, retry: "never" },
+  manual_recovery_required: { httpStatus: 503, retry: "never" },
   store_epoch_unreadable: { httpStatus: 503, retry: "never" },
-  store_evicts: { httpStatus: 503, retry: "never" },
-  store_too_old: { httpStatus: 503, retry: "never" },
+  store_eviction_enabled: { httpStatus: 503, retry: "never" },
+  store_version_unsupported: { httpStatus: 503, retry: "never" },
   store_copied: { httpStatus: 503, retry: "never" },
-  coordinator_still_leases: { httpStatus: 409, retry: "never" },
-  witness_unusable: { httpStatus: 503, retry: "never" },
+  coordinator_still_running: { httpStatus: 409, retry: "never" },
+  checkpoint_unavailable: { httpStatus: 503, retry: "never" },
   store_corrupt: { httpStatus: 503, retry: "never" },
-  store_unknown_schema: { httpStatus: 503, retry: "never" },
+  store_schema_unsupported: { httpStatus: 503, retry: "never" },
   store_locked: { httpStatus: 503, retry: "never" },
-  store_missing: { httpStatus: 503, retry: "never" },
+  store_not_found: { httpStatus: 503, retry: "never" },
   store_unavailable: { httpStatus: 503, retry: "later" },
   too_many_streams: { httpStatus: 503, retry: "later" },
   shutting_down: { httpStatus: 503, retry: "later" },
@@ -75,13 +75,13 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 /** The errors of a coordinator, and those that the client finds itself. */
 export type ClientErrorCode =
   | ErrorCode
-  | "no_run_ready"
+  | "no_run_available"
   | "sequence_exhausted"
   | "client_closed"
-  | "wait_timed_out"
+  | "wait_timeout"
   | "coordinator_unreachable"
   | "certificate_rejected"
-  | "answer_not_understood"
-  | "other_store"
-  | "run_not_rising"
-  | "copied_process";
+  | "invalid_response"
+  | "store_mismatch"
+  | "run_not_increasing"
+  | "process_cloned";

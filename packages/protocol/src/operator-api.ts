@@ -24,8 +24,8 @@ export const ALARM_NAMES = [
   "run_space_exhausted",
   "holder_share",
   "holder_restarts",
-  "room_scarce",
-  "line_ending",
+  "headroom_low",
+  "run_ceiling_ending",
 ] as const;
 export type AlarmName = (typeof ALARM_NAMES)[number];
 

@@ -121,7 +121,9 @@ const settings = {
   settings: SETTING_ORIGINS.map((from) => ({ name: "port", value: "7300", from })),
   commands,
   certificateEndsAtMs: atMs,
-  findings: [{ code: "store_evicts", what: "it evicts", remedy: "set it", override: "evicts", namespaces: ["main"] }],
+  findings: [
+    { code: "store_eviction_enabled", what: "it evicts", remedy: "set it", override: "evicts", namespaces: ["main"] },
+  ],
 };
 
 const trimmed = { upToRun: 98, lastLeasedAtMs: atMs };
@@ -182,7 +184,7 @@ describe("answers", () => {
       expect(runAnswerSchema.shape.state.parse(state)).toBe(state);
     }
     for (const severity of ALARM_SEVERITIES) {
-      const alarms = [{ name: "line_ending", severity, explanation: "" }];
+      const alarms = [{ name: "run_ceiling_ending", severity, explanation: "" }];
       expect(capacityAnswerSchema.parse({ ...capacity, alarms }).alarms).toEqual(alarms);
     }
     expect([stateOfGuard, codeOfGuard, runAnswerSchema.shape.state].map((one) => one.safeParse("").success)).toEqual([

@@ -90,10 +90,13 @@ describe("what ends a lease request", () => {
     expect(ERROR_RULES[code].retry).toBe("later"),
   );
 
-  test.each(["store_forked", "store_replaced", "store_emptied", "store_corrupt", "operator_needed"] as const)(
-    "a fence, %s, stands until somebody has typed",
-    (code) => expect(ERROR_RULES[code].retry).toBe("never"),
-  );
+  test.each([
+    "store_forked",
+    "store_id_mismatch",
+    "namespace_lost",
+    "store_corrupt",
+    "manual_recovery_required",
+  ] as const)("a fence, %s, stands until somebody has typed", (code) => expect(ERROR_RULES[code].retry).toBe("never"));
 });
 
 describe("schemas", () => {

@@ -50,7 +50,7 @@ export function defineScheme(declaration: Declaration): Scheme {
       const values = adjust(step.values);
       const number = shuffled(joinValues(placed, values));
       if (number <= greatest) return { outcome: "minted", text: write(number), values };
-      throw new SchemeError("space_used_up", `${number} is beyond the greatest number, ${greatest}`);
+      throw new SchemeError("number_space_exhausted", `${number} is beyond the greatest number, ${greatest}`);
     },
     parse: parserOf(declaration, placed, greatest),
     format: (values) => write(numberOf(values)),

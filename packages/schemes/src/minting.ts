@@ -84,7 +84,10 @@ function readClock(parts: readonly Part[], { clock }: MintContext): Pick<StepSta
       throw new RangeError(`the clock must be at ${source.epochMs} ms or later, not at ${nowMs}`);
     }
     if (BigInt(unit) >= capacity) {
-      throw new SchemeError("space_used_up", `${placed[0]?.field.name} is ${unit}, the greatest is ${capacity - 1n}`);
+      throw new SchemeError(
+        "number_space_exhausted",
+        `${placed[0]?.field.name} is ${unit}, the greatest is ${capacity - 1n}`,
+      );
     }
     return { unit, nextUnitMs: source.epochMs + (unit + 1) * source.unitMs };
   }

@@ -51,7 +51,7 @@ export interface Scheme {
   readonly fields: readonly Field[];
   /**
    * Performs one step of minting. Reads the clock once and never waits: the caller waits.
-   * @throws SchemeError `clock_went_back` or `space_used_up`; no number was made, and the next step decides again.
+   * @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; no number was made, and the next step decides again.
    * @throws RangeError where the context returns a value that fits nowhere: a node too great for its field, a clock before the epoch, a
    * draw out of bounds. No number was made.
    */
@@ -69,7 +69,7 @@ export interface Scheme {
 }
 
 /** Why no number could be made. The codes are a closed list and stable; the text is for people. */
-export type SchemeErrorCode = "clock_went_back" | "space_used_up";
+export type SchemeErrorCode = "clock_moved_backward" | "number_space_exhausted";
 
 export class SchemeError extends Error {
   override readonly name = "SchemeError";

@@ -28,7 +28,7 @@ interface Request {
   readonly runCount: bigint;
 }
 
-/** @throws SchemeError `clock_went_back` or `space_used_up`; nothing is remembered then. */
+/** @throws SchemeError `clock_moved_backward` or `number_space_exhausted`; nothing is remembered then. */
 export function nextInSequence(
   { within, first }: Extract<Source, { kind: "sequence" }>,
   capacity: bigint,
@@ -44,7 +44,7 @@ const SCOPES: Readonly<Record<SequenceScope, (request: Request) => NextInSequenc
     const { unit, last, memory, key } = unitMemory(state);
     if (last !== undefined && unit < last) {
       const message = `the clock went back by ${last - unit} units, from ${last} to ${unit}; numbers made now could repeat`;
-      throw new SchemeError("clock_went_back", message);
+      throw new SchemeError("clock_moved_backward", message);
     }
     const value = unit === last ? remembered(memory, key("sequence")) + 1n : first();
     if (value >= capacity) return { outcome: "wait", untilMs: state.nextUnitMs };
@@ -84,19 +84,19 @@ const SCOPES: Readonly<Record<SequenceScope, (request: Request) => NextInSequenc
     const last = context.disk.get(key);
     const value = last === undefined ? first() : last + 1n;
     if (value >= capacity) {
-      throw new SchemeError("space_used_up", `the sequence of ${key} is at its greatest, ${capacity - 1n}`);
+      throw new SchemeError("number_space_exhausted", `the sequence of ${key} is at its greatest, ${capacity - 1n}`);
     }
     context.disk.set(key, value);
     return { outcome: "next", value, run: 0n };
   },
 };
 
-/** @throws SchemeError `space_used_up` where the fields can't hold the next value. */
+/** @throws SchemeError `number_space_exhausted` where the fields can't hold the next value. */
 export function nextFromCounter({ counter }: MintContext, capacity: bigint): bigint {
   const value = counter.next();
   if (value < 1n) throw new RangeError(`a counter must return whole numbers from 1 on, not ${value}`);
   if (value >= capacity) {
-    throw new SchemeError("space_used_up", `the counter is at ${value}, the greatest is ${capacity - 1n}`);
+    throw new SchemeError("number_space_exhausted", `the counter is at ${value}, the greatest is ${capacity - 1n}`);
   }
   return value;
 }

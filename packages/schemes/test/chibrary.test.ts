@@ -55,7 +55,7 @@ describe("the call number", () => {
     expect(runs[0]?.()).toMatchObject({ values: { version: 0, run: 2 ** 30 - 1 } });
     expect(runs[1]?.()).toMatchObject({ values: { version: 1, run: 0 } });
     expect(runs[2]?.()).toMatchObject({ values: { version: 7, run: 2 ** 30 - 1 } });
-    expect(runs[3]).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    expect(runs[3]).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
   });
 });
 
@@ -92,7 +92,7 @@ describe("4 server, 16 pid, 20 sequence", () => {
     });
     for (let again = 0; again < 2; again++) {
       expect(() => chibrary41620.mint(contextWith({ disk }))).toThrow(
-        expect.objectContaining({ code: "space_used_up" }),
+        expect.objectContaining({ code: "number_space_exhausted" }),
       );
     }
   });

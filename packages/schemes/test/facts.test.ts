@@ -122,7 +122,7 @@ describe("figures that minting shows", () => {
       expect(at(startsMs)()).toMatchObject({ outcome: "minted" });
       expect(at(startsMs - 1)).toThrow(RangeError);
       expect(at(endsMs)()).toMatchObject({ outcome: "minted" });
-      expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+      expect(at(endsMs + 1)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
       expect(scheme.facts.lastsSeconds(1)).toBe((endsMs + 1 - startsMs) / 1_000);
     },
   );
@@ -180,7 +180,7 @@ describe("a tiny scheme", () => {
     const texts = new Set<string>();
     expect(() => {
       for (;;) texts.add(mintedStep(scheme.mint(context)).text);
-    }).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    }).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
     expect(scheme.facts.bits).toBe(Math.log2(8 * texts.size));
     expect(scheme.facts.lastsSeconds(2)).toBe((8 * texts.size) / 2);
   });

@@ -146,7 +146,7 @@ describe("the table of a scenario", () => {
     minted: 1_000,
     repeats: 0,
     waited: 0,
-    refused: { clock_went_back: 0, space_used_up: 0 },
+    refused: { clock_moved_backward: 0, number_space_exhausted: 0 },
     theory: { kind: "none", expected: 0, together: 1 },
     plausible: true,
   };
@@ -171,7 +171,7 @@ describe("the table of a scenario", () => {
     expect(linesOf({ repeats: 3, plausible: false }).join(" ")).toContain(
       "call-number: 3 repeats can't occur by chance where 0 are expected",
     );
-    const refused = { clock_went_back: 2, space_used_up: 40 };
+    const refused = { clock_moved_backward: 2, number_space_exhausted: 40 };
     expect(linesOf({ refused }).find((line) => line.startsWith("call-number "))).toMatch(/ 42$/);
     expect(outcomeAsJson({ ...quiet, refused })).toMatchObject({ refused });
   });

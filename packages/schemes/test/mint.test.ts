@@ -102,7 +102,7 @@ describe("mintNumbers", () => {
   });
 
   test("writes what was minted before an error, and throws it", async () => {
-    const thrown = new SchemeError("clock_went_back", "the clock went back");
+    const thrown = new SchemeError("clock_moved_backward", "the clock went back");
     expect(await callsOf([number("a"), number("b"), thrown], 3)).toEqual({ calls: ["save", "a b"], error: thrown });
   });
 });

@@ -23,7 +23,7 @@ describe("13 digits of milliseconds, 6 random, 1 server", () => {
       expect(() => mysql1361.format(values)).toThrow(`${id} is beyond the greatest number, 18446744073709551615`);
       expect(mysql1361.parse(id)).toMatchObject({ matches: false });
       const context = contextWith({ nowMs: EPOCH_MS + values.time });
-      expect(() => mysql1361.mint(context)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+      expect(() => mysql1361.mint(context)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
     }
     const greatest = { time: 1_844_674_407_370, random: 955_161, server: 5 };
     expect(mysql1361.format(greatest)).toBe("18446744073709551615");
@@ -107,7 +107,7 @@ describe("ticket servers", () => {
     const at = (server: number, answer: bigint) => () =>
       tickets.mint(contextWith({ node: { server }, counter: { next: () => answer } }));
     expect(at(0, 2n ** 63n - 1n)()).toMatchObject({ text: String(2n ** 64n - 2n) });
-    expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    expect(at(0, 2n ** 63n)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
     expect(at(1, 0n)).toThrow(RangeError);
     expect(at(2, 1n)).toThrow("odd must be a whole number from 0 to 1, not 2");
   });

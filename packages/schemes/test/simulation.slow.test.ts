@@ -52,7 +52,9 @@ describe("every scheme in every scenario", () => {
     expect(SCENARIOS.map(({ name }) => name)).toEqual(Object.keys(REPEATING));
     expect(outcomes.filter(({ plausible }) => !plausible)).toEqual([]);
     for (const { scenario, minted, refused } of outcomes) {
-      expect(minted + refused.clock_went_back + refused.space_used_up).toBe(NUMBERS * scenario.times.asMany);
+      expect(minted + refused.clock_moved_backward + refused.number_space_exhausted).toBe(
+        NUMBERS * scenario.times.asMany,
+      );
     }
   });
 
@@ -86,7 +88,7 @@ describe("every scheme in every scenario", () => {
   });
 
   test("a clock that is set back while the process runs makes three schemes refuse for as long, and no other", () => {
-    const refusing = outcomes.filter(({ refused }) => refused.clock_went_back > 0);
+    const refusing = outcomes.filter(({ refused }) => refused.clock_moved_backward > 0);
     expect(refusing.map(({ scenario, scheme }) => `${scenario.name} ${scheme.name}`)).toEqual(
       ["chibrary-3-32-8-4", "snowflake-2015", "twitter-snowflake"].map((name) => `clock-back ${name}`),
     );
@@ -94,8 +96,8 @@ describe("every scheme in every scenario", () => {
       // A quarter of the time of one node, less up to one unit of the clock; requests come at random moments.
       const most = PER_NODE / 4;
       const least = scheme.name === "chibrary-3-32-8-4" ? 0 : most;
-      expect(refused.clock_went_back).toBeGreaterThan(least - 5 * Math.sqrt(least));
-      expect(refused.clock_went_back).toBeLessThan(most + 5 * Math.sqrt(most));
+      expect(refused.clock_moved_backward).toBeGreaterThan(least - 5 * Math.sqrt(least));
+      expect(refused.clock_moved_backward).toBeLessThan(most + 5 * Math.sqrt(most));
     }
   });
 

@@ -38,7 +38,7 @@ describe("Twitter's Snowflake", () => {
     expect(at(1_288_834_974_656)).toThrow(RangeError);
     expect(at(Number.NaN)).toThrow(RangeError);
     expect(at(1_288_834_974_657 + 2 ** 41 - 1)()).toMatchObject({ outcome: "minted" });
-    expect(at(1_288_834_974_657 + 2 ** 41)).toThrow(expect.objectContaining({ code: "space_used_up" }));
+    expect(at(1_288_834_974_657 + 2 ** 41)).toThrow(expect.objectContaining({ code: "number_space_exhausted" }));
   });
 });
 
@@ -101,7 +101,7 @@ describe("the Snowflake of 2015", () => {
         if (step.outcome === "minted") results.push({ id: step.text });
         else expect(step.untilMs).toBe(ms + 1);
       } catch (error) {
-        expect(error).toMatchObject({ name: "SchemeError", code: "clock_went_back" });
+        expect(error).toMatchObject({ name: "SchemeError", code: "clock_moved_backward" });
         results.push({ error: "clock went backwards" });
       }
     }

@@ -23,28 +23,28 @@ export const CLOCKS: readonly Fault[] = [
     number: 33,
     name: "the clock of a coordinator moved by an hour or a year, back and forth",
     isShort: true,
-    expected: ["clocks_disagree"],
+    expected: ["clock_skew"],
     inject: async (world) => {
       const [coordinator] = world.coordinators;
       coordinator?.moveClock(oneOf(world.random, MOVES_MS));
-      await world.untilSeen("clocks_disagree");
+      await world.untilSeen("clock_skew");
       coordinator?.moveClock(0);
     },
   }),
   shimmedFault({
     number: 33,
     name: "the clock of Redis moved by an hour or a year, back and forth",
-    expected: ["clocks_disagree"],
+    expected: ["clock_skew"],
     inject: async (world, { clock }) => {
       await clock.move(oneOf(world.random, MOVES_MS), world.server);
-      await world.untilSeen("clocks_disagree");
+      await world.untilSeen("clock_skew");
       await clock.move(0, world.server);
     },
   }),
   shimmedFault({
     number: 33,
     name: "all clocks ahead and then put right, recover typed meanwhile",
-    expected: ["clock_went_back"],
+    expected: ["clock_moved_backward"],
     inject: async (world, { clock }) => {
       const moveAll = async (offsetMs: number) => {
         for (const coordinator of world.coordinators) coordinator.moveClock(offsetMs);
@@ -53,9 +53,9 @@ export const CLOCKS: readonly Fault[] = [
       await moveAll(TOGETHER_MS);
       await world.work(20);
       await moveAll(0);
-      await world.untilSeen("clock_went_back");
+      await world.untilSeen("clock_moved_backward");
       await world.killCoordinators();
-      await mustRefuse(world, "clock_went_back", "recover while the clocks are behind the store", recover(world));
+      await mustRefuse(world, "clock_moved_backward", "recover while the clocks are behind the store", recover(world));
       await world.startCoordinators();
     },
   }),
@@ -64,8 +64,8 @@ export const CLOCKS: readonly Fault[] = [
     name: "leases at the clock line",
     isShort: true,
     store: { ageDays: (ROOM_LEFT_RUNS - BURST_RUNS) / BACKDATED_RATE / DAY_S },
-    expected: ["line_reached"],
-    inject: (world) => world.untilSeen("line_reached", 5),
+    expected: ["run_ceiling_reached"],
+    inject: (world) => world.untilSeen("run_ceiling_reached", 5),
   }),
   redisFault({
     number: 35,

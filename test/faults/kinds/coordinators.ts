@@ -95,23 +95,23 @@ export const COORDINATORS: readonly Fault[] = [
   redisFault({
     number: 31,
     name: "the witness folder gone, and no folder in its place",
-    expected: ["witness_unusable"],
+    expected: ["checkpoint_unavailable"],
     inject: async (world) => {
       await world.killCoordinators();
       await rm(world.witnessFolder, { recursive: true });
       await writeFile(world.witnessFolder, "");
       await world.startCoordinators();
-      await world.untilSeen("witness_unusable");
+      await world.untilSeen("checkpoint_unavailable");
       await rm(world.witnessFolder);
     },
   }),
   redisFault({
     number: 44,
     name: "a file in place of the witness folder while runs are leased, then a restore",
-    expected: ["witness_unusable"],
+    expected: ["checkpoint_unavailable"],
     inject: async (world) => {
       await replaceByFile(world.witnessFolder);
-      await world.untilSeen("witness_unusable");
+      await world.untilSeen("checkpoint_unavailable");
       await rm(world.witnessFolder);
       await restoreUnder(world);
     },

@@ -84,11 +84,11 @@ export const CRASHES: readonly Fault[] = [
     number: 5,
     name: "no persistence, restart",
     config: NOTHING_KEPT,
-    expected: ["store_emptied"],
+    expected: ["namespace_lost"],
     inject: async (world) => {
       await world.server.kill("SIGKILL");
       await world.server.start();
-      await world.untilSeen("store_emptied");
+      await world.untilSeen("namespace_lost");
       await recover(world);
     },
   }),
@@ -96,7 +96,7 @@ export const CRASHES: readonly Fault[] = [
     number: 6,
     name: "appendonly switched on in the config, restart",
     config: RDB_ONLY,
-    expected: ["store_emptied"],
+    expected: ["namespace_lost"],
     inject: async (world) => {
       const { server } = world;
       await world.on(server, (redis) => redis.save());
@@ -106,7 +106,7 @@ export const CRASHES: readonly Fault[] = [
       const text = await readFile(path, "utf8");
       await writeFile(path, text.replace("appendonly no", "appendonly yes"));
       await server.start();
-      await world.untilSeen("store_emptied");
+      await world.untilSeen("namespace_lost");
       await recover(world);
     },
   }),
@@ -158,13 +158,13 @@ export const CRASHES: readonly Fault[] = [
     name: "the same, and nothing is remembered anywhere",
     config: NOTHING_KEPT,
     hasWitness: false,
-    expected: ["namespace_not_initialised"],
+    expected: ["namespace_not_found"],
     inject: async (world) => {
       await world.killCoordinators();
       await world.server.kill("SIGKILL");
       await world.server.start();
       await world.startCoordinators();
-      await world.untilSeen("namespace_not_initialised");
+      await world.untilSeen("namespace_not_found");
       // From the id that is kept beside the archive.
       await recover(world);
     },

@@ -112,12 +112,12 @@ export const EMBEDDED: readonly Fault[] = [
   embeddedFault({
     number: 37,
     name: "the file away for a while",
-    expected: ["store_missing"],
+    expected: ["store_not_found"],
     inject: async (world) => {
       await world.killCoordinators();
       const away = `${world.dataFolder}-away`;
       await rename(world.dataFolder, away);
-      await mustNotStart(world, "store_missing", world.path);
+      await mustNotStart(world, "store_not_found", world.path);
       await rm(world.dataFolder, { recursive: true, force: true });
       await rename(away, world.dataFolder);
       await world.restart();

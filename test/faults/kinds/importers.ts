@@ -22,7 +22,7 @@ export const IMPORTERS: readonly Fault[] = [
   redisFault({
     number: 36,
     name: "a run made up, without a receipt",
-    expected: ["run_beyond_mark"],
+    expected: ["run_above_high_water_mark"],
     inject: async (world) => {
       const source = httpSource({ coordinator: world.coordinators[0]?.url ?? "" });
       const request = {
@@ -34,7 +34,12 @@ export const IMPORTERS: readonly Fault[] = [
         sentAtMs: Date.now(),
       };
       const signal = AbortSignal.timeout(60_000);
-      await mustRefuse(world, "run_beyond_mark", "a run made up", source.lease(NAMESPACE, request, { signal }));
+      await mustRefuse(
+        world,
+        "run_above_high_water_mark",
+        "a run made up",
+        source.lease(NAMESPACE, request, { signal }),
+      );
     },
   }),
   redisFault({

@@ -20,12 +20,12 @@ export const OPERATORS: readonly Fault[] = [
   redisFault({
     number: 17,
     name: "eviction that could take the record",
-    expected: ["store_evicts"],
+    expected: ["store_eviction_enabled"],
     inject: async (world) => {
       const set = (name: string, value: string) => (redis: Redis) => redis.config("SET", name, value);
       await world.on(world.server, set("maxmemory", "1gb"));
       await world.on(world.server, set("maxmemory-policy", "allkeys-lru"));
-      await world.untilSeen("store_evicts");
+      await world.untilSeen("store_eviction_enabled");
       await world.on(world.server, set("maxmemory-policy", "noeviction"));
       await world.on(world.server, set("maxmemory", "0"));
     },
@@ -43,13 +43,13 @@ export const OPERATORS: readonly Fault[] = [
   redisFault({
     number: 27,
     name: "a replica attached that nobody told of, and taken away again",
-    expected: ["store_has_more_nodes", "operator_needed"],
+    expected: ["unexpected_replicas", "manual_recovery_required"],
     inject: async (world) => {
       const replica = await world.addServer({ replicaof: `127.0.0.1 ${world.server.port}` });
-      await world.untilSeen("store_has_more_nodes");
+      await world.untilSeen("unexpected_replicas");
       await world.removeServer(replica);
       // It may have been promoted meanwhile, for all that the server can know.
-      await world.untilSeen("operator_needed");
+      await world.untilSeen("manual_recovery_required");
       await world.killCoordinators();
       await recover(world);
       await world.startCoordinators();
@@ -58,12 +58,12 @@ export const OPERATORS: readonly Fault[] = [
   redisFault({
     number: 39,
     name: "init on a used store, and against what the witness remembers",
-    expected: ["namespace_already_initialised", "store_emptied"],
+    expected: ["namespace_exists", "namespace_lost"],
     inject: async (world) => {
-      await mustRefuse(world, "namespace_already_initialised", "init on a used store", init(world, false));
-      await mustRefuse(world, "store_emptied", "init against a witness", init(world, true));
+      await mustRefuse(world, "namespace_exists", "init on a used store", init(world, false));
+      await mustRefuse(world, "namespace_lost", "init against a witness", init(world, true));
       await world.on(world.server, (redis) => redis.del(world.key("record")));
-      await mustRefuse(world, "store_emptied", "init in place of a lost record", init(world, true));
+      await mustRefuse(world, "namespace_lost", "init in place of a lost record", init(world, true));
       await world.killCoordinators();
       await recover(world);
       await world.startCoordinators();
@@ -72,12 +72,12 @@ export const OPERATORS: readonly Fault[] = [
   redisFault({
     number: 39,
     name: "recover on a foreign store, beside coordinators that lease, and twice at once",
-    expected: ["store_replaced", "coordinator_still_leases"],
+    expected: ["store_id_mismatch", "coordinator_still_running"],
     inject: async (world) => {
-      await mustRefuse(world, "coordinator_still_leases", "recover beside coordinators", recover(world));
+      await mustRefuse(world, "coordinator_still_running", "recover beside coordinators", recover(world));
       await world.killCoordinators();
       const storeId = newStoreId({ firstRun: 1, initialisedAtMs: Date.now(), rate: 1 });
-      await mustRefuse(world, "store_replaced", "recover of another store", recover(world, { storeId }));
+      await mustRefuse(world, "store_id_mismatch", "recover of another store", recover(world, { storeId }));
       const both = await Promise.allSettled([recover(world), recover(world)]);
       for (const one of both) {
         if (one.status === "rejected") await refusalOf(world, "recover at the same time", Promise.reject(one.reason));
@@ -107,11 +107,11 @@ export const OPERATORS: readonly Fault[] = [
     number: 40,
     name: "moved to another server while importers ask",
     injectionCountMax: 1,
-    expected: ["store_moved"],
+    expected: ["namespace_moved"],
     inject: async (world) => {
       const target = await world.addServer();
       await move(world, target);
-      await world.untilSeen("store_moved");
+      await world.untilSeen("namespace_moved");
       await world.killCoordinators();
       for (const coordinator of world.coordinators) await coordinator.start({ storeUrl: world.storeUrlAt(target) });
     },
@@ -121,14 +121,14 @@ export const OPERATORS: readonly Fault[] = [
     name: "moved to another server, then the old one loses its last writes, and both lease",
     isShort: true,
     injectionCountMax: 1,
-    expected: ["store_moved"],
+    expected: ["namespace_moved"],
     inject: async (world) => {
       const { server } = world;
       const target = await world.addServer();
       const snapshot = await world.snapshot();
       await world.work();
       const moved = await move(world, target);
-      await world.untilSeen("store_moved");
+      await world.untilSeen("namespace_moved");
       await server.kill("SIGKILL");
       await world.restore(snapshot);
       await server.start();
@@ -139,11 +139,11 @@ export const OPERATORS: readonly Fault[] = [
     number: 40,
     name: "moved to another server, then the old one is emptied and recovered as printed, and both lease",
     injectionCountMax: 1,
-    expected: ["store_moved"],
+    expected: ["namespace_moved"],
     inject: async (world) => {
       const target = await world.addServer();
       const moved = await move(world, target);
-      await world.untilSeen("store_moved");
+      await world.untilSeen("namespace_moved");
       await world.killCoordinators();
       await world.on(world.server, (redis) => redis.flushall());
       await recover(world);

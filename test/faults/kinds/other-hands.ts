@@ -28,7 +28,7 @@ export const OTHER_HANDS: readonly Fault[] = [
     number: 11,
     name: "FLUSHALL, DEL or RENAME",
     isShort: true,
-    expected: ["store_emptied"],
+    expected: ["namespace_lost"],
     inject: async (world) => {
       const record = world.key("record");
       const ways = [
@@ -37,17 +37,17 @@ export const OTHER_HANDS: readonly Fault[] = [
         (redis: Redis) => redis.rename(record, `${record}:away`),
       ];
       await world.on(world.server, async (redis) => await oneOf(world.random, ways)(redis));
-      await world.untilSeen("store_emptied");
+      await world.untilSeen("namespace_lost");
       await recover(world);
     },
   }),
   redisFault({
     number: 12,
     name: "SWAPDB, and back",
-    expected: ["store_emptied"],
+    expected: ["namespace_lost"],
     inject: async (world) => {
       await world.on(world.server, (redis) => redis.swapdb(0, 1));
-      await world.untilSeen("store_emptied");
+      await world.untilSeen("namespace_lost");
       await world.on(world.server, (redis) => redis.swapdb(0, 1));
     },
   }),
@@ -55,7 +55,7 @@ export const OTHER_HANDS: readonly Fault[] = [
     number: 13,
     name: "another store behind the address",
     isShort: true,
-    expected: ["store_replaced"],
+    expected: ["store_id_mismatch"],
     inject: async (world) => {
       const { server } = world;
       await server.kill("SIGKILL");
@@ -63,7 +63,7 @@ export const OTHER_HANDS: readonly Fault[] = [
       try {
         await world.onStore((store) => world.initOther(store), other);
         const before = await world.on(other, (redis) => redis.hgetall(world.key("record")));
-        await world.untilSeenAgain("store_replaced");
+        await world.untilSeenAgain("store_id_mismatch");
         const after = await world.on(other, (redis) => redis.hgetall(world.key("record")));
         if (JSON.stringify(before) !== JSON.stringify(after)) throw new Error("the other store was written to");
       } finally {
@@ -98,10 +98,10 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 14,
     name: "a record of another month copied back",
-    expected: ["operator_needed"],
+    expected: ["manual_recovery_required"],
     inject: async (world) => {
       await writeRecord(world, ({ changedAtMs, ...record }) => ({ ...record, changedAtMs: changedAtMs - MONTH_MS }));
-      await world.untilSeen("operator_needed");
+      await world.untilSeen("manual_recovery_required");
       await world.killCoordinators();
       await recover(world, { isClockChecked: true });
       await world.startCoordinators();
@@ -121,11 +121,11 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 43,
     name: "the record of one namespace damaged, while importers lease from another one",
-    expected: ["store_emptied", "store_corrupt"],
+    expected: ["namespace_lost", "store_corrupt"],
     inject: async (world) => {
       const record = world.key("record");
       const damages: [string, (redis: Redis) => Promise<unknown>][] = [
-        ["store_emptied", (redis) => redis.del(record)],
+        ["namespace_lost", (redis) => redis.del(record)],
         ["store_corrupt", (redis) => redis.hset(record, "k", "0".repeat(40))],
       ];
       await withOtherNamespace(world, async (untilLeased) => {
@@ -143,9 +143,9 @@ export const OTHER_HANDS: readonly Fault[] = [
   redisFault({
     number: 16,
     name: "the record of a later release",
-    expected: ["store_unknown_schema"],
+    expected: ["store_schema_unsupported"],
     inject: (world) =>
-      withoutLoss(world, "store_unknown_schema", async (redis) => {
+      withoutLoss(world, "store_schema_unsupported", async (redis) => {
         await redis.hset(world.key("record"), "v", "3");
         return () => redis.hset(world.key("record"), "v", "2");
       }),

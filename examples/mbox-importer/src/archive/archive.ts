@@ -96,7 +96,7 @@ export class Archive implements Disposable {
   /**
    * Stores each message under the next of `callNumbers`, all or none. A message that another process has stored since it
    * was looked up is left out. Returns how many were stored: the first so many of `callNumbers` are used, the rest are not.
-   * @throws ImporterError `repeated_call_number` when a number is already stored; `other_store`, `other_namespace` when
+   * @throws ImporterError `repeated_call_number` when a number is already stored; `store_mismatch`, `other_namespace` when
    *   the archive's numbers come from elsewhere; `archive_failed` when SQLite can't write. Nothing is stored then.
    */
   store(messages: readonly NewMessage[], callNumbers: readonly string[], origin: Origin): number {
@@ -124,7 +124,7 @@ export class Archive implements Disposable {
       const failure = `The archive ${this.path} is pinned to the store ${pinned.storeId}, but this coordinator leases from ${storeId}`;
       const action = "Pass the URL of the archive's own coordinator with --coordinator.";
       throw new ImporterError(
-        "other_store",
+        "store_mismatch",
         `${failure}.\n${action} If that store is lost, read docs/operations.md first.`,
       );
     }

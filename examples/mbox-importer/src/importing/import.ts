@@ -142,12 +142,9 @@ function assertUsableToken({ token, tokenFile }: WorkerSettings): void {
     if (tokenFile !== undefined) text = readFileSync(tokenFile, "utf8");
   } catch (error) {
     const message = `The token file can't be read: ${(error as Error).message}. Check the path and its permissions.`;
-    throw new ImporterError("token_unusable", message, { cause: error });
+    throw new ImporterError("token_invalid", message, { cause: error });
   }
   if (text === undefined || TOKEN_PATTERN.test(text)) return;
   const place = tokenFile ?? "CALLNUMBER_TOKEN";
-  throw new ImporterError(
-    "token_unusable",
-    `${place} is not a token. Use what callnumber token create printed, alone.`,
-  );
+  throw new ImporterError("token_invalid", `${place} is not a token. Use what callnumber token create printed, alone.`);
 }

@@ -90,7 +90,7 @@ async function examine(options: Options, isStoreGiven: boolean): Promise<Examina
 }
 
 /** Nothing responds there, or not a coordinator. */
-const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "answer_not_understood"]);
+const NO_COORDINATOR: ReadonlySet<string> = new Set(["coordinator_unreachable", "invalid_response"]);
 
 function notReported({ url, error: { code, message } }: { url: string; error: RequestError }): RequestError {
   return new RequestError(

@@ -58,7 +58,7 @@ async function exportLeases(options: Options): Promise<void> {
   if (format === "ndjson" && !isEnd(tail)) throw brokenOff("its last line is missing");
 }
 
-/** @throws RequestError with the coordinator's own code; `export_broken_off` when it is incomplete. */
+/** @throws RequestError with the coordinator's own code; `export_incomplete` when it is incomplete. */
 async function* exportedBytes(options: Options, format: ExportFormat): AsyncGenerator<Uint8Array, void> {
   const query = filterQuery(options);
   query.set("format", format);
@@ -83,5 +83,5 @@ function isEnd(tail: Buffer): boolean {
 function brokenOff(cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const message = `the export was broken off: ${reason}. What came is a part of it only`;
-  return new RequestError("export_broken_off", message, { cause });
+  return new RequestError("export_incomplete", message, { cause });
 }

@@ -127,10 +127,7 @@ async function planned(
     plans.push(await withMove(options, stores, name, planMove));
   }
   if (plans.length === 0) {
-    throw new CoordinatorError(
-      "namespace_not_initialised",
-      `the store ${describeStore(stores.from)} holds no namespace`,
-    );
+    throw new CoordinatorError("namespace_not_found", `the store ${describeStore(stores.from)} holds no namespace`);
   }
   const findings = (await stores.target.preflight({ asOperator: true })).filter(
     (finding): finding is StoppingFinding =>
@@ -181,7 +178,7 @@ async function openTarget(address: StoreAddress, create: boolean): Promise<Store
   try {
     return (await openStore(address, { create })).store;
   } catch (error) {
-    if (!(error instanceof CoordinatorError) || error.code !== "store_missing") throw error;
+    if (!(error instanceof CoordinatorError) || error.code !== "store_not_found") throw error;
     return (await openStore({ kind: "memory" }, { create })).store;
   }
 }
@@ -247,7 +244,7 @@ function formatMoved({ namespace, storeId, leaseCount, record }: Moved): string 
 function nextSteps({ from, to }: Route): string {
   return [
     "Now:",
-    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (store_moved)`,
+    `  1 stop every "callnumber serve" on ${from}: it refuses every lease (namespace_moved)`,
     `  2 start "callnumber serve" on ${to}: it claims the store, and leases some seconds later`,
     "  3 restart importers with the new store id as expectedStoreId, and the coordinator's URL if it is another one",
     "  4 note the new store id where the old one was noted",

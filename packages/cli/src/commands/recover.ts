@@ -161,7 +161,7 @@ const PHASES: Readonly<Record<number, string>> = { 0: "open", 1: "claimed, not c
 
 const HEALTHY = [
   "nothing is wrong with the record: no recovery is needed. Start the coordinator: after a restart or a loss it",
-  "recovers automatically. Recover here only when its status shows operator_needed",
+  "recovers automatically. Recover here only when its status shows manual_recovery_required",
 ];
 
 /** Without a target that can't be set: the error gives the reason. */
@@ -187,8 +187,7 @@ function formatRecord({ found, fault }: RecoverPlan): string {
     const { highWaterMark, generation, phase, changedAtMs } = found;
     return `mark ${formatCount(highWaterMark)}, generation ${generation}, ${PHASES[phase] ?? "?"}, written ${formatTime(changedAtMs)}`;
   }
-  if (fault === undefined || fault.code === "namespace_not_initialised")
-    return "none: the store holds no such namespace";
+  if (fault === undefined || fault.code === "namespace_not_found") return "none: the store holds no such namespace";
   return `damaged: ${fault.fault ?? fault.message}`;
 }
 

@@ -133,7 +133,7 @@ async function newestLeases(place: Place, filter: URLSearchParams, limit: number
     if (cursor !== null && page.nextCursor !== null && !(Number(page.nextCursor) < Number(cursor))) {
       // Without the URL, which may contain a password.
       throw new RequestError(
-        "answer_not_understood",
+        "invalid_response",
         "a page was answered that leads no further back than the one before; is --coordinator a coordinator's address?",
       );
     }

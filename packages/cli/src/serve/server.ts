@@ -191,7 +191,7 @@ const LISTEN_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
 function listenError(host: string, port: number, cause: NodeJS.ErrnoException): Error {
   if (cause.code === "EADDRINUSE") {
     const message = `port ${port} on ${host} is taken, perhaps by another coordinator. Say --port with another one (0: any free one)`;
-    return Object.assign(new Error(message, { cause }), { code: "port_taken" });
+    return Object.assign(new Error(message, { cause }), { code: "port_in_use" });
   }
   const reason = LISTEN_ERRORS.get(cause.code);
   return reason === undefined ? cause : new TypeError(`can't listen on ${host}, port ${port}: ${reason}`, { cause });

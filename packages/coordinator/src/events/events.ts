@@ -56,8 +56,8 @@ export class EventHub implements Log {
 /** Events that one client can cause as often as it sends requests. The first ones matter to an operator: they pass. */
 export const CALLER_EVENTS: ReadonlySet<string> = new Set([
   "refusal",
-  "clocks_disagree",
-  "run_beyond_mark",
+  "clock_skew",
+  "run_above_high_water_mark",
   "burnt",
   "internal_error",
 ]);

@@ -79,14 +79,14 @@ export class CeilingMonitor {
     return id === undefined ? 0 : Math.max(whenCeilingReaches(id, version, highWaterMark + 1) - this.#options.now(), 0);
   }
 
-  /** @throws CoordinatorError `operator_needed` for a mark so far above the ceiling that no clock explains it. */
+  /** @throws CoordinatorError `manual_recovery_required` for a mark so far above the ceiling that no clock explains it. */
   assertNear(mark: Mark): void {
     if (this.#isFar(this.waitMsAfter(mark))) throw this.#operatorNeeded();
   }
 
-  /** Notes the error of a step. Returns `operator_needed` for a refusal at the ceiling that waiting does not end, else the error. */
+  /** Notes the error of a step. Returns `manual_recovery_required` for a refusal at the ceiling that waiting does not end, else the error. */
   noteRefusal(error: unknown): unknown {
-    if (!(error instanceof CoordinatorError) || error.code !== "line_reached") return error;
+    if (!(error instanceof CoordinatorError) || error.code !== "run_ceiling_reached") return error;
     if (this.#isFar(error.retryAfterMs ?? 0)) return this.#operatorNeeded();
     const nowMs = this.#options.now();
     const { sinceMs, untilMs } = this.#shortage ?? { sinceMs: nowMs, untilMs: nowMs };

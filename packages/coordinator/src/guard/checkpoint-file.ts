@@ -53,7 +53,7 @@ export interface CheckpointFileOptions {
 
 /**
  * Opens the checkpoint file of a namespace. Directory and file are made by the first write.
- * @throws CoordinatorError `witness_unusable` when the directory can't be read or written.
+ * @throws CoordinatorError `checkpoint_unavailable` when the directory can't be read or written.
  */
 export function openCheckpointFile({
   folder,
@@ -134,7 +134,7 @@ export function openCheckpointFile({
 
 /**
  * Returns the namespaces that have a checkpoint at a place, also those that the store there has lost.
- * @throws CoordinatorError `witness_unusable` when the folder can't be read.
+ * @throws CoordinatorError `checkpoint_unavailable` when the folder can't be read.
  */
 export function checkpointedNamespaces(folder: string, place: StorePlace): ReadonlySet<string> {
   const at = addressesOf(place);
@@ -156,7 +156,7 @@ export function checkpointsAt(folder: string, place: StorePlace): ReadonlyMap<st
   return new Map(checkpoints.filter((entry): entry is [string, Checkpoint | typeof CORRUPT] => entry[1] !== undefined));
 }
 
-/** For a new store: it is not made where no checkpoint can be written. @throws CoordinatorError `witness_unusable`. */
+/** For a new store: it is not made where no checkpoint can be written. @throws CoordinatorError `checkpoint_unavailable`. */
 export function makeCheckpointDirectory(folder: string): void {
   orUnusable(folder, () => makePrivateFolder(folder));
 }
@@ -219,7 +219,7 @@ function assertOneStore(known: readonly Checkpoint[], folder: string, namespace:
   const storeIds = [...new Set(known.map(({ storeId }) => storeId))];
   if (storeIds.length < 2) return;
   throw new CoordinatorError(
-    "store_replaced",
+    "store_id_mismatch",
     `the witness folder ${folder} remembers more than one store for namespace "${namespace}": ${storeIds.join(", ")}. ` +
       "Find out which one the archive's numbers come from, and remove the files of the other",
   );
@@ -260,7 +260,7 @@ function orUnusable<T>(folder: string, act: () => T): T {
   } catch (error) {
     if (error instanceof CoordinatorError) throw error;
     throw new CoordinatorError(
-      "witness_unusable",
+      "checkpoint_unavailable",
       `the witness folder ${folder} can't be used (${(error as Error).message}). It remembers outside the store which runs were ` +
         "leased: give a folder that can be written (--witness-folder)",
       { cause: error },

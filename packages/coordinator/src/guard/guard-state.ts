@@ -20,16 +20,16 @@ const RECOVERABLE_CODES: ReadonlySet<ErrorCode> = new Set([
 
 /** Only an operator ends these. */
 const STOPPING_CODES: ReadonlySet<ErrorCode> = new Set([
-  "store_moved",
+  "namespace_moved",
   "store_forked",
-  "store_replaced",
-  "store_emptied",
-  "operator_needed",
+  "store_id_mismatch",
+  "namespace_lost",
+  "manual_recovery_required",
   "store_corrupt",
-  "store_unknown_schema",
+  "store_schema_unsupported",
   "store_epoch_unreadable",
-  "store_evicts",
-  "store_too_old",
+  "store_eviction_enabled",
+  "store_version_unsupported",
   "store_copied",
   "store_locked",
   "run_space_exhausted",
@@ -54,7 +54,7 @@ function clearsState({ code }: GuardState, { highWaterMark }: RecordAfter): bool
 export function nextState(error: CoordinatorError, before: GuardState, nowMs: number): GuardState {
   const { code, message } = error;
   // A store refuses so only after all other checks have passed.
-  if (code === "line_reached") return before.state === "open" ? before : activeSince(nowMs);
+  if (code === "run_ceiling_reached") return before.state === "open" ? before : activeSince(nowMs);
   // The recovery that follows succeeds, or fails for a reason of its own.
   if (before.state === "fenced" && isRecoverable(error)) return before;
   const state = STOPPING_CODES.has(code) ? "fenced" : "in_doubt";
@@ -107,7 +107,7 @@ export class StateMonitor {
 
 /** Turns "no such namespace" into an error about a store that lost it, or is another store. */
 export function asNamespaceLost(error: unknown, namespace: string, checkpoint: Checkpoint): unknown {
-  if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_initialised") return error;
+  if (!(error instanceof CoordinatorError) || error.code !== "namespace_not_found") return error;
   return namespaceLost(namespace, checkpoint);
 }
 
@@ -115,14 +115,14 @@ export function asNamespaceLost(error: unknown, namespace: string, checkpoint: C
 export function namespaceLost(namespace: string, checkpoint: Checkpoint | typeof CORRUPT): CoordinatorError {
   if (checkpoint === CORRUPT) {
     return new CoordinatorError(
-      "store_emptied",
+      "namespace_lost",
       `namespace "${namespace}" is missing, and what is remembered of it is damaged. Nothing is leased. Restore the store. If it is lost, ` +
         `${STOP_AND_RUN}, with the id kept beside the archive, \`${commandLine("recover", namespace, { "store-id": "STORE_ID" })}\``,
     );
   }
   const { storeId, ledgerId } = checkpoint;
   return new CoordinatorError(
-    "store_emptied",
+    "namespace_lost",
     `namespace "${namespace}" is missing, but run ${ledgerId} was leased from it. Nothing is leased. Restore the store. If it is lost, ` +
       `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "store-id": storeId, floor: ledgerId })}\``,
   );
@@ -143,7 +143,7 @@ export function withCheckpoint(error: unknown, checkpoint: Checkpoint, state?: G
     sentences.push(`${STATE_SENTENCES[state.state]} since ${new Date(state.sinceMs).toISOString()}`);
   }
   // That message includes the checkpoint already.
-  if (code !== "store_emptied") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
+  if (code !== "namespace_lost") sentences.push(`Remembered here: ${formatCheckpoint(checkpoint)}`);
   return new CoordinatorError(code, sentences.join(". "), {
     cause: error,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

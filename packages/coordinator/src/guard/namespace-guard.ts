@@ -99,7 +99,7 @@ export class NamespaceGuard {
 
   /**
    * Opens the guard: what it knows of the store comes from the checkpoint file, else from the store itself, once.
-   * @throws CoordinatorError `namespace_not_initialised`; `store_emptied` or `store_replaced` when the checkpoint contradicts the store;
+   * @throws CoordinatorError `namespace_not_found`; `namespace_lost` or `store_id_mismatch` when the checkpoint contradicts the store;
    *   every error of `Store.readNamespace`.
    */
   static async open(given: NamespaceGuardOptions): Promise<NamespaceGuard> {
@@ -176,7 +176,7 @@ export class NamespaceGuard {
     return await this.#tryStep(() => this.#step({ step: "seal", ...this.#lowerBounds(), seal }));
   }
 
-  /** Reads the record. @throws CoordinatorError; `store_emptied` when it is gone. */
+  /** Reads the record. @throws CoordinatorError; `namespace_lost` when it is gone. */
   async readRecord(): Promise<NamespaceRecord> {
     const { store, namespace } = this.#options;
     try {
@@ -300,7 +300,7 @@ export class NamespaceGuard {
 
   /**
    * Returns the holder's last run where its receipt proves that this store leased it, else 0.
-   * @throws CoordinatorError `run_beyond_mark` for a run without a receipt that the store never leased.
+   * @throws CoordinatorError `run_above_high_water_mark` for a run without a receipt that the store never leased.
    */
   async #provenRun(lastRun: number, receipt: string | null, holder: Holder): Promise<number> {
     const { storeId, ledgerId } = this.#checkpoint;
@@ -310,9 +310,9 @@ export class NamespaceGuard {
     const { version, highWaterMark } = await this.readRecord();
     const mark = ledgerIdOf(version, highWaterMark);
     if (lastRun <= mark) return 0;
-    this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_beyond_mark");
+    this.#options.log.warn({ namespace: this.namespace, mark, lastRun, holder }, "run_above_high_water_mark");
     throw new CoordinatorError(
-      "run_beyond_mark",
+      "run_above_high_water_mark",
       `the last run held is ${lastRun}, but this store's last one is ${mark}, and no receipt of this store came with it: the ` +
         "holder has met another store. Nothing was leased. Stop the importer and tell the operator",
     );

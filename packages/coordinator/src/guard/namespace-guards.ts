@@ -45,7 +45,7 @@ export class NamespaceGuards {
     try {
       return await this.of(namespace);
     } catch (error) {
-      if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
+      if (error instanceof CoordinatorError && error.code === "namespace_not_found") return undefined;
       throw error;
     }
   }
@@ -81,7 +81,7 @@ export class NamespaceGuards {
     await Promise.all([...namespaces].map((namespace) => this.#heartbeat(namespace))).catch(logFailure);
   }
 
-  /** Closes the checkpoint files. @throws CoordinatorError `witness_unusable`, once all are closed. */
+  /** Closes the checkpoint files. @throws CoordinatorError `checkpoint_unavailable`, once all are closed. */
   async close(): Promise<void> {
     const guards = (await Promise.allSettled(this.#guards.values())).filter(({ status }) => status === "fulfilled");
     const closings = guards.map(async (guard) => (guard as PromiseFulfilledResult<NamespaceGuard>).value.close());
@@ -110,7 +110,7 @@ export class NamespaceGuards {
   }
 
   #noteRefused(namespace: string, error: CoordinatorError): void {
-    if (error.code === "namespace_not_initialised") {
+    if (error.code === "namespace_not_found") {
       this.#refused.delete(namespace);
       return;
     }

@@ -64,7 +64,7 @@ const SETTLES = "The coordinator settles that by itself and jumps past every run
 
 export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
   EMPTY: {
-    code: "namespace_not_initialised",
+    code: "namespace_not_found",
     message: (namespace) =>
       `the store holds no namespace "${namespace}". If an archive holds numbers of it, find the right store. If the name is new, ` +
       `${STOP_AND_RUN} \`${commandLine("init", namespace)}\``,
@@ -76,12 +76,12 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `${STOP_AND_RUN} \`${commandLine("recover", namespace)}\``,
   },
   VERSION: {
-    code: "store_unknown_schema",
+    code: "store_schema_unsupported",
     message: (namespace, detail) =>
       `the record of namespace "${namespace}" has schema version ${detail}; this release reads version 2. Use the release that wrote it`,
   },
   FOREIGN: {
-    code: "store_replaced",
+    code: "store_id_mismatch",
     message: (namespace, detail) =>
       `namespace "${namespace}" is kept by another store here (${detail || "without an id"}) than the one that its runs came from. ` +
       "Nothing is leased and nothing was written. Bring the right store back, or point the coordinator at it",
@@ -98,13 +98,13 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `the server is no master but a ${role === "slave" ? "replica" : role}. Leasing goes on at the master; point the store's URL at it`,
   },
   NODES: {
-    code: "store_has_more_nodes",
+    code: "unexpected_replicas",
     message: (namespace, count) =>
       `namespace "${namespace}" counts fewer data nodes than the ${Number(count) + 1} that are there. Detach the replicas that it does not ` +
       `count; or count them: \`${commandLine("recover", namespace, { nodes: Number(count) + 1, apply: true })}\``,
   },
   CLOCK: {
-    code: "clocks_disagree",
+    code: "clock_skew",
     message: (_, aheadMs) =>
       Number(aheadMs) === 0
         ? "the clocks show a time before this release was made. Set them right"
@@ -112,7 +112,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
           "Set them right (NTP), and see what holds the store up",
   },
   MOVED: {
-    code: "store_moved",
+    code: "namespace_moved",
     message: (namespace, text) => {
       const { place, storeId } = movedToIn(text) ?? { place: text || "another store", storeId: undefined };
       const as = storeId === undefined ? "" : ` as store ${storeId}`;
@@ -126,13 +126,13 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `Nothing is leased. Stop one of them permanently and delete it. Then ${STOP_AND_RUN} \`${commandLine("recover", namespace)}\` on the other`,
   },
   CLOCKBACK: {
-    code: "clock_went_back",
+    code: "clock_moved_backward",
     detail: "waitMs",
     message: (_, waitMs) =>
       `the clocks are ${waitMs} ms behind the store's last write: they went back, or were ahead then. Set them right; leasing goes on when they have passed it`,
   },
   OPERATOR: {
-    code: "operator_needed",
+    code: "manual_recovery_required",
     message: (namespace, detail) =>
       `${OPERATOR_REASONS[detail] ?? detail}. Nothing is leased in namespace "${namespace}". Check the clocks and the server, ` +
       `${STOP_AND_RUN} \`${commandLine("recover", namespace, { "clock-is-right": detail === "silence" })}\``,
@@ -166,7 +166,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
       `the store's mark is below a run that was leased already: it was restored or lost what it had. ${SETTLES}`,
   },
   AHEAD: {
-    code: "line_reached",
+    code: "run_ceiling_reached",
     detail: "waitMs",
     message: (namespace, waitMs) =>
       `namespace "${namespace}" has leased all runs up to its clock line: the next is free in ${Math.ceil(Number(waitMs) / 1000)} s. ` +
@@ -181,7 +181,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
         : "It is the last version: what comes next is another namespace, or another layout"),
   },
   EARLY: {
-    code: "version_not_ended",
+    code: "version_still_active",
     detail: "waitMs",
     message: (namespace, waitMs) =>
       `the version of namespace "${namespace}" is not at its end: its clock line reaches the last run in ${waitMs} ms, and no run of the ` +
@@ -193,7 +193,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: () => "another coordinator was faster, or the store changed meanwhile; nothing was changed",
   },
   ALREADY: {
-    code: "namespace_already_initialised",
+    code: "namespace_exists",
     message: (namespace) => `namespace "${namespace}" exists already; nothing was changed`,
   },
   NOTLEASED: {
@@ -201,7 +201,7 @@ export const REFUSAL_RULES: Readonly<Record<RefusalCode, Rule>> = {
     message: (namespace, run) => `run ${run} of namespace "${namespace}" was never leased`,
   },
   NOTHOLDER: {
-    code: "not_the_holder",
+    code: "holder_mismatch",
     message: (_, run) => `the report on run ${run} does not bear the nonce of its lease; nothing was changed`,
   },
   MISUSE: {

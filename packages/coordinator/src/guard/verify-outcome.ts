@@ -41,7 +41,7 @@ export async function doStep(store: Pick<Store, "step">, namespace: string, step
   return outcome;
 }
 
-/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_replaced`: nothing of the step may be used. */
+/** Verifies any step. @throws CoordinatorError `quorum_missing`, `lease_burnt`, `store_id_mismatch`: nothing of the step may be used. */
 export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
   const { after, runCount, acknowledgedCount, check } = outcome;
   const numbers = [after.version, after.highWaterMark, after.changedAtMs, after.generation, after.nodeCount];
@@ -52,7 +52,7 @@ export function verifyOutcome(outcome: Outcome, command: StepCommand): void {
   if (after.nonce !== command.nonce || check.nonce !== command.nonce) throw burnt("the answer bears another nonce");
   if (after.storeId !== command.storeId) {
     throw new CoordinatorError(
-      "store_replaced",
+      "store_id_mismatch",
       `store ${after.storeId} answered for store ${command.storeId}; what it granted was burnt. Bring the right store back`,
     );
   }

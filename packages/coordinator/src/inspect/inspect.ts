@@ -30,7 +30,7 @@ export interface InspectOptions {
 /** Runs that are read for the hints of one text. */
 const HINT_COUNT_MAX = 16;
 
-/** @throws CoordinatorError `namespace_not_initialised`, and what else the record is refused with. */
+/** @throws CoordinatorError `namespace_not_found`, and what else the record is refused with. */
 export async function inspectCallNumber(
   ledger: RecordedLedger,
   namespace: string,

@@ -23,12 +23,12 @@ const RECOVERABLE = [
   "store_generation_stale",
 ] as const;
 const DOUBTS = [...RECOVERABLE, "store_unavailable"] as const;
-const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_replaced", "requester_gone"] as const;
+const BURN_REASONS = ["jump", "lease_burnt", "quorum_missing", "store_id_mismatch", "requester_gone"] as const;
 /** Refusals of which one is enough for an alert: from the beginning, too. */
 const GRAVE_REFUSALS = [
-  "run_beyond_mark",
-  "clocks_disagree",
-  "clock_went_back",
+  "run_above_high_water_mark",
+  "clock_skew",
+  "clock_moved_backward",
   "internal_error",
 ] as const satisfies readonly ErrorCode[];
 /** What concerns no namespace, or none that is known. */

@@ -43,7 +43,7 @@ export interface AdvancePlan {
 
 /**
  * Plans the step. Changes nothing.
- * @throws CoordinatorError `store_replaced` when the checkpoint is of another store; every error of `Store.readNamespace`.
+ * @throws CoordinatorError `store_id_mismatch` when the checkpoint is of another store; every error of `Store.readNamespace`.
  */
 export async function planAdvance({
   store,
@@ -87,14 +87,14 @@ export function refusalOf(
   }
   if (lineEndsAtMs > now()) {
     return new CoordinatorError(
-      "version_not_ended",
+      "version_still_active",
       `${where}, whose clock line reaches its last run at ${new Date(lineEndsAtMs).toISOString()}; nothing of version ${version + 1} can be ` +
         `leased before. Nothing was changed. Until then leasing goes on in version ${version}, as fast as the line allows; then type it again`,
     );
   }
   if (usedShare >= USED_SHARES.runs_used_95 || isInDoubt || isBeforeItsEnd) return undefined;
   return new CoordinatorError(
-    "version_not_ended",
+    "version_still_active",
     `${where}, and of that ${(usedShare * 100).toFixed(1)} % are used: ${givenUpRunCount} runs would be given up for ever. Nothing was ` +
       `changed. To give them up, run \`${commandLine("advance-version", namespace, { "before-its-end": true })}\``,
   );
@@ -103,7 +103,7 @@ export function refusalOf(
 /**
  * Does what was planned.
  * @throws CoordinatorError as a lease, except for what a recovery ends; `claim_raced` when the version changed since it was
- *   planned; `version_not_ended`; `quorum_missing`: done on this server, and not known to be on the others.
+ *   planned; `version_still_active`; `quorum_missing`: done on this server, and not known to be on the others.
  */
 export async function advanceVersion(options: AdvanceOptions, plan: AdvancePlan): Promise<Outcome> {
   const { store, namespace, checkpointFile, isClockChecked } = options;

@@ -24,7 +24,7 @@ export interface LedgerComparison {
 
 /**
  * Returns how much of the source's ledger the target holds, compared lease by lease.
- * @throws CoordinatorError `store_replaced` when the target holds anything but the source's oldest leases.
+ * @throws CoordinatorError `store_id_mismatch` when the target holds anything but the source's oldest leases.
  */
 export async function compareLedgers({
   namespace,
@@ -104,7 +104,7 @@ async function* pagesOf(
 
 function otherLease(namespace: string, { firstRun, leasedAtMs }: LedgerEntry): CoordinatorError {
   return new CoordinatorError(
-    "store_replaced",
+    "store_id_mismatch",
     `the new store holds a lease of namespace "${namespace}" that the old one does not have (runs from ${firstRun} on, leased at ` +
       `${new Date(leasedAtMs).toISOString()}): they are remains of another store. Move to an empty place, such as another ?prefix=`,
   );

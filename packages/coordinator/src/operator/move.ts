@@ -67,9 +67,9 @@ const PAGE_LEASE_COUNT = 500;
 
 /**
  * Plans a move. Changes nothing.
- * @throws TypeError for a place that no seal can name. CoordinatorError `store_moved` to another place, `store_forked`;
+ * @throws TypeError for a place that no seal can name. CoordinatorError `namespace_moved` to another place, `store_forked`;
  *   `run_space_exhausted` in the last version, or when the run ceiling of the version has reached its end;
- *   `namespace_already_initialised` when the target's place keeps or kept another store; `store_replaced` when it holds leases of one.
+ *   `namespace_exists` when the target's place keeps or kept another store; `store_id_mismatch` when it holds leases of one.
  */
 export async function planMove(options: MoveOptions): Promise<MovePlan> {
   const { namespace, store, target } = options;
@@ -124,7 +124,7 @@ function assertFree({ namespace, target }: MoveOptions, storeId: string, found: 
       ? `the witness folder remembers store ${known} there`
       : `it holds store ${known}${isMovedSeal(found.seal) ? ", which was moved away" : ""}`;
   throw new CoordinatorError(
-    "namespace_already_initialised",
+    "namespace_exists",
     `namespace "${namespace}" can't move to ${target.place}: ${kept}. Move to an empty place: another file or "?prefix="`,
   );
 }
@@ -133,7 +133,7 @@ async function recordIn(store: Store, namespace: string): Promise<NamespaceRecor
   try {
     return await store.readNamespace(namespace);
   } catch (error) {
-    if (error instanceof CoordinatorError && error.code === "namespace_not_initialised") return undefined;
+    if (error instanceof CoordinatorError && error.code === "namespace_not_found") return undefined;
     throw error;
   }
 }
@@ -156,7 +156,7 @@ function lastVersion(namespace: string, version: number): CoordinatorError {
 
 function beyondSource(namespace: string, { place }: MoveTarget): CoordinatorError {
   return new CoordinatorError(
-    "store_replaced",
+    "store_id_mismatch",
     `the ledger of namespace "${namespace}" at ${place} holds leases that the old store does not have: remains of another store, ` +
       "or the old store was restored. Nothing was changed. Move to an empty place, such as another ?prefix=",
   );
@@ -202,7 +202,7 @@ async function assertTargetIsFit(options: MoveOptions, storeId: string): Promise
   try {
     await doStep(options.target.store, options.namespace, recovery(options, storeId, ABOVE_EVERY_CEILING));
   } catch (error) {
-    if (error instanceof CoordinatorError && error.code === "operator_needed") return;
+    if (error instanceof CoordinatorError && error.code === "manual_recovery_required") return;
     throw error;
   }
   throw new Error("broken invariant: a record was made above the run ceiling");
@@ -222,7 +222,7 @@ async function verifyCopy(options: MoveOptions): Promise<number> {
   const { leaseCount, copiedCount, hasMore } = await compareLedgers(ledgersOf(options));
   if (copiedCount === leaseCount && !hasMore) return leaseCount;
   throw new CoordinatorError(
-    "store_replaced",
+    "store_id_mismatch",
     `the new store holds ${hasMore ? "more than the" : copiedCount} of ${leaseCount} leases of namespace "${options.namespace}" after ` +
       "they were copied: something else writes there. It leases nothing. See that only this command works on it; then the same again",
   );

@@ -9,7 +9,7 @@ import { isMovedSeal } from "../guard/seals.js";
 import type { Finding, Store } from "../stores/store.js";
 
 export const NO_NAMESPACE: Finding = {
-  code: "namespace_not_initialised",
+  code: "namespace_not_found",
   what: "the store holds no namespace",
   remedy: `find the right store; if this is a new one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
 };
@@ -19,7 +19,7 @@ const NOT_OPEN = {
     what: "a doubt was claimed and not yet settled",
     remedy: () => "start a coordinator: it settles it",
   },
-  store_moved: { what: "it was moved to another store", remedy: () => "point the coordinator at the new store" },
+  namespace_moved: { what: "it was moved to another store", remedy: () => "point the coordinator at the new store" },
   store_forked: {
     what: "two copies of the store were met",
     remedy: (namespace: string) =>
@@ -43,7 +43,7 @@ async function findingsOf(store: Store, namespace: string): Promise<readonly Fin
   try {
     const { phase, seal } = await store.readNamespace(namespace);
     if (phase === PHASES.open) return [];
-    const code = phase === PHASES.claimed ? "store_claimed" : isMovedSeal(seal) ? "store_moved" : "store_forked";
+    const code = phase === PHASES.claimed ? "store_claimed" : isMovedSeal(seal) ? "namespace_moved" : "store_forked";
     const { what, remedy } = NOT_OPEN[code];
     return [{ code, what: `namespace ${namespace}: ${what}`, remedy: remedy(namespace), namespaces: [namespace] }];
   } catch (error) {

@@ -78,8 +78,8 @@ export interface RecoverOptions extends NamespaceGuardOptions {
 
 /**
  * Watches the record for `watchMs`, and plans what `recoverNamespace` would do. Changes nothing.
- * @throws CoordinatorError `coordinator_still_leases`; `store_replaced` when record, checkpoint and the given store id differ;
- *   `namespace_not_initialised` when none of them has the store id.
+ * @throws CoordinatorError `coordinator_still_running`; `store_id_mismatch` when record, checkpoint and the given store id differ;
+ *   `namespace_not_found` when none of them has the store id.
  */
 export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan> {
   const { store, namespace, checkpointFile, now = Date.now, bounds = DEFAULT_BOUNDS, watchMs, pause } = options;
@@ -132,7 +132,7 @@ export async function planRecovery(options: RecoverOptions): Promise<RecoverPlan
 
 /**
  * Does what was planned.
- * @throws CoordinatorError as a confirm step; `store_moved`, `store_replaced`, `quorum_missing`.
+ * @throws CoordinatorError as a confirm step; `namespace_moved`, `store_id_mismatch`, `quorum_missing`.
  */
 export async function recoverNamespace(options: RecoverOptions, plan: RecoverPlan): Promise<Outcome> {
   const { store, namespace, checkpointFile, isClockChecked } = options;
@@ -168,7 +168,7 @@ async function readIfReadable(store: Store, namespace: string): Promise<FoundRec
   }
 }
 
-const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_initialised", "store_corrupt"]);
+const RECOVERABLE: ReadonlySet<string> = new Set(["namespace_not_found", "store_corrupt"]);
 
 function assertAtRest(
   before: NamespaceRecord | undefined,
@@ -183,7 +183,7 @@ function assertAtRest(
     before.generation !== after.generation;
   if (!hasMoved) return;
   throw new CoordinatorError(
-    "coordinator_still_leases",
+    "coordinator_still_running",
     `namespace "${after.namespace}" was not recovered: its record changed meanwhile, so a coordinator leases from it. If importers are ` +
       `refused all the same, stop every coordinator of the store, then run \`${again({})}\``,
   );
@@ -199,14 +199,14 @@ function agreedStoreId(
   const [storeId, ...others] = new Set(named);
   if (storeId === undefined) {
     throw new CoordinatorError(
-      "namespace_not_initialised",
+      "namespace_not_found",
       `neither the store nor the witness folder knows which store namespace "${namespace}" was. Give the id that was kept beside the ` +
         "archive: --store-id",
     );
   }
   if (others.length === 0) return storeId;
   throw new CoordinatorError(
-    "store_replaced",
+    "store_id_mismatch",
     `these are different stores: ${sourceOf("the record", recorded)}${sourceOf("the witness", checkpoint)}${sourceOf("--store-id", given)}` +
       `nothing was changed. Bring the right store back; or, when namespace "${namespace}" here is a stray one, remove it first`,
   );
@@ -255,7 +255,7 @@ function refuseAboveCeiling({
   const { version, run } = runOfLedgerId(floor.ledgerId);
   const ofVersion = version === 0 ? "" : ` of version ${version}`;
   return new CoordinatorError(
-    "operator_needed",
+    "manual_recovery_required",
     `${floor.from} tells of run ${run}${ofVersion}, above the clock line of store id ${storeId}, which is at run ${target} now. No right clock ` +
       `leased it from that store. Nothing was changed in namespace "${namespace}". If a clock was ahead when it was leased, or is behind now: set ` +
       `the clocks right; with them as they are, recovering is possible from ${new Date(possibleAtMs).toISOString()} on. If it is a run of ` +

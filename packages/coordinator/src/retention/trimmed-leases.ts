@@ -29,7 +29,7 @@ export async function withoutLease(store: Store, namespace: string, ledgerId: nu
   );
 }
 
-/** @throws CoordinatorError as `Store.report`; `report_too_late`: nothing is changed. */
+/** @throws CoordinatorError as `Store.report`; `report_expired`: nothing is changed. */
 export async function reportInTime(
   store: Store,
   namespace: string,
@@ -43,6 +43,6 @@ export async function reportInTime(
     const cause = await withoutLease(store, namespace, ledgerId);
     if (cause.code !== "lease_trimmed") throw error;
     const what = `the report on run ${runOfLedgerId(ledgerId).run} of namespace "${namespace}" is too late: its lease was trimmed from the store`;
-    throw new CoordinatorError("report_too_late", `${what}. Nothing was changed`, { cause });
+    throw new CoordinatorError("report_expired", `${what}. Nothing was changed`, { cause });
   }
 }

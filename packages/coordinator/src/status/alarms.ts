@@ -76,8 +76,8 @@ const RAISES: Readonly<Record<AlarmName, Raise>> = {
   runs_used_95: (subject, space) => raiseUsed("runs_used_95", "critical", wayOn(subject.record), subject, space),
   runs_used_80: (subject, space) => raiseUsed("runs_used_80", "warning", PLAN, subject, space),
   runs_used_50: (subject, space) => raiseUsed("runs_used_50", "notice", forecastOf(subject.record), subject, space),
-  line_ending: raiseLineEnding,
-  room_scarce: raiseRoomScarce,
+  run_ceiling_ending: raiseLineEnding,
+  headroom_low: raiseRoomScarce,
   holder_restarts: raiseHolderRestarts,
   holder_share: raiseHolderShare,
 };

@@ -123,7 +123,7 @@ interface UnavailableNamespace {
   readonly error: CoordinatorError;
 }
 
-/** @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_initialised` when there is none. */
+/** @throws CoordinatorError why the first one does not lease, when none does; `namespace_not_found` when there is none. */
 export async function readinessOf(guards: Guards, preflight: Preflight): Promise<Readiness> {
   const namespaces: string[] = [];
   const unavailable: UnavailableNamespace[] = [];
@@ -138,7 +138,7 @@ export async function readinessOf(guards: Guards, preflight: Preflight): Promise
   if (namespaces.length > 0) return { namespaces, unavailable };
   if (unavailable[0] !== undefined) throw unavailable[0].error;
   throw new CoordinatorError(
-    "namespace_not_initialised",
+    "namespace_not_found",
     `the store holds no namespace yet. Make one: \`${commandLine("init", DEFAULT_NAMESPACE)}\``,
   );
 }

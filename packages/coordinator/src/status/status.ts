@@ -98,7 +98,7 @@ export async function describeNamespace(options: DescribeOptions): Promise<Names
     return { namespace, labels: labels ?? {}, record: describeRecord(record, nowMs), guard: { ...state, explanation } };
   } catch (error) {
     if (!(error instanceof CoordinatorError)) throw error;
-    if (error.code === "namespace_not_initialised") return undefined;
+    if (error.code === "namespace_not_found") return undefined;
     const state = nextState(error, guard?.state ?? refused ?? activeSince(nowMs), nowMs);
     return { namespace, labels: {}, record: null, guard: state };
   }

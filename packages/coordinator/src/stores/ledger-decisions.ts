@@ -21,8 +21,8 @@ export interface ImportTarget {
 
 /**
  * The leases, of those given oldest first, that the target does not have yet.
- * @throws CoordinatorError `store_replaced` when the target has another lease in the place of one of them;
- *   `namespace_already_initialised` when one is missing in a ledger that has its record, and so is complete.
+ * @throws CoordinatorError `store_id_mismatch` when the target has another lease in the place of one of them;
+ *   `namespace_exists` when one is missing in a ledger that has its record, and so is complete.
  */
 export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const { namespace, hasRecord, leaseAt } = target;
@@ -43,7 +43,7 @@ export function leasesToAppend(target: ImportTarget, leases: readonly LedgerEntr
 /**
  * The progress to keep of a lease after a report: the farther of the two, closed permanently once either says so. A holder's report
  * overrides a coordinator's `burnt`, whichever came first.
- * @throws CoordinatorError `not_the_holder`.
+ * @throws CoordinatorError `holder_mismatch`.
  */
 export function decideReport(
   lease: Pick<LedgerEntry, "nonce" | "progress">,

@@ -26,7 +26,7 @@ export interface OpenStoreOptions {
   readonly bounds?: Bounds;
 }
 
-/** @throws CoordinatorError `store_missing`, `store_locked`, `store_copied`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
+/** @throws CoordinatorError `store_not_found`, `store_locked`, `store_copied`, `store_corrupt`, `store_schema_unsupported`, `store_unavailable`. */
 export async function openStore(address: StoreAddress, options: OpenStoreOptions): Promise<OpenStore> {
   const { create, mustNotBeLost = () => {}, acceptCopy = false, allowNetworkFileSystem = false, ...clock } = options;
   if (address.kind === "memory") {

@@ -228,7 +228,7 @@ export interface Store {
    */
   step(namespace: string, command: StepCommand): Promise<Outcome>;
 
-  /** @throws CoordinatorError `namespace_not_initialised`, `store_corrupt`, `store_unknown_schema`, `store_unavailable`. */
+  /** @throws CoordinatorError `namespace_not_found`, `store_corrupt`, `store_schema_unsupported`, `store_unavailable`. */
   readNamespace(namespace: string): Promise<NamespaceRecord>;
 
   /** The names of all namespaces, sorted. */
@@ -236,7 +236,7 @@ export interface Store {
 
   /**
    * Stores the progress of a lease. Progress never goes back, and a closed lease stays closed, in whatever order reports arrive.
-   * @throws CoordinatorError `run_not_leased`, `not_the_holder` (another nonce than the lease's).
+   * @throws CoordinatorError `run_not_leased`, `holder_mismatch` (another nonce than the lease's).
    */
   report(namespace: string, ledgerId: number, command: ReportCommand): Promise<void>;
 
@@ -253,7 +253,7 @@ export interface Store {
   /**
    * Imports leases of another store, oldest first, into a ledger that has no record yet: the record comes last, so that nothing is
    * leased before the ledger is complete. Leases that were imported before stay as they are.
-   * @throws CoordinatorError `store_replaced` when the ledger holds another lease in that place, `namespace_already_initialised`
+   * @throws CoordinatorError `store_id_mismatch` when the ledger holds another lease in that place, `namespace_exists`
    *   when there is a record and a lease is missing: none of the leases was added. `store_unavailable`: some may have been added.
    */
   importLeases(namespace: string, leases: readonly LedgerEntry[]): Promise<void>;
@@ -267,7 +267,7 @@ export interface Store {
   /**
    * Trims the oldest leases, in one atomic step. Without a record, it stores how far another store was trimmed.
    * Returns false, and changes nothing, when the ledger holds other leases up to `through`, or was trimmed meanwhile.
-   * @throws CoordinatorError `store_replaced`, `store_moved`, `store_forked`: nothing is changed.
+   * @throws CoordinatorError `store_id_mismatch`, `namespace_moved`, `store_forked`: nothing is changed.
    *   `store_unavailable`: it is not known whether it was done; a retry is harmless.
    */
   trimLedger(namespace: string, trim: LedgerTrim): Promise<boolean>;

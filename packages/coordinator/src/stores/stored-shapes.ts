@@ -8,7 +8,7 @@ import { isRefusal, refused } from "../guard/refusals.js";
 import type { LedgerRange } from "../ledger/lease-identity.js";
 import type { NamespaceRecord, Outcome, RecordAfter } from "./store.js";
 
-/** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`, `store_replaced` when what was found is no record of ours. */
+/** @throws CoordinatorError `store_corrupt`, `store_schema_unsupported`, `store_id_mismatch` when what was found is no record of ours. */
 export function namespaceRecordIn(found: ObservedFields, namespace: string): NamespaceRecord {
   const record = readRecord(found, namespace);
   if (isRefusal(record)) throw refused(record.word, record.detail, namespace);

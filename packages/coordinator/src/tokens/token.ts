@@ -19,7 +19,7 @@ const NOTE_LENGTH_MAX = 128;
 /** A tokens file that can't be used. The message contains nothing of the file. */
 export class TokensFileError extends Error {
   override readonly name = "TokensFileError";
-  readonly code = "tokens_file_unusable";
+  readonly code = "tokens_file_invalid";
 }
 
 export function newToken(): string {

@@ -114,7 +114,7 @@ const DELAY_MS_MAX = 1_000;
 
 /**
  * Mints number after number: waits where the scheme waits, and saves the state before a number is written.
- * @throws SchemeError `clock_went_back` or `space_used_up`, after all that was minted before is written.
+ * @throws SchemeError `clock_moved_backward` or `number_space_exhausted`, after all that was minted before is written.
  */
 export async function mintNumbers({ scheme, context, count, save, write, onLongWait }: Minting): Promise<void> {
   let batch: Minted[] = [];

@@ -184,8 +184,8 @@ function columnsFor(outcomes: readonly Outcome[]): readonly Column<Outcome>[] {
   ];
 }
 
-function totalRefused({ clock_went_back, space_used_up }: Outcome["refused"]): number {
-  return clock_went_back + space_used_up;
+function totalRefused({ clock_moved_backward, number_space_exhausted }: Outcome["refused"]): number {
+  return clock_moved_backward + number_space_exhausted;
 }
 
 export function outcomeAsJson({ scheme, minted, repeats, waited, refused, theory, plausible }: Outcome): object {

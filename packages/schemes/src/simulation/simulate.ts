@@ -83,7 +83,7 @@ function outcomeOf({ scenario, scheme, macs, numbers, perSecond, random }: OneRu
 
   const made = new Set<string>();
   const theory = new RepeatTheory(scheme);
-  const refused = { clock_went_back: 0, space_used_up: 0 };
+  const refused = { clock_moved_backward: 0, number_space_exhausted: 0 };
   let minted = 0;
   let waited = 0;
   const gapMs = stage.spanMs / (numbers / nodes.length);

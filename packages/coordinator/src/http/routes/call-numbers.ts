@@ -54,7 +54,7 @@ export function publicCallNumberRoute(app: TypedApp, coordinator: Coordinator): 
 
 /** The coordinator's own message names hosts and commands. */
 function withoutReason({ code }: CoordinatorError, namespace: string): CoordinatorError {
-  return code === "namespace_not_initialised"
+  return code === "namespace_not_found"
     ? new CoordinatorError("not_found", `there is no namespace "${namespace}"`)
     : new CoordinatorError("store_unavailable", "this can't be told now; ask again later");
 }

@@ -90,7 +90,7 @@ const REFUSALS: readonly Rule[] = [
     // Valkey reports its own version besides the Redis version that it is compatible with; its first one is new enough.
     if (info("valkey_version") !== undefined || version === undefined || isAtLeast(version, VERSION_MIN)) return;
     return {
-      code: "store_too_old",
+      code: "store_version_unsupported",
       what: `its version is ${version}`,
       remedy: `Redis ${VERSION_MIN.join(".")} or later, or Valkey`,
       override: "old-server",
@@ -112,7 +112,7 @@ const REFUSALS: readonly Rule[] = [
     return (
       policy !== undefined &&
       hasMemoryLimit(facts) && {
-        code: "store_evicts",
+        code: "store_eviction_enabled",
         what: `when its memory is full it throws keys away (${policy}), and the counter may be among them`,
         remedy: "maxmemory-policy noeviction",
         override: "eviction",
@@ -127,7 +127,7 @@ const REFUSALS: readonly Rule[] = [
     const recover = (namespace: string) => commandLine("recover", namespace, { nodes: replicas + 1, apply: true });
     return (
       namespaces.length > 0 && {
-        code: "store_has_more_nodes",
+        code: "unexpected_replicas",
         what:
           `${replicas} replicas are attached to it, more than are counted for ${namespaces.join(", ")}: ` +
           "one of them could be promoted without what it missed",

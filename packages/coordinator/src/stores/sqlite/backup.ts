@@ -21,8 +21,8 @@ export interface SqliteBackup {
  * Writes a backup of the store at `path` into the new file `to`, synced when this returns. Blocks its process meanwhile, so a
  * coordinator leaves it to another process. The backup is marked as one: wherever it is put, also over the store itself, opening it
  * fails with `store_copied` until it is recovered.
- * @throws TypeError when `to` exists: nothing is ever overwritten. CoordinatorError `store_missing`, `store_corrupt` (not a store),
- *   `store_unknown_schema`, `store_unavailable`; then no file `to` is there.
+ * @throws TypeError when `to` exists: nothing is ever overwritten. CoordinatorError `store_not_found`, `store_corrupt` (not a store),
+ *   `store_schema_unsupported`, `store_unavailable`; then no file `to` is there.
  */
 export function backupSqliteFile(path: string, to: string): SqliteBackup {
   const source = storePathOf(path, { create: false });

@@ -56,7 +56,7 @@ function damaged(path: string, cause: unknown): CoordinatorError {
 
 export function missing(path: string): CoordinatorError {
   return new CoordinatorError(
-    "store_missing",
+    "store_not_found",
     `there is no store at ${path}. If an archive has call numbers already, find its store: a volume that is not mounted, another ` +
       `directory, another user. To begin a new one: callnumber serve --create --store ${shellWord(`sqlite:${path}`)}`,
   );

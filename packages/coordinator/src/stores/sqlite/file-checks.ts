@@ -16,7 +16,7 @@ const SUFFIXES = ["", "-wal", "-shm", "-journal", ".lock"];
 const ROOT_UID = 0;
 const OTHERS_MAY_WRITE = 0o002;
 
-/** @throws CoordinatorError for a link that leads nowhere: `store_missing`, or `store_unavailable` where a store could have been made. */
+/** @throws CoordinatorError for a link that leads nowhere: `store_not_found`, or `store_unavailable` where a store could have been made. */
 export function storePathOf(givenPath: string, { create }: { readonly create: boolean }): string {
   try {
     return realPathOf(givenPath);
@@ -25,7 +25,7 @@ export function storePathOf(givenPath: string, { create }: { readonly create: bo
     const message = create
       ? `no store is made at ${givenPath}: ${error.message}`
       : `there is no store at ${givenPath}: ${error.message}`;
-    throw new CoordinatorError(create ? "store_unavailable" : "store_missing", message, { cause: error });
+    throw new CoordinatorError(create ? "store_unavailable" : "store_not_found", message, { cause: error });
   }
 }
 

@@ -48,8 +48,8 @@ export interface SqliteFile {
 
 /**
  * Opens or, with `create`, makes the file. While it is open no other process can open it this way.
- * @throws CoordinatorError `store_missing`, `store_locked`, `store_copied` (unless accepted), `store_corrupt` (not a store),
- *   `store_unknown_schema`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
+ * @throws CoordinatorError `store_not_found`, `store_locked`, `store_copied` (unless accepted), `store_corrupt` (not a store),
+ *   `store_schema_unsupported`, `store_unavailable` (a network file system, links, another user's file, or the file system refuses).
  */
 export function openSqliteFile(givenPath: string, options: SqliteFileOptions): SqliteFile {
   const { create, mustNotBeLost } = options;

@@ -97,7 +97,7 @@ export function openRestartMarker(storePath: string, machine: Machine): RestartM
 /**
  * Removes the marker of a store whose file is deleted: without this it stays for an hour. A store that stays in use is recovered at
  * its next start.
- * @throws CoordinatorError `store_missing` for a link to a file that is gone: the marker is found by the file's own name only.
+ * @throws CoordinatorError `store_not_found` for a link to a file that is gone: the marker is found by the file's own name only.
  */
 export function removeRestartMarker(storePath: string, machine: Pick<Machine, "markerFolders"> = thisMachine()): void {
   for (const folder of machine.markerFolders) {

@@ -63,7 +63,7 @@ export function makeSchema(database: DatabaseSyncInstance, path: string): void {
   syncFolderOf(path);
 }
 
-/** @throws CoordinatorError `store_corrupt`, `store_unknown_schema`. */
+/** @throws CoordinatorError `store_corrupt`, `store_schema_unsupported`. */
 export function mustBeOurs(database: DatabaseSyncInstance, path: string): void {
   if (pragma(database, "application_id") !== APPLICATION_ID) {
     throw new CoordinatorError(
@@ -74,7 +74,7 @@ export function mustBeOurs(database: DatabaseSyncInstance, path: string): void {
   const schemaVersion = pragma(database, "user_version");
   if (schemaVersion !== SCHEMA_VERSION) {
     const message = `the store ${path} has schema version ${schemaVersion}; this release reads version ${SCHEMA_VERSION}. Use the release that wrote it`;
-    throw new CoordinatorError("store_unknown_schema", message);
+    throw new CoordinatorError("store_schema_unsupported", message);
   }
 }
 

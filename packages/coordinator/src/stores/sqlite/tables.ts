@@ -76,7 +76,7 @@ export class SqliteNamespaces {
     return row && { id: row.id, fields: foundFields(row) };
   }
 
-  /** @throws CoordinatorError `namespace_not_initialised` when it has no record. */
+  /** @throws CoordinatorError `namespace_not_found` when it has no record. */
   of(namespace: string): StoredNamespace {
     const stored = this.ifThere(namespace);
     if (stored === undefined || !hasRecord(stored.fields)) throw notInitialised(namespace);
